@@ -1,0 +1,77 @@
+"""
+A module imports from layers above it, or from files to its left on its own line.
+
+Type-only and lazy imports count: a circle is a circle, whenever it closes.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "toolkit"
+
+# Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
+LAYERS = [
+    "errors facts strictjson",
+    "context docstrings patterns wording jsonschemas codecs signature validation",
+    "describe spec views catalog decorator",
+    "__init__",
+]
+INSIDE = {
+    "codecs": (
+        "writer base scalars containers choices aliases constraints objects definitions plain records foreign __init__"
+    ),
+    "patterns": "charsets tree cost nfa linear pattern __init__",
+}
+
+
+def position(module: str) -> tuple[int, int]:
+    """Where a top-level module stands in the layout."""
+    for layer, line in enumerate(LAYERS):
+        if module in line.split():
+            return layer, line.split().index(module)
+    raise AssertionError(f"toolkit/{module} has no place in the layout; give it one in {Path(__file__).name}")
+
+
+def imports(path: Path) -> list[tuple[int, str, str]]:
+    """Every relative import, wherever it stands: its level, its module, the name it takes."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            found += [(node.level, node.module or "", alias.name) for alias in node.names]
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        absolute = node.module if isinstance(node, ast.ImportFrom) and not node.level else ""
+        assert not any(name.split(".")[0] == "toolkit" for name in [*names, absolute or ""]), (
+            f"{path.name} imports from the package root; import siblings by file"
+        )
+    return found
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
+def test_imports_point_one_way(path):
+    """No module imports from below it, or from its right."""
+    place = path.relative_to(PACKAGE).with_suffix("").parts
+    for level, module, name in imports(path):
+        target = module.split(".")[0] or name
+        if level == len(place):
+            assert position(target) < position(place[0]), f"{path.name} imports {target}, which stands below it"
+        else:
+            assert level == 1, f"{path.name} reaches above the package"
+            order = INSIDE[place[0]].split()
+            assert order.index(target) < order.index(place[1]), (
+                f"{path.name} imports {target}, which stands to its right"
+            )
+
+
+def test_no_module_shares_a_name_with_an_export():
+    """A module named like an export would replace it as soon as it is loaded."""
+    import toolkit
+
+    modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    assert modules.isdisjoint(toolkit.__all__)

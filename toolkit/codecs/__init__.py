@@ -1,0 +1,40 @@
+"""
+How Python types look in JSON: schema, decoding and encoding in one record.
+
+`Codec` and `register_codec` are for everyone; the rest is the machinery that
+reads signatures. Importing this package fills the tables in `base`.
+"""
+
+from __future__ import annotations
+
+from . import aliases, choices, constraints, containers, scalars  # noqa: F401 -- each fills the tables with its types
+from .base import Codec, Reader, Refusal, Schema, Undescribable, Unresolved, type_name
+from .constraints import annotated_codec, field_notes
+from .definitions import assembled
+from .foreign import judged, register_codec
+from .objects import MISSING, Field, object_codec
+from .plain import plain_emitter
+from .records import typed_dict_fields
+from .writer import UNSURE, compiled
+
+__all__ = [
+    "MISSING",
+    "UNSURE",
+    "Codec",
+    "Field",
+    "Reader",
+    "Refusal",
+    "Schema",
+    "Undescribable",
+    "Unresolved",
+    "annotated_codec",
+    "assembled",
+    "compiled",
+    "field_notes",
+    "judged",
+    "object_codec",
+    "plain_emitter",
+    "register_codec",
+    "type_name",
+    "typed_dict_fields",
+]

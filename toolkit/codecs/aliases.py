@@ -1,0 +1,131 @@
+"""
+Hints that stand for another hint: forward references, aliases, type variables, qualifiers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections import abc
+from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, TypeVar, get_args, get_origin
+
+import typing_extensions
+
+from .base import FORMS, KINDS, Codec, Reader, Undescribable, Unresolved, type_name
+from .choices import union_of
+from .scalars import STRING
+
+__all__ = ["QUALIFIERS", "substituted"]
+
+_ALIAS_TYPES = tuple(
+    {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
+)
+
+QUALIFIERS = frozenset(
+    {
+        Final,
+        typing.ClassVar,
+        typing.Required,
+        typing.NotRequired,
+        typing_extensions.Required,
+        typing_extensions.NotRequired,
+        typing_extensions.ReadOnly,
+    }
+)
+"""What may stand around a field's type without changing its values."""
+
+
+def substituted(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
+    """*hint* with its type variables replaced by what they stand for."""
+    if isinstance(hint, TypeVar):
+        return variables.get(hint, hint)
+    parameters = getattr(hint, "__parameters__", ())
+    if not variables or not parameters or (isinstance(hint, type) and not get_args(hint)):
+        return hint
+    return hint[tuple(variables.get(parameter, parameter) for parameter in parameters)]
+
+
+def _forward(hint: Any, reader: Reader) -> Codec:
+    return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
+
+
+def _qualified(hint: Any, reader: Reader) -> Codec:
+    arguments = get_args(hint)
+    return reader.codec(arguments[0] if arguments else Any)
+
+
+def _init_var(hint: Any, reader: Reader) -> Codec:
+    return reader.codec(hint.type)
+
+
+def _new_type(hint: Any, reader: Reader) -> Codec:
+    return reader.codec(hint.__supertype__)
+
+
+def _variable(hint: Any, reader: Reader) -> Codec:
+    if hint in reader.variables:
+        return reader.codec(reader.variables[hint])
+    default = getattr(hint, "__default__", typing_extensions.NoDefault)
+    if default is not typing_extensions.NoDefault and default is not None:
+        return reader.codec(default)
+    if hint.__constraints__:
+        return union_of([reader.codec(constraint) for constraint in hint.__constraints__], reader)
+    return reader.codec(Any if hint.__bound__ is None else hint.__bound__)
+
+
+def _alias(hint: Any, reader: Reader) -> Codec:
+    alias = get_origin(hint) or hint
+    arguments = tuple(substituted(argument, reader.variables) for argument in get_args(hint))
+    variables = dict(zip(alias.__type_params__, arguments, strict=False))
+
+    def make() -> Codec:
+        try:
+            value = alias.__value__
+        except NameError as error:
+            raise Unresolved(error.name or str(alias)) from error
+        module = getattr(alias, "__module__", None)
+        namespace = vars(__import__("sys").modules.get(module or "", object())) if module else {}
+        with reader.inside(namespace, variables=variables):
+            return reader.codec(value)
+
+    return reader.named((alias, arguments), alias.__name__, make, inline=True)
+
+
+def _no_data(reason: str) -> typing.Callable[[Any, Reader], Codec]:
+    def factory(hint: Any, reader: Reader) -> Codec:
+        raise Undescribable(f"{type_name(hint)} has no JSON form: {reason}")
+
+    return factory
+
+
+_FUNCTION = _no_data("a model cannot send a function; take a Literal of names, or `Inject[...]` it")
+_STREAM = _no_data("a model sends a whole value; use a list, or Iterable, which is given a list")
+_NOTHING = _no_data("no value has this type; leave the parameter out")
+_CLASS = _no_data("a model cannot send a class; take a Literal of names")
+
+FORMS.update(dict.fromkeys(QUALIFIERS, _qualified))
+FORMS.update(
+    {
+        dataclasses.InitVar: _qualified,
+        LiteralString: lambda hint, reader: STRING,
+        typing_extensions.LiteralString: lambda hint, reader: STRING,
+        abc.Callable: _FUNCTION,
+        abc.Iterator: _STREAM,
+        abc.Generator: _STREAM,
+        abc.AsyncIterator: _STREAM,
+        abc.AsyncIterable: _STREAM,
+        abc.AsyncGenerator: _STREAM,
+        abc.Awaitable: _STREAM,
+        abc.Coroutine: _STREAM,
+        Never: _NOTHING,
+        NoReturn: _NOTHING,
+        type: _CLASS,
+    }
+)
+KINDS += [
+    (lambda hint: isinstance(hint, (str, ForwardRef)), _forward),
+    (lambda hint: isinstance(hint, TypeVar), _variable),
+    (lambda hint: isinstance(hint, NewType), _new_type),
+    (lambda hint: isinstance(hint, dataclasses.InitVar), _init_var),
+    (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _alias),
+]

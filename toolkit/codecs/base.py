@@ -1,0 +1,253 @@
+"""
+One type, three directions: its schema, decoding, encoding.
+
+A `Codec` holds all three, so what a model is promised and what a function
+receives cannot drift. A `Reader` turns annotations into codecs by two tables
+that the sibling modules fill: `FORMS` by what stands before the brackets,
+`KINDS` by a question asked of the hint.
+
+Decoding is strict: it raises `Refusal` for every JSON value that its schema
+refuses. That is what lets a union find the member a value was meant for.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, get_args, get_origin
+
+from ..errors import DefinitionError, Problem
+from ..strictjson import show
+from .writer import Writer
+
+__all__ = [
+    "FORMS",
+    "KINDS",
+    "Codec",
+    "Reader",
+    "Refusal",
+    "Schema",
+    "Undescribable",
+    "Unresolved",
+    "below",
+    "one_of",
+    "type_name",
+]
+
+Schema: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Codec:
+    """
+    How one Python type looks in JSON.
+
+    Attributes:
+        schema: What a model is told, draft 2020-12.
+        decode: From JSON that fits the schema to the Python value; a `ValueError` is a problem of the call.
+        encode: From the Python value to JSON; a `ValueError` or `TypeError` if it is not of the type.
+        type: The class the decoded values have, if there is one; unions choose by it.
+        breadth: How much JSON the schema takes, roughly: in a union the narrowest member wins.
+        decisive: Whether "don't know" from the generated code means "no" for plain JSON.
+        hashable: Whether decoded values can be in a set.
+        tags: For records, the fields that hold one of a few constants.
+        choices: For a finite set of constants, those constants.
+        description: What an annotation on the spot says about the value; it wins over a docstring.
+        emit: Writes the generated check-and-convert code; without it jsonschema decides every call.
+    """
+
+    schema: Schema
+    decode: Callable[[Any], Any]
+    encode: Callable[[Any], Any]
+    type: type | None = None
+    breadth: tuple[Any, ...] = (50,)
+    decisive: bool = False
+    hashable: bool = True
+    tags: Mapping[str, frozenset[str]] | None = None
+    choices: tuple[Any, ...] | None = None
+    description: str | None = None
+    emit: Callable[[Writer, str], str] | None = None
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The JSON types that the schema takes; empty if that is not plain from it."""
+        kind = self.schema.get("type", ())
+        return frozenset((kind,) if isinstance(kind, str) else kind)
+
+
+Factory: TypeAlias = Callable[[Any, "Reader"], Codec]
+
+FORMS: dict[Any, Factory] = {}
+"""What to do with a hint, by its origin (`list` for `list[int]`) or by the hint itself."""
+
+KINDS: list[tuple[Callable[[Any], bool], Factory]] = []
+"""What to do with any other hint: the first entry that recognises it."""
+
+
+class Refusal(ValueError):  # noqa: N818 -- named by what happens next
+    """JSON that a codec cannot convert: every problem, with its path."""
+
+    def __init__(self, *problems: Problem, wanted: str | None = None) -> None:
+        super().__init__(*problems)
+        self.problems = problems
+        self.wanted = wanted
+
+    @classmethod
+    def expected(cls, what: str, got: Any) -> Refusal:
+        """The refusal of one value; a union puts what its members *wanted* into one sentence."""
+        return cls(Problem(f"expected {what}, got {show(got)}"), wanted=what)
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.problems))
+
+
+def below(key: str | int, error: Exception) -> list[Problem]:
+    """The problems that *error* stands for, seen from one level up."""
+    if isinstance(error, Refusal):
+        return [problem.below(key) for problem in error.problems]
+    return [Problem(str(error)[:300] or type(error).__name__, (key,))]
+
+
+class Undescribable(DefinitionError):  # noqa: N818 -- named by what it says of the hint
+    """A hint that has no JSON form; whoever knows the parameter's name adds it."""
+
+
+class Unresolved(Exception):  # noqa: N818 -- a state to wait in, not an error yet
+    """A forward reference to a name that is not defined yet."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Reader:
+    """
+    Reads the hints of one tool.
+
+    Knows the namespaces in which forward references are looked up, what type
+    variables stand for, and the definitions (`$defs`) that were made on the way.
+    """
+
+    def __init__(self, module: Mapping[str, Any] | None = None, local: Mapping[str, Any] | None = None) -> None:
+        self.local: Mapping[str, Any] = local or {}
+        self.namespaces: list[Mapping[str, Any]] = [module or {}, self.local]
+        self.variables: Mapping[Any, Any] = {}
+        self.definitions: dict[str, Schema] = {}
+        self._named: dict[Any, tuple[str, Codec | None]] = {}
+        self._recursive: set[Any] = set()
+
+    def codec(self, hint: Any) -> Codec:
+        """The codec for *hint*, or `Undescribable` with what to write instead."""
+        origin = get_origin(hint) or hint
+        try:
+            factory = FORMS.get(origin)
+        except TypeError:  # an unhashable object where a type should be
+            factory = None
+        if factory is not None:
+            return factory(hint, self)
+        for recognises, factory in KINDS:
+            if recognises(hint):
+                return factory(hint, self)
+        raise Undescribable(
+            f"{type_name(hint)} has no JSON form; use a type that has one, "
+            f"annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it"
+        )
+
+    def arguments(self, hint: Any, default: Any = Any) -> tuple[Codec, ...]:
+        """Codecs for what stands in the brackets of *hint*; for *default* if it is bare."""
+        return tuple(self.codec(argument) for argument in get_args(hint) or (default,))
+
+    def resolve(self, name: str) -> Any:
+        """What a forward reference means here."""
+        if name.isidentifier():
+            for namespace in reversed(self.namespaces):
+                if name in namespace:
+                    return namespace[name]
+        try:
+            # A reference is the author's own source text, exactly what `typing.get_type_hints` evaluates.
+            return eval(name, {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
+        except NameError as error:
+            raise Unresolved(error.name or name) from error
+        except Exception as error:
+            raise Undescribable(f"the annotation {name!r} cannot be evaluated: {error}") from error
+
+    @contextmanager
+    def inside(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
+        """Read hints as they are meant in another place: a class's own module, with its own type variables."""
+        kept = self.namespaces, self.variables
+        self.namespaces = [*kept[0], *namespaces]
+        self.variables = kept[1] if variables is None else variables
+        try:
+            yield
+        finally:
+            self.namespaces, self.variables = kept
+
+    def named(self, key: Any, name: str, make: Callable[[], Codec], *, inline: bool = False) -> Codec:
+        """
+        The codec made by *make*, kept as a definition called *name*.
+
+        Asked again for the same *key* while it is being made, it answers with a
+        reference: that is how records contain themselves. With *inline* there is
+        no definition unless that happened.
+        """
+        if key in self._named:
+            name, codec = self._named[key]
+            return codec if codec is not None else self._reference(key, name)
+        name = self.free_name(name)
+        self._named[key] = (name, None)
+        self.definitions[name] = {}
+        try:
+            codec = make()
+        except BaseException:
+            del self._named[key], self.definitions[name]
+            raise
+        if inline and key not in self._recursive:
+            del self.definitions[name]
+        else:
+            self.definitions[name] = codec.schema
+            codec = replace(codec, schema={"$ref": f"#/$defs/{name}"})
+        self._named[key] = (name, codec)
+        return codec
+
+    def definition(self, codec: Codec) -> Schema:
+        """The schema itself, where *codec* only refers to a definition."""
+        reference = codec.schema.get("$ref")
+        return self.definitions[reference.removeprefix("#/$defs/")] if reference else codec.schema
+
+    def _reference(self, key: Any, name: str) -> Codec:
+        self._recursive.add(key)
+
+        def target() -> Codec:
+            codec = self._named[key][1]
+            assert codec is not None, "a reference is used before its definition is complete"  # noqa: S101
+            return codec
+
+        return Codec(
+            schema={"$ref": f"#/$defs/{name}"},
+            decode=lambda value: target().decode(value),
+            encode=lambda value: target().encode(value),
+            breadth=(20,),
+            hashable=True,
+            emit=lambda writer, value: writer.call(key, target, value),
+        )
+
+    def free_name(self, name: str) -> str:
+        """*name*, or the first numbered one that no definition has."""
+        free, number = name, 2
+        while free in self.definitions:
+            free, number = f"{name}_{number}", number + 1
+        return free
+
+
+def type_name(hint: Any) -> str:
+    """*hint* as its author wrote it, near enough for a message."""
+    if isinstance(hint, type) and not get_args(hint):
+        return hint.__qualname__
+    return repr(hint).replace("typing.", "")
+
+
+def one_of(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

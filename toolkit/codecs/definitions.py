@@ -1,0 +1,102 @@
+"""
+Puts a schema and its definitions together.
+
+A definition stays under `$defs` only where it is needed: when it contains
+itself, or is used more than once. Any other is written where it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .base import Schema
+
+__all__ = ["assembled"]
+
+_PREFIX = "#/$defs/"
+_DATA = frozenset({"default", "const", "enum", "examples"})
+
+
+def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    """*schema* as one document, complete in itself."""
+    if not definitions:
+        return schema
+    uses: Counter[str] = Counter()
+    waiting = list(_references(schema))
+    while waiting:
+        name = waiting.pop()
+        uses[name] += 1
+        if uses[name] == 1:
+            waiting += _references(definitions[name])
+    if not uses:
+        return schema
+    kept = [
+        name
+        for name in definitions
+        if name in uses
+        and (_contains_itself(name, definitions) or (uses[name] > 1 and not _is_short(definitions[name])))
+    ]
+    made: Schema = _written_out(schema, definitions, frozenset(kept))
+    if kept:
+        made["$defs"] = {name: _written_out(definitions[name], definitions, frozenset(kept)) for name in kept}
+    return made
+
+
+def _is_short(schema: Schema) -> bool:
+    return len(json.dumps(schema)) <= 60
+
+
+def _contains_itself(name: str, definitions: Mapping[str, Schema]) -> bool:
+    seen: set[str] = set()
+    waiting = list(_references(definitions[name]))
+    while waiting:
+        each = waiting.pop()
+        if each == name:
+            return True
+        if each not in seen:
+            seen.add(each)
+            waiting += _references(definitions[each])
+    return False
+
+
+def _references(schema: Any) -> Iterator[str]:
+    for key, part in _parts(schema):
+        if key == "$ref" and isinstance(part, str) and part.startswith(_PREFIX):
+            yield part.removeprefix(_PREFIX)
+        else:
+            yield from _references(part)
+
+
+def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
+    """What may be a schema inside *schema*; the names of properties are not keywords, and data is not a schema."""
+    if isinstance(schema, list):
+        yield from enumerate(schema)
+    elif isinstance(schema, dict):
+        for key, part in schema.items():
+            if key in ("properties", "patternProperties", "dependentSchemas") and isinstance(part, dict):
+                yield from ((None, each) for each in part.values())
+            elif key not in _DATA:
+                yield key, part
+
+
+def _written_out(schema: Any, definitions: Mapping[str, Schema], kept: frozenset[str]) -> Any:
+    if isinstance(schema, list):
+        return [_written_out(each, definitions, kept) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and reference.startswith(_PREFIX):
+        name = reference.removeprefix(_PREFIX)
+        if name not in kept:
+            beside = {key: part for key, part in schema.items() if key != "$ref"}
+            return _written_out({**definitions[name], **beside}, definitions, kept)
+    made: Schema = {}
+    for key, part in schema.items():
+        if key in ("properties", "patternProperties", "dependentSchemas") and isinstance(part, dict):
+            made[key] = {name: _written_out(each, definitions, kept) for name, each in part.items()}
+        else:
+            made[key] = part if key in _DATA else _written_out(part, definitions, kept)
+    return made

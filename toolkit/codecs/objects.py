@@ -1,0 +1,243 @@
+"""
+JSON objects with known properties.
+
+A record class, a typed dict and a function's parameters are all read into the
+same list of `Field`s; `object_codec` makes the codec from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import Any
+
+from ..errors import Problem
+from .base import Codec, Refusal, Schema, below
+from .writer import Writer, is_identifier
+
+__all__ = ["MISSING", "Field", "object_codec", "object_schema", "with_default"]
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""Stands where there is no default."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Field:
+    """
+    One property of a JSON object, and where its value goes.
+
+    Attributes:
+        name: The property's name.
+        codec: Its values.
+        required: Whether it must be there.
+        default: What stands for it where it is absent; `MISSING` to leave it to the constructor.
+        factory: Makes the default, where it has to be new each time.
+        attribute: Where an object keeps the value; None if it does not.
+        positional: Whether the constructor takes it by position.
+        schema: What a model is told about it: the codec's schema with description and default.
+    """
+
+    name: str
+    codec: Codec
+    required: bool = True
+    default: Any = MISSING
+    factory: Callable[[], Any] | None = None
+    attribute: str | None = None
+    positional: bool = False
+    schema: Schema = dataclass_field(default_factory=dict)
+
+    def described(self, text: str = "") -> Field:
+        """Complete `schema`: what is written at the annotation wins, then *text*; a default that has a JSON form."""
+        self.schema = with_default(self.codec, self.default)
+        if text and not self.codec.description:
+            own = self.codec.schema.get("description")
+            self.schema["description"] = f"{text} {own}" if own else text
+        return self
+
+
+def with_default(codec: Codec, default: Any) -> Schema:
+    """A fresh copy of the codec's schema, with *default* if that has a JSON form of the type."""
+    schema = dict(codec.schema)
+    if default is not MISSING:
+        try:
+            form = codec.encode(default)
+            # What encodes but would not be accepted is no default a model could be told of.
+            codec.decode(form)
+            schema["default"] = form
+        except Exception:  # noqa: BLE001, S110 -- a sentinel, a hostile object: passed through, not shown
+            pass
+    return schema
+
+
+def object_schema(fields: Sequence[Field], extras: Codec | None) -> Schema:
+    """The schema of an object with *fields*; *extras* for further properties, closed without."""
+    schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
+    required = [field.name for field in fields if field.required]
+    if required:
+        schema["required"] = required
+    if extras is None:
+        schema["additionalProperties"] = False
+    elif extras.schema:
+        schema["additionalProperties"] = extras.schema
+    return schema
+
+
+def object_codec(
+    fields: Sequence[Field],
+    build: Callable[..., Any],
+    encode: Callable[[Any], Any],
+    *,
+    kind: type | None = None,
+    extras: Codec | None = None,
+    forbidden: frozenset[str] = frozenset(),
+    as_dict: bool = False,
+    hashable: bool = False,
+) -> Codec:
+    """
+    The codec of an object with *fields*.
+
+    *build* gets the values by keyword, or with *as_dict* stays out of it: the
+    decoded dictionary is the value. *forbidden* names are refused even where
+    *extras* are welcome.
+    """
+    names = {field.name for field in fields}
+    schema = object_schema(fields, extras)
+    if extras is not None and forbidden:
+        schema["propertyNames"] = {"not": {"enum": sorted(forbidden)}}
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Refusal.expected("an object", value)
+        made: dict[str, Any] = {}
+        problems: list[Problem] = []
+        for field in fields:
+            if field.name in value:
+                try:
+                    made[field.name] = field.codec.decode(value[field.name])
+                except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+                    problems += below(field.name, error)
+            elif field.required:
+                problems.append(Problem("required, but missing", (field.name,)))
+            elif field.factory is not None:
+                made[field.name] = field.factory()
+            elif field.default is not MISSING:
+                made[field.name] = field.default
+        for name in value.keys() - names:
+            if extras is None or name in forbidden:
+                problems.append(Problem("unknown key", (name,)))
+            else:
+                try:
+                    made[name] = extras.decode(value[name])
+                except Exception as error:  # noqa: BLE001 -- as above
+                    problems += below(name, error)
+        if problems:
+            raise Refusal(*problems)
+        return made if as_dict else build(**made)
+
+    def emit(writer: Writer, value: str) -> str:
+        return _emit_object(writer, value, fields, build, extras, forbidden, as_dict)
+
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=kind,
+        breadth=(20 if extras is None else 25,),
+        decisive=all(field.codec.decisive for field in fields) and (extras is None or extras.decisive),
+        hashable=hashable,
+        tags=_tags(fields),
+        emit=emit,
+    )
+
+
+def _tags(fields: Sequence[Field]) -> Mapping[str, frozenset[str]]:
+    return {
+        field.name: frozenset(field.codec.choices)
+        for field in fields
+        if field.codec.choices and all(isinstance(choice, str) for choice in field.codec.choices)
+    }
+
+
+def _emit_object(
+    writer: Writer,
+    value: str,
+    fields: Sequence[Field],
+    build: Callable[..., Any],
+    extras: Codec | None,
+    forbidden: frozenset[str],
+    as_dict: bool,
+) -> str:
+    writer.unless(f"type({value}) is dict")
+    required = [field for field in fields if field.required]
+    optional = [field for field in fields if not field.required]
+    # Where every key is required, comparing lengths finds unknown ones; otherwise the keys found are counted.
+    results: dict[str, str] = {}
+    for field in required:
+        name = writer.fresh()
+        writer.line(f"{name} = {value}[{field.name!r}]")  # KeyError: don't know
+        results[field.name] = writer.convert(field.codec, name)
+    if optional or extras is not None:
+        found = writer.fresh()
+        writer.line(f"{found} = {len(required)}")
+    loose: list[str] = []
+    for field in optional:
+        name, result = writer.fresh(), writer.fresh()
+        writer.line(f"{name} = {value}.get({field.name!r}, U)")
+        with writer.block(f"if {name} is U:"):
+            if field.factory is not None:
+                writer.line(f"{result} = {writer.constant(field.factory)}()")
+            elif field.default is not MISSING:
+                writer.line(f"{result} = {writer.constant(field.default)}")
+            else:
+                loose.append(field.name)
+                writer.line(f"{result} = U")
+        with writer.block("else:"):
+            writer.line(f"{found} += 1")
+            writer.line(f"{result} = {writer.convert(field.codec, name)}")
+        results[field.name] = result
+    further = ""
+    if extras is None:
+        writer.unless(f"len({value}) == {found if optional else len(required)}")
+    else:
+        further = _emit_extras(writer, value, fields, extras, forbidden, found)
+    if not as_dict and not further and not loose and all(is_identifier(field.name) for field in fields):
+        made = ", ".join(
+            results[field.name] if field.positional else f"{field.name}={results[field.name]}"
+            for field in sorted(fields, key=lambda field: not field.positional)
+        )
+        return f"{writer.constant(build)}({made})"
+    made = writer.fresh()
+    sure = [field for field in fields if field.name not in loose]
+    writer.line(f"{made} = {{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}")
+    for name in loose:
+        writer.line(f"if {results[name]} is not U: {made}[{name!r}] = {results[name]}")
+    if further:
+        writer.line(f"{made}.update({further})")
+    return made if as_dict else f"{writer.constant(build)}(**{made})"
+
+
+def _emit_extras(
+    writer: Writer, value: str, fields: Sequence[Field], extras: Codec, forbidden: frozenset[str], found: str
+) -> str:
+    further, key, each = writer.fresh(), writer.fresh(), writer.fresh()
+    known = writer.constant(frozenset(field.name for field in fields))
+    writer.line(f"{further} = {{}}")
+    with (
+        writer.block(f"if len({value}) != {found}:"),
+        writer.block(f"for {key}, {each} in {value}.items():"),
+        writer.block(f"if {key} not in {known}:"),
+    ):
+        writer.text(key)
+        if forbidden:
+            writer.line(f"if {key} in {writer.constant(forbidden)}: return U")
+        writer.line(f"{further}[{key}] = {writer.convert(extras, each)}")
+    return further

@@ -1,0 +1,213 @@
+"""
+What can go wrong, named by what happens next.
+
+    ToolkitError
+    ├─ DefinitionError   the author must fix the tool; raised at decoration
+    ├─ CatalogError      a catalog cannot do what it was asked
+    │  ├─ UnknownTool      no such name; the nearest ones are suggested
+    │  └─ DuplicateTool    the name is taken; both places are named
+    ├─ ProviderError     the caller of the agent decides
+    └─ ToolError         a result the model can read; it may choose another way
+       ├─ BadArgs        the model should correct the call
+       ├─ Safety         refused; the user is told why
+       └─ Transient      the world's fault: tried again if that is harmless
+
+A tool raises the last four itself. Messages say what was wrong, where, and what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
+
+__all__ = [
+    "BadArgs",
+    "CatalogError",
+    "DefinitionError",
+    "DuplicateTool",
+    "Problem",
+    "ProviderError",
+    "Safety",
+    "ToolError",
+    "ToolkitError",
+    "ToolkitWarning",
+    "Transient",
+    "UnknownTool",
+    "nearest",
+]
+
+_MOST_PROBLEMS_SHOWN = 20
+_PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
+
+
+class ToolkitError(Exception):
+    """The base of every error this package raises on purpose."""
+
+
+class ToolkitWarning(UserWarning):
+    """Something works, but a model or a colleague would be better served."""
+
+
+class DefinitionError(ToolkitError):
+    """A function cannot become a tool as it is written."""
+
+
+class CatalogError(ToolkitError):
+    """A catalog cannot do what it was asked."""
+
+
+class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- named by what happened, like KeyError's cousins in the tree
+    """No tool or alias has this name."""
+
+    def __init__(self, name: str, known: Iterable[str] = ()) -> None:
+        self.name = name
+        self.known = tuple(known)
+        super().__init__(name)
+
+    @property
+    def suggestions(self) -> list[str]:
+        """The nearest names, best first; worked out when someone asks."""
+        return nearest(self.name, self.known)
+
+    def __str__(self) -> str:
+        hint = " or ".join(f"`{name}`" for name in self.suggestions)
+        return f"unknown tool `{self.name}`" + (f"; did you mean {hint}?" if hint else "")
+
+
+class DuplicateTool(CatalogError):  # noqa: N818 -- see UnknownTool
+    """A name or alias is already taken by another tool."""
+
+
+class ProviderError(ToolkitError):
+    """A model's provider refused, failed or could not be reached."""
+
+
+class ToolError(ToolkitError):
+    """A tool could not do what it was asked, and says so to the model."""
+
+
+class Safety(ToolError):  # noqa: N818 -- named by what happens next
+    """Refused because it could do harm; the user is told why."""
+
+
+class Transient(ToolError):  # noqa: N818 -- named by what happens next
+    """
+    The world's fault, and likely to pass.
+
+    Attributes:
+        retry_after_seconds: How long the other side asked us to wait, if it did.
+        happened: "maybe" if the effect may have taken place although no answer came.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        retry_after_seconds: float | None = None,
+        happened: Literal["no", "maybe"] = "no",
+    ) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+        self.happened = happened
+
+
+class Problem:
+    """
+    One thing wrong with a call's arguments: where, and what would be right.
+
+    Attributes:
+        path: Keys and indices from the arguments down to the value.
+        message: What was given and what would be right, short enough for a model.
+            May be given as a function that words it when someone reads.
+    """
+
+    __slots__ = ("_message", "path")
+
+    def __init__(self, message: str | Callable[[], str], path: Sequence[str | int] = ()) -> None:
+        self._message = message
+        self.path = tuple(path)
+
+    @property
+    def message(self) -> str:
+        if not isinstance(self._message, str):
+            self._message = self._message()
+        return self._message
+
+    def below(self, *keys: str | int) -> Problem:
+        """The same problem, seen from the container that holds the value under *keys*."""
+        return Problem(self._message, (*keys, *self.path))
+
+    @property
+    def where(self) -> str:
+        """The path as a person writes it: `items[2].sku`."""
+        text = ""
+        for key in self.path[:16]:
+            if isinstance(key, int):
+                text += f"[{key}]"
+            elif _PLAIN_KEY.match(key):
+                text += f".{key}" if text else key
+            else:
+                text += f"[{key[:60]!r}]"
+        return text + ("..." if len(self.path) > 16 else "")
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.path else self.message
+
+    def __repr__(self) -> str:
+        return f"Problem({self.message!r}, {self.path!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and (self.path, self.message) == (other.path, other.message)
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.message))
+
+
+class BadArgs(ToolError):  # noqa: N818 -- named by what happens next
+    """
+    The arguments do not fit the tool; the model should correct the call.
+
+    *problems* is a message, one or more `Problem`s, or a function that words them:
+    words cost more than finding out, and are made only when someone reads them.
+    """
+
+    def __init__(self, problems: str | Problem | Sequence[Problem] | Callable[[], Sequence[Problem]]) -> None:
+        if isinstance(problems, str):
+            problems = Problem(problems)
+        if isinstance(problems, Problem):
+            problems = (problems,)
+        self._problems = problems
+        super().__init__()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Everything that is wrong with the call."""
+        if not isinstance(self._problems, tuple):
+            worded = self._problems() if callable(self._problems) else self._problems
+            self._problems = tuple(worded)
+        return self._problems
+
+    def __str__(self) -> str:
+        shown = [str(problem) for problem in self.problems[:_MOST_PROBLEMS_SHOWN]]
+        more = len(self.problems) - len(shown)
+        return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+    def __reduce__(self) -> tuple[type[BadArgs], tuple[tuple[Problem, ...]]]:
+        return BadArgs, (self.problems,)
+
+
+def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
+    """The names in *known* that *name* was probably meant to be, best first."""
+    import difflib
+
+    folded: dict[str, str] = {}
+    for each in known:
+        folded.setdefault(_fold(each), each)
+    # Long junk is cut: difflib is quadratic, and nothing near it could be long.
+    matches = difflib.get_close_matches(_fold(name[:100]), folded, n=most, cutoff=0.6)
+    return [folded[match] for match in matches]
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()

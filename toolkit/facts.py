@@ -1,0 +1,220 @@
+"""
+What an author states about a tool.
+
+Options of `@tool` are facts: each is used by the machinery, not merely
+carried. They are checked where they are given. Policies (retries, permission,
+limits for everyone) belong to the dispatcher.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+from typing_extensions import TypedDict
+
+from .errors import DefinitionError, Problem
+
+__all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated"]
+
+Arguments: TypeAlias = Mapping[str, Any]
+"""Decoded arguments, defaults filled in: what every function given as an option receives."""
+
+Found: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+
+class FactOptions(TypedDict, total=False):
+    """
+    The facts one can state about a tool, all by keyword.
+
+    read_only: Changes nothing: runs in plan mode, beside others, and may be cached.
+    destructive: Does what cannot be undone: asks even in auto mode, is never re-run.
+    idempotent: May be re-run after a failure that leaves its effect in doubt; `read_only` unless stated.
+    concurrency_safe: May run beside others; a bool, or a function of the arguments; `read_only` unless stated.
+    open_world: Reaches outside, so it asks unless a rule says where to.
+    defer: Stays out of the definitions until a search finds it.
+    search_hint: Words that a search should find it by.
+    aliases: Other names it answers to; never listed.
+    group: What it belongs to; rules and searches can name it.
+    approval: "never", "always", or a function of the arguments that says whether a person must agree.
+    preflight: A function of the arguments: what the call is about to touch.
+    preview: A function of the arguments: what a person is shown before agreeing.
+    timeout_seconds: How long one attempt may take.
+    max_chars: How much text a result may have.
+    thread: Whether a sync function runs off the event loop.
+    validate: A function of the arguments that returns or raises what is wrong with them.
+    examples: Arguments as a model should send them; checked.
+    summary: A function of the arguments: the call in a few words, for people.
+    activity: What it is doing while it runs, for people; a text, or a function of the arguments.
+    version: The author's version of the tool.
+    metadata: Anything else; carried along.
+    """
+
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    concurrency_safe: bool | Callable[[Arguments], bool | Awaitable[bool]]
+    open_world: bool
+    defer: bool
+    search_hint: str
+    aliases: Sequence[str]
+    group: str
+    approval: Literal["never", "always"] | Callable[[Arguments], bool | Awaitable[bool]]
+    preflight: Callable[[Arguments], Any]
+    preview: Callable[[Arguments], Any]
+    timeout_seconds: float
+    max_chars: int
+    thread: bool
+    validate: Callable[[Arguments], Found | Awaitable[Found]]
+    examples: Sequence[Mapping[str, Any]]
+    summary: Callable[[Arguments], str]
+    activity: str | Callable[[Arguments], str]
+    version: str
+    metadata: Mapping[str, Any]
+
+
+class Options(FactOptions, total=False):
+    """
+    The options of `@tool`: the facts, and what is otherwise read from the function.
+
+    name: What a model calls it; the function's name unless stated.
+    description: What it does; the docstring's prose unless stated.
+    schema: A hand-written schema of the arguments, draft 2020-12.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was stated about a tool, defaults filled in; `FactOptions` says what each means."""
+
+    read_only: bool = False
+    destructive: bool = False
+    idempotent: bool = False
+    concurrency_safe: bool | Callable[[Arguments], bool | Awaitable[bool]] = False
+    open_world: bool = False
+    defer: bool = False
+    search_hint: str | None = None
+    aliases: tuple[str, ...] = ()
+    group: str | None = None
+    approval: Literal["never", "always"] | Callable[[Arguments], bool | Awaitable[bool]] = "never"
+    preflight: Callable[[Arguments], Any] | None = None
+    preview: Callable[[Arguments], Any] | None = None
+    timeout_seconds: float | None = None
+    max_chars: int | None = None
+    thread: bool = True
+    validate: Callable[[Arguments], Any] | None = None
+    examples: tuple[Mapping[str, Any], ...] = ()
+    summary: Callable[[Arguments], str] | None = None
+    activity: str | Callable[[Arguments], str] | None = None
+    version: str | None = None
+    metadata: Mapping[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The facts that are data: the five that rules turn on, and what else was stated."""
+        shown: dict[str, Any] = {
+            "read_only": self.read_only,
+            "destructive": self.destructive,
+            "idempotent": self.idempotent,
+            "open_world": self.open_world,
+            "defer": self.defer,
+        }
+        if self.aliases:
+            shown["aliases"] = list(self.aliases)
+        if self.group:
+            shown["group"] = self.group
+        if self.search_hint:
+            shown["search_hint"] = self.search_hint
+        if self.version:
+            shown["version"] = self.version
+        return shown
+
+
+def check_name(name: object, subject: str) -> str:
+    """*name*, if models and people can call a tool by it."""
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+        raise DefinitionError(
+            f"{subject}: {name!r} cannot be a tool's name; give one with `name=`: at most 64 of A-Z a-z 0-9 _ - . "
+            f"that start with a letter or _"
+        )
+    return name
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_truth_or_function(value: Any) -> bool:
+    return isinstance(value, bool) or callable(value)
+
+
+def _is_list_of(kind: type) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, kind) for each in value)
+    )
+
+
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(
+        ("read_only", "destructive", "idempotent", "open_world", "defer", "thread"), (_is_truth, "True or False")
+    ),
+    "concurrency_safe": (_is_truth_or_function, "True, False or a function of the arguments"),
+    "approval": (
+        lambda value: callable(value) or value in ("never", "always"),
+        '"never", "always" or a function of the arguments',
+    ),
+    **dict.fromkeys(("preflight", "preview", "validate", "summary"), (callable, "a function of the arguments")),
+    "activity": (lambda value: _is_text(value) or callable(value), "a text or a function of the arguments"),
+    **dict.fromkeys(("search_hint", "group", "version", "name", "description"), (_is_text, "a text that is not empty")),
+    "timeout_seconds": (
+        lambda value: isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf"),
+        "a number of seconds above 0",
+    ),
+    "max_chars": (
+        lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
+        "a whole number above 0",
+    ),
+    "aliases": (_is_list_of(str), "a list of names"),
+    "examples": (_is_list_of(Mapping), "a list of dictionaries"),
+    "schema": (lambda value: isinstance(value, Mapping), "a dictionary"),
+    "metadata": (lambda value: isinstance(value, Mapping), "a dictionary"),
+}
+
+_FACT_NAMES = frozenset(field.name for field in fields(Facts))
+
+
+def stated(options: Mapping[str, Any], subject: str) -> Facts:
+    """The facts in *options*, checked; every mistake is reported at once."""
+    # None is what "not stated" looks like to someone who passes options on.
+    options = {name: value for name, value in options.items() if value is not None}
+    mistakes = [
+        f"unknown option `{name}`" if name not in _CHECKS else f"`{name}` has to be {_CHECKS[name][1]}, got {value!r}"
+        for name, value in options.items()
+        if name not in _CHECKS or not _CHECKS[name][0](value)
+    ]
+    if options.get("read_only") is True and options.get("destructive") is True:
+        mistakes.append("a tool cannot be both `read_only` and `destructive`; state the one that is true")
+    if options.get("read_only") is True and options.get("idempotent") is False:
+        mistakes.append("a `read_only` tool changes nothing, so it is `idempotent`; leave that out")
+    if mistakes:
+        raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
+    given = {name: value for name, value in options.items() if name in _FACT_NAMES}
+    for alias in given.get("aliases", ()):
+        check_name(alias, f"{subject}: aliases")
+    read_only = given.get("read_only", False)
+    given.setdefault("idempotent", read_only)
+    given.setdefault("concurrency_safe", read_only)
+    for name in ("aliases", "examples"):
+        given[name] = tuple(given.get(name, ()))
+    return Facts(**given)

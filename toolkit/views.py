@@ -1,0 +1,220 @@
+"""
+Looking tools up, and looking at them in another way.
+
+`filtered`, `merged`, `prefixed`, `sorted` and `provided` return views: they
+hold no tools of their own and follow their source as it changes. Order is
+insertion order everywhere, unless a view sorts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from .describe import place_of
+from .errors import CatalogError, DefinitionError, DuplicateTool, UnknownTool
+from .spec import Definition, Tool
+
+__all__ = ["CatalogView", "Change", "Listener", "Table", "described_place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a catalog's listeners are told: the tools that came and went. A replaced tool does both."""
+
+    added: tuple[Tool, ...]
+    removed: tuple[Tool, ...]
+
+
+Listener: TypeAlias = Callable[[Change], object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The content of a catalog at one moment: never changed, only replaced."""
+
+    tools: Mapping[str, Tool]
+    aliases: Mapping[str, str]
+
+    def find(self, name: str) -> Tool | None:
+        found = self.tools.get(name)
+        return self.tools.get(self.aliases.get(name, "")) if found is None else found
+
+
+class CatalogView:
+    """Tools by name: what a catalog and every view of one can do."""
+
+    def __init__(self, sources: tuple[CatalogView, ...], derive: Callable[..., Table]) -> None:
+        self._sources = sources
+        self._derive = derive
+        self._seen: tuple[Table, ...] | None = None
+        self._derived: Table | None = None
+        self._defined: tuple[Table, bool, list[Definition]] | None = None
+
+    @property
+    def table(self) -> Table:
+        """The tools and aliases as they are now."""
+        tables = tuple(source.table for source in self._sources)
+        # Tables are never changed, so the same objects mean that nothing happened.
+        if self._derived is None or tables != self._seen:
+            self._derived, self._seen = self._derive(*tables), tables
+        return self._derived
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of this name or alias, or None."""
+        return self.table.find(name)
+
+    def __getitem__(self, name: str) -> Tool:
+        table = self.table
+        found = table.find(name)
+        if found is None:
+            raise UnknownTool(name, [*table.tools, *table.aliases])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a name, an alias, a tool or a function is in here."""
+        table = self.table
+        if isinstance(name, str):
+            return table.find(name) is not None
+        return any(name is tool or name is tool.function for tool in table.tools.values())
+
+    def __len__(self) -> int:
+        return len(self.table.tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.table.tools.values())
+
+    def names(self) -> list[str]:
+        """The names of all tools; aliases are not listed."""
+        return list(self.table.tools)
+
+    def __repr__(self) -> str:
+        names = self.names()
+        return f"<{type(self).__name__}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
+
+    def definitions(self, *, deferred: bool = False) -> list[Definition]:
+        """
+        What a model is told of the tools: name, description, schemas, facts; plain JSON.
+
+        Deferred tools are left out unless asked for.
+        """
+        table = self.table
+        if self._defined is None or self._defined[:2] != (table, deferred):
+            made = [tool.definition for tool in table.tools.values() if deferred or not tool.facts.defer]
+            self._defined = table, deferred, made
+        return list(self._defined[2])
+
+    def finish(self) -> None:
+        """Complete every tool that still waits for a name; `DefinitionError` names those that cannot be."""
+        problems = []
+        for tool in self:
+            try:
+                _ = tool.about.schemas
+            except DefinitionError as error:
+                problems.append(str(error))
+        if problems:
+            raise DefinitionError("\n".join(problems))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Tell *listener* of every change from now on; call what this returns to stop it."""
+        known = self.table
+
+        def notice(_: Change) -> None:
+            nonlocal known
+            before, known = known, self.table
+            change = difference(before, known)
+            if change.added or change.removed:
+                listener(change)
+
+        ends = [source.subscribe(notice) for source in self._sources]
+
+        def end_all() -> None:
+            for end in ends:
+                end()
+
+        return end_all
+
+    def filtered(self, keep: Callable[[Tool], bool]) -> CatalogView:
+        """The tools that *keep* says yes to: `catalog.filtered(lambda tool: tool.facts.read_only)`."""
+
+        def derive(table: Table) -> Table:
+            tools = {name: tool for name, tool in table.tools.items() if keep(tool)}
+            return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
+
+        return CatalogView((self,), derive)
+
+    def merged(self, *others: CatalogView) -> CatalogView:
+        """These tools, then those of *others*; two tools of one name are a `DuplicateTool`."""
+        view = CatalogView((self, *others), _merge)
+        _ = view.table  # a clash shows here, where it is made
+        return view
+
+    def prefixed(self, prefix: str) -> CatalogView:
+        """All tools under *prefix* and their name."""
+
+        def derive(table: Table) -> Table:
+            tools = {f"{prefix}{name}": tool.renamed(f"{prefix}{name}") for name, tool in table.tools.items()}
+            return Table(tools, {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()})
+
+        view = CatalogView((self,), derive)
+        _ = view.table  # an illegal name shows here
+        return view
+
+    def sorted(self, key: Callable[[Tool], Any] | None = None) -> CatalogView:
+        """The tools by name, or by *key*."""
+
+        def derive(table: Table) -> Table:
+            ordered = sorted(table.tools.values(), key=key or (lambda tool: tool.name))
+            return Table({tool.name: tool for tool in ordered}, table.aliases)
+
+        return CatalogView((self,), derive)
+
+    def provided(self, resources: Mapping[type, Any]) -> CatalogView:
+        """The tools with *resources* for their `Inject` parameters, by type."""
+        wrong = [key for key in resources if not isinstance(key, type)]
+        if wrong:
+            raise CatalogError(f"resources are given by type; {wrong[0]!r} is not a type")
+        given = dict(resources)
+
+        def derive(table: Table) -> Table:
+            tools = {name: replace(tool, resources={**tool.resources, **given}) for name, tool in table.tools.items()}
+            return Table(tools, table.aliases)
+
+        return CatalogView((self,), derive)
+
+
+def _merge(*tables: Table) -> Table:
+    tools: dict[str, Tool] = {}
+    aliases: dict[str, str] = {}
+    for table in tables:
+        merged = Table(tools, aliases)
+        for name, tool in table.tools.items():
+            taken = merged.find(name)
+            if taken is not None and taken is not tool:
+                raise DuplicateTool(
+                    f"`{name}` is in both catalogs: {described_place(taken)} and {described_place(tool)}; "
+                    f"use `prefixed` on one, or `filtered`"
+                )
+        for alias, name in table.aliases.items():
+            taken = merged.find(alias)
+            if taken is not None and taken is not table.tools[name]:
+                raise DuplicateTool(f"`{alias}` is in both catalogs, as an alias of `{name}` and as `{taken.name}`")
+        tools.update(table.tools)
+        aliases.update(table.aliases)
+    return Table(tools, aliases)
+
+
+def difference(before: Table, after: Table) -> Change:
+    """What has to come and go to make one table of the other."""
+    return Change(
+        added=tuple(tool for name, tool in after.tools.items() if before.tools.get(name) is not tool),
+        removed=tuple(tool for name, tool in before.tools.items() if after.tools.get(name) is not tool),
+    )
+
+
+def described_place(tool: Tool) -> str:
+    """Where a tool was written, for a person who has to choose between two."""
+    file, line = place_of(tool.function)
+    origin = "" if tool.origin == "python" else f" from {tool.origin}"
+    return f"{tool.about.subject}{origin} ({file}:{line})"
