@@ -10,11 +10,32 @@ import pytest
 
 import toolkit
 
-EXPORTS = """
-    BadArgs Catalog CatalogError CatalogView Change Codec Context Definition DefinitionError DuplicateTool Facts Inject
-    Problem ProviderError Safety Tool ToolError ToolkitError ToolkitWarning Transient UnknownTool default_catalog
-    register_codec tool
-""".split()
+EXPORTS = [
+    "BadArgs",
+    "Catalog",
+    "CatalogError",
+    "CatalogView",
+    "Change",
+    "Codec",
+    "Context",
+    "Definition",
+    "DefinitionError",
+    "DuplicateTool",
+    "Facts",
+    "Inject",
+    "Problem",
+    "ProviderError",
+    "Safety",
+    "Tool",
+    "ToolError",
+    "ToolkitError",
+    "ToolkitWarning",
+    "Transient",
+    "UnknownTool",
+    "default_catalog",
+    "register_codec",
+    "tool",
+]
 
 
 def test_the_exports_are_these():

@@ -16,13 +16,13 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
     "errors facts strictjson",
-    "context docstrings patterns wording jsonschemas codecs signature validation",
+    "context docstrings patterns wording jsonschemas codecs scope signature validation",
     "describe spec views catalog decorator",
     "__init__",
 ]
 INSIDE = {
     "codecs": (
-        "writer base scalars containers choices aliases constraints objects definitions plain records foreign __init__"
+        "writer base scalars texts containers choices unions aliases constraints objects definitions plain records foreign __init__"
     ),
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }

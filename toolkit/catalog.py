@@ -24,7 +24,7 @@ from typing_extensions import Unpack
 from .describe import place_of
 from .errors import CatalogError, DuplicateTool, ToolkitWarning
 from .facts import Options, check_name
-from .signature import underlying
+from .scope import underlying
 from .spec import Tool, attached
 from .views import CatalogView, Change, Listener, Table, described_place, difference
 

@@ -20,7 +20,8 @@ from .codecs import Codec, Schema, Unresolved, plain_emitter
 from .docstrings import parse, words
 from .errors import BadArgs, DefinitionError, ToolkitWarning
 from .jsonschemas import check_schema
-from .signature import Scope, Signature, read_signature, style_of, underlying
+from .scope import Scope, underlying
+from .signature import Signature, read_signature, style_of
 from .validation import Checker
 
 __all__ = ["Description", "Handled", "place_of", "subject_of"]

@@ -19,7 +19,8 @@ from .codecs import Schema
 from .describe import Description, Handled, subject_of
 from .errors import BadArgs, DefinitionError
 from .facts import FactOptions, Facts, Options, check_name, stated
-from .signature import Signature, is_in_class_body, underlying
+from .scope import is_in_class_body, underlying
+from .signature import Signature
 from .validation import Validation, objections
 
 __all__ = ["Definition", "Tool", "attached"]

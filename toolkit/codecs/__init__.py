@@ -7,7 +7,8 @@ reads signatures. Importing this package fills the tables in `base`.
 
 from __future__ import annotations
 
-from . import aliases, choices, constraints, containers, scalars  # noqa: F401 -- each fills the tables with its types
+# Importing these fills the tables with their types.
+from . import aliases, choices, constraints, containers, scalars, texts, unions  # noqa: F401 -- each fills the tables with its types  # noqa: F401
 from .base import Codec, Reader, Refusal, Schema, Undescribable, Unresolved, type_name
 from .constraints import annotated_codec, field_notes
 from .definitions import assembled

@@ -11,9 +11,9 @@ from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoRetu
 
 import typing_extensions
 
-from .base import FORMS, KINDS, Codec, Reader, Undescribable, Unresolved, type_name
-from .choices import union_of
+from .base import FORMS, KINDS, Codec, Reader, Undescribable, Unresolved, always, type_name
 from .scalars import STRING
+from .unions import union_of
 
 __all__ = ["QUALIFIERS", "substituted"]
 
@@ -107,8 +107,8 @@ FORMS.update(dict.fromkeys(QUALIFIERS, _qualified))
 FORMS.update(
     {
         dataclasses.InitVar: _qualified,
-        LiteralString: lambda hint, reader: STRING,
-        typing_extensions.LiteralString: lambda hint, reader: STRING,
+        LiteralString: always(STRING),
+        typing_extensions.LiteralString: always(STRING),
         abc.Callable: _FUNCTION,
         abc.Iterator: _STREAM,
         abc.Generator: _STREAM,

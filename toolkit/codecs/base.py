@@ -31,6 +31,7 @@ __all__ = [
     "Schema",
     "Undescribable",
     "Unresolved",
+    "always",
     "below",
     "one_of",
     "type_name",
@@ -84,6 +85,11 @@ FORMS: dict[Any, Factory] = {}
 
 KINDS: list[tuple[Callable[[Any], bool], Factory]] = []
 """What to do with any other hint: the first entry that recognises it."""
+
+
+def always(codec: Codec) -> Factory:
+    """What a table holds for a hint that means one codec, whoever reads it."""
+    return lambda hint, reader: codec
 
 
 class Refusal(ValueError):  # noqa: N818 -- named by what happens next

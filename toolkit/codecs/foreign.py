@@ -17,7 +17,7 @@ from typing import Any, get_origin
 from ..errors import DefinitionError, Problem
 from ..jsonschemas import check_schema, validator
 from ..wording import problems_of
-from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, type_name
+from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, always, type_name
 from .plain import plain_emitter
 from .writer import Writer
 
@@ -38,7 +38,7 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
         raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
     check_schema(schema, f"register_codec({kind.__name__})")
     codec = judged(Codec(schema=dict(schema), decode=decode, encode=encode, type=kind))
-    FORMS[kind] = lambda hint, reader: codec
+    FORMS[kind] = always(codec)
     return codec
 
 
