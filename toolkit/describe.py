@@ -93,6 +93,7 @@ class Description:
 
     @property
     def checker(self) -> Checker:
+        """What checks the arguments; kept, and so is what it generates."""
         if self._checker is None:
             signature = self.signature
             self._checker = Checker(self.subject, signature.schema, signature.codec)

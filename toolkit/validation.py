@@ -27,26 +27,32 @@ Validation: TypeAlias = Literal["fast", "jsonschema"]
 
 
 class Checker:
-    """Checks the arguments of one tool."""
+    """
+    Checks the arguments of one tool.
 
-    __slots__ = ("_codec", "_fast", "_judge", "_schema", "_title")
+    Attributes:
+        fast: The generated check-and-convert: called with arguments and 0, it gives the decoded ones or `UNSURE`.
+    """
+
+    __slots__ = ("_codec", "_judge", "_schema", "_title", "fast")
 
     def __init__(self, title: str, schema: Schema, codec: Codec) -> None:
         self._title = title
         self._schema = schema
         self._codec = codec
-        self._fast: Callable[[Any, int], Any] | None = None
+        self.fast: Callable[[Any, int], Any] = self._generate
         self._judge: Any = None
 
     def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
         """The decoded arguments, defaults filled in; `BadArgs` with every problem if they do not fit."""
-        if isinstance(arguments, (str, bytes, bytearray)):
-            arguments = self.parsed(arguments)
         if validation == "fast":
-            fast = self._fast or self._generated()
-            converted = fast(arguments, 0)
+            converted = self.fast(arguments, 0)
             if converted is not UNSURE:
                 return converted  # type: ignore[no-any-return]
+        if isinstance(arguments, (str, bytes, bytearray)):
+            arguments = self.parsed(arguments)
+            if not isinstance(arguments, str):  # a string in the JSON text is no second text
+                return self.check(arguments, validation)
         return self._judged(arguments)
 
     def parsed(self, text: str | bytes | bytearray) -> Any:
@@ -56,13 +62,14 @@ class Checker:
         except ValueError as error:
             raise BadArgs(str(error)) from None
 
-    def _generated(self) -> Callable[[Any, int], Any]:
+    def _generate(self, arguments: Any, depth: int) -> Any:
+        """Stands in for the generated code until the first call makes it."""
         try:
-            self._fast = compiled(self._codec, self._title)
+            self.fast = compiled(self._codec, self._title)
         except (SyntaxError, RecursionError, MemoryError):
             # Code too deep or too large for Python's compiler: jsonschema decides every call.
-            self._fast = _always_unsure
-        return self._fast
+            self.fast = _always_unsure
+        return self.fast(arguments, depth)
 
     def _judged(self, arguments: Any) -> dict[str, Any]:
         if not isinstance(arguments, dict):

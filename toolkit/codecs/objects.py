@@ -190,9 +190,12 @@ def _emit_object(
         writer.line(f"{found} = {len(required)}")
     loose: list[str] = []
     for field in optional:
-        name, result = writer.fresh(), writer.fresh()
-        writer.line(f"{name} = {value}.get({field.name!r}, U)")
-        with writer.block(f"if {name} is U:"):
+        result = writer.fresh()
+        with writer.block(f"if {field.name!r} in {value}:"):
+            writer.line(f"{found} += 1")
+            writer.line(f"{result} = {value}[{field.name!r}]")
+            writer.assign(result, writer.convert(field.codec, result))
+        with writer.block("else:"):
             if field.factory is not None:
                 writer.line(f"{result} = {writer.constant(field.factory)}()")
             elif field.default is not MISSING:
@@ -200,9 +203,6 @@ def _emit_object(
             else:
                 loose.append(field.name)
                 writer.line(f"{result} = U")
-        with writer.block("else:"):
-            writer.line(f"{found} += 1")
-            writer.line(f"{result} = {writer.convert(field.codec, name)}")
         results[field.name] = result
     further = ""
     if extras is None:
@@ -215,9 +215,12 @@ def _emit_object(
             for field in sorted(fields, key=lambda field: not field.positional)
         )
         return f"{writer.constant(build)}({made})"
-    made = writer.fresh()
     sure = [field for field in fields if field.name not in loose]
-    writer.line(f"{made} = {{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}")
+    literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}"
+    if as_dict and not further and not loose:
+        return literal
+    made = writer.fresh()
+    writer.line(f"{made} = {literal}")
     for name in loose:
         writer.line(f"if {results[name]} is not U: {made}[{name!r}] = {results[name]}")
     if further:

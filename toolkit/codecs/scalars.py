@@ -57,15 +57,12 @@ def _encode_float(value: Any) -> float:
 
 
 def _emit_float(writer: Writer, value: str) -> str:
-    result = writer.fresh()
     with writer.block(f"if type({value}) is float:"):
         # Not a number and the infinities: their difference with themselves is not zero.
         writer.line(f"if {value} - {value} != 0.0: return U")
-        writer.line(f"{result} = {value}")
-    with writer.block(f"elif type({value}) is int:"):
-        writer.line(f"{result} = float({value})")
+    writer.line(f"elif type({value}) is int: {value} = float({value})")
     writer.line("else: return U")
-    return result
+    return value
 
 
 def _decode_text(value: Any) -> str:

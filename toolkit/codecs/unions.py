@@ -161,6 +161,16 @@ def _branches(members: Sequence[Codec], reader: Reader) -> list[tuple[list[type]
 
 
 def _emit_branches(writer: Writer, value: str, branches: Sequence[tuple[list[type], Codec]]) -> str:
+    nullable = [member for wanted, member in branches if wanted == [_PYTHON_TYPE["null"]]]
+    if nullable and len(branches) == 2:
+        # The usual case, an optional value: the other member checks its type itself.
+        (other,) = (member for _, member in branches if member not in nullable)
+        result = writer.fresh()
+        with writer.block(f"if {value} is None:"):
+            writer.line(f"{result} = None")
+        with writer.block("else:"):
+            writer.assign(result, writer.convert(other, value))
+        return result
     result, kind = writer.fresh(), writer.fresh()
     writer.line(f"{kind} = type({value})")
     has_integer = any(int in wanted and float not in wanted for wanted, _ in branches)

@@ -76,6 +76,11 @@ class Writer:
     def line(self, text: str) -> None:
         self._lines.append("    " * self._depth + text)
 
+    def assign(self, name: str, expression: str) -> None:
+        """*name* is *expression* from here on."""
+        if name != expression:
+            self.line(f"{name} = {expression}")
+
     def unless(self, condition: str) -> None:
         """Don't know, unless *condition* holds."""
         self.line(f"if not ({condition}): return U")
@@ -117,7 +122,7 @@ class Writer:
         self.line(f"if {result} is U: return U")
         return result
 
-    def _function(self, key: Any, codec: Callable[[], Emitter]) -> str:
+    def _function(self, key: Any, codec: Callable[[], Emitter], *, guard: bool = True) -> str:
         name = self._functions.get(key)
         if name is None:
             name = self._functions[key] = f"f{len(self._functions)}"
@@ -127,7 +132,7 @@ class Writer:
             self.line(f"return {result}")
             self.source += [
                 f"def {name}(value, depth):",
-                f"    if depth > {_MOST_RECURSION}: return U",
+                *([f"    if depth > {_MOST_RECURSION}: return U"] if guard else []),
                 "    try:",
                 *self._lines,
                 # Whatever a constructor raises: jsonschema and the strict decoding find the words for it.
@@ -138,7 +143,7 @@ class Writer:
 
     def finish(self, codec: Emitter) -> str:
         """The name of the function for *codec*; the source is then complete."""
-        return self._function(codec, lambda: codec)
+        return self._function(object(), lambda: codec, guard=False)
 
 
 def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:

@@ -4,45 +4,44 @@ One character of a pattern: which characters it accepts.
 Whether a character belongs is always asked of `re` itself, with an expression
 of one character, so that case folding and Unicode categories agree to the last
 letter. The `mask` is for telling that two sets have nothing in common: a bit
-for each ASCII character and one for all others, never too few.
+for each ASCII character and a few for all others, never too few.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 __all__ = ["ALL", "END", "NEWLINE", "Chars", "read_chars"]
 
 ASCII = (1 << 128) - 1
-OTHERS = 1 << 128
-END = 1 << 129  # not a character: the end of the text, for sets of what may come next
+# Beyond ASCII: spaces, digits, what else belongs to words, and the rest.
+_SPACES, _DIGITS, _LETTERS, _REST = 1 << 128, 1 << 129, 1 << 130, 1 << 131
+OTHERS = _SPACES | _DIGITS | _LETTERS | _REST
+END = 1 << 132  # not a character: the end of the text, for sets of what may come next
 ALL = ASCII | OTHERS | END
 NEWLINE = 1 << ord("\n")
 
-_LOWER = sum(1 << code for code in range(ord("a"), ord("z") + 1))
-_UPPER = _LOWER >> 32
+_LOWER = ((1 << 26) - 1) << ord("a")
+_UPPER = ((1 << 26) - 1) << ord("A")
+_DIGIT = ((1 << 10) - 1) << ord("0") | _DIGITS
+_WORD = _LOWER | _UPPER | 1 << ord("_") | _DIGIT | _LETTERS
+# Four control characters are spaces, but not under the ASCII flag.
+_SEPARATORS = 0b1111 << 0x1C
+_SPACE = 0b11111 << ord("\t") | 1 << ord(" ") | _SEPARATORS | _SPACES
 
 _CATEGORIES = {
-    "CATEGORY_DIGIT": r"\d",
-    "CATEGORY_NOT_DIGIT": r"\D",
-    "CATEGORY_SPACE": r"\s",
-    "CATEGORY_NOT_SPACE": r"\S",
-    "CATEGORY_WORD": r"\w",
-    "CATEGORY_NOT_WORD": r"\W",
+    "CATEGORY_DIGIT": (r"\d", _DIGIT),
+    "CATEGORY_NOT_DIGIT": (r"\D", (ASCII | OTHERS) & ~_DIGIT),
+    "CATEGORY_SPACE": (r"\s", _SPACE),
+    "CATEGORY_NOT_SPACE": (r"\S", (ASCII | OTHERS) & ~_SPACE),
+    "CATEGORY_WORD": (r"\w", _WORD),
+    "CATEGORY_NOT_WORD": (r"\W", (ASCII | OTHERS) & ~_WORD),
 }
 
 
-def _ascii_mask(source: str) -> int:
-    return sum(1 << code for code in range(128) if re.match(source, chr(code)))
-
-
-_CATEGORY_MASKS = {name: _ascii_mask(source) | OTHERS for name, source in _CATEGORIES.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Chars:
+# A named tuple, because a frozen dataclass takes ten times as long to define and this is imported early.
+class Chars(NamedTuple):
     """
     A set of characters.
 
@@ -73,26 +72,31 @@ def read_chars(name: str, value: Any, flags: int) -> Chars | None:
     negated = name == "NOT_LITERAL" or members[0][0] == "NEGATE"
     if members[0][0] == "NEGATE":
         del members[0]
-    source, mask, price, wide = "", 0, 1, False
+    # The mask has all bits of the set and perhaps more; the core has none that the set lacks.
+    source, mask, core, price, wide = "", 0, 0, 1, False
     for kind, each in members:
-        if kind == "LITERAL":
-            low = high = each
-            source += _literal(each)
-        elif kind == "RANGE":
-            low, high = each
-            source += f"{_literal(low)}-{_literal(high)}"
-        elif kind == "CATEGORY" and each.name in _CATEGORIES:
-            source += _CATEGORIES[each.name]
-            mask |= _CATEGORY_MASKS[each.name]
+        if kind == "CATEGORY" and each.name in _CATEGORIES:
+            text, bits = _CATEGORIES[each.name]
+            source += text
+            doubtful = OTHERS | _SEPARATORS if flags & (re.ASCII | re.IGNORECASE) else 0
+            mask |= bits | doubtful
+            core |= bits & ~doubtful
             price += 1
             continue
-        else:
+        if kind not in {"LITERAL", "RANGE"}:
             return None
+        low, high = each if kind == "RANGE" else (each, each)
+        source += f"{_literal(low)}-{_literal(high)}"
         mask |= _span(low, high)
+        core |= _span(low, high) & ASCII
         wide = wide or high > 0xFF
         # Up to here `re` has a bitmap; beyond it goes through a list.
         price += high > 0xFFFF
-    mask = _superset(mask, flags, negated=negated)
+    if negated:
+        # Folding the case only adds to what is excluded.
+        mask = (ASCII | OTHERS) & ~core
+    elif flags & re.IGNORECASE:
+        mask = _folded(mask)
     return Chars(f"[{'^' * negated}{source}]", flags, mask, price, wide=wide and name == "IN")
 
 
@@ -104,13 +108,10 @@ def _span(low: int, high: int) -> int:
     return ((2 << min(high, 127)) - (1 << min(low, 128))) & ASCII | (OTHERS if high > 127 else 0)
 
 
-def _superset(mask: int, flags: int, *, negated: bool) -> int:
-    if negated:
-        # Folding only adds to what is excluded, so what is left is a superset without it. A category
-        # excludes its ASCII part alone under the ASCII flag and more otherwise: the others may always come.
-        return ~mask & ASCII | OTHERS
-    if not flags & re.IGNORECASE:
-        return mask
-    # The other case; and a Kelvin sign is a `k`, a long s an `s`, in either direction.
-    letters = _LOWER | _UPPER if mask & OTHERS else (mask & _LOWER) >> 32 | (mask & _UPPER) << 32
-    return mask | letters | OTHERS
+def _folded(mask: int) -> int:
+    # A Kelvin sign is a `k` and a long s an `s`, in either direction.
+    if mask & OTHERS:
+        return mask | _LOWER | _UPPER | OTHERS
+    if letters := mask & (_LOWER | _UPPER):
+        return mask | letters >> 32 & _UPPER | letters << 32 & _LOWER | OTHERS
+    return mask

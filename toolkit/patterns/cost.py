@@ -16,10 +16,9 @@ import bisect
 import functools
 import math
 import operator
-from dataclasses import replace
 
 from .charsets import ALL, END, NEWLINE, Chars
-from .tree import At, Atomic, Backref, Either, Look, Node, Opaque, Repeat, Seq, Unknown, anchors, narrowest
+from .tree import At, Atomic, Backref, Either, Look, Node, Opaque, Repeat, Seq, anchors, narrowest
 
 __all__ = ["MOST_STEPS", "longest_affordable", "steps"]
 
@@ -36,15 +35,15 @@ Next = tuple[int, float]
 ACCEPTED: Next = (0, 1)
 
 
-def longest_affordable(node: Node) -> int:
-    """The longest text that `re` may search for *node*, or -1 if not even the empty one."""
-    affordable = bisect.bisect_left(LENGTHS, True, key=lambda length: steps(node, length) > MOST_STEPS)
+def longest_affordable(node: Node, groups: int) -> int:
+    """The longest text that `re` may search for *node* with so many capturing *groups*, or -1 if not even the empty."""
+    affordable = bisect.bisect_left(LENGTHS, True, key=lambda length: steps(node, length, groups) > MOST_STEPS)
     return LENGTHS[affordable - 1] if affordable else -1
 
 
-def steps(node: Node, length: int) -> float:
+def steps(node: Node, length: int, groups: int = 0) -> float:
     """An upper bound of the steps `re.search` makes for *node* in a text of *length*."""
-    estimate = _Estimate(length)
+    estimate = _Estimate(length, groups)
     once = estimate.measure(node, ACCEPTED)[1]
     if count := anchors(node):
         # `re` tries the other places too; the anchors turn it down.
@@ -54,8 +53,10 @@ def steps(node: Node, length: int) -> float:
 
 
 class _Estimate:
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, groups: int) -> None:
         self.length = length
+        # Before each round and each branch `re` saves all captures, in time and in memory.
+        self.saving = 1 + groups
         # A lookaround is asked for twice at each level, once for its cost and once for its price.
         self.looks: dict[int, float] = {}
 
@@ -78,7 +79,7 @@ class _Estimate:
                 return 1, self.measure(body, ACCEPTED)[1] + after[1]
             case Backref():
                 return 1, self.length + after[1]
-            case Unknown():
+            case _:
                 return CEILING, CEILING
 
     def sequence(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
@@ -90,7 +91,7 @@ class _Estimate:
             more, each = self.measure(item, following)
             cost = min(cost + ways * each, CEILING)
             ways = min(ways * more, CEILING)
-        return ways, cost
+        return 1 if _ends_once(items, after[0]) else ways, cost
 
     def either(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
         measured = [self.measure(item, after) for item in items]
@@ -102,7 +103,7 @@ class _Estimate:
         each = [ways for ways, _ in measured]
         # If no character can start two of them, at most one goes on.
         ways = max(each, default=1) if apart else sum(each)
-        return min(ways, CEILING), min(1 + sum(1 + cost for _, cost in measured), CEILING)
+        return min(ways, CEILING), min(1 + sum(self.saving + cost for _, cost in measured), CEILING)
 
     def repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
         low, body = node.low, node.body
@@ -114,8 +115,9 @@ class _Estimate:
         if isinstance(body, Chars):
             # `re` counts how often the character comes and then walks back, without a stack.
             return 1 if alone else spare, 1 + rounds * body.price + spare * after[1]
-        ways, cost = self.measure(body, (again[0] | after[0], again[1] + after[1] + 1))
-        cost += after[1] + 1
+        either = (again[0] | after[0], again[1] + after[1] + 1)
+        ways, cost = self.measure(body, after if node.high == 1 else either)
+        cost += after[1] + self.saving
         if not node.width:
             ways = max(ways, 2)
         if ways > 1:
@@ -143,10 +145,10 @@ class _Estimate:
                 return after
             case Either(items) | Opaque(items):
                 each = [self.peek(item, after) for item in items]
-                return _union([mask for mask, _ in each]), 1 + sum(price for _, price in each)
+                return _union([mask for mask, _ in each]), 1 + sum(self.saving + price for _, price in each)
             case Repeat(low, _, body, width) if width:
                 mask, price = self.peek(body, after)
-                return (mask, price + 1) if low else (mask | after[0], price + after[1] + 1)
+                return (mask, price + self.saving) if low else (mask | after[0], price + after[1] + self.saving)
             case Look():
                 return after[0], self.look(node) + after[1]
             case Atomic(body) if narrowest(body):
@@ -154,6 +156,22 @@ class _Estimate:
             case _:
                 # Nothing is ruled out, so the price is never paid.
                 return ALL, 1
+
+
+def _ends_once(items: tuple[Node, ...], following: int) -> bool:
+    """
+    Whether at most one way through *items* ends before a character of *following*.
+
+    So it is where only one of them varies, as in `[a-z-]{0,61}[a-z]`, and none of
+    them consumes such a character: the longer way would have passed over it.
+    """
+    varying = 0
+    for item in items:
+        chars = item.body if isinstance(item, Repeat) else item
+        if not isinstance(chars, Chars) or chars.mask & following:
+            return False
+        varying += isinstance(item, Repeat) and item.low != item.high
+    return varying <= 1
 
 
 def _union(masks: list[int]) -> int:
@@ -175,6 +193,6 @@ def _trimmed(node: Node) -> Node:
         case Either(items):
             return Either(tuple(map(_trimmed, items)))
         case Repeat(low):
-            return replace(node, high=low)
+            return node._replace(high=low)
         case _:
             return node

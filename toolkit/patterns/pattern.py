@@ -7,6 +7,7 @@ longest text. Generated code may make that one comparison itself.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 
@@ -37,10 +38,10 @@ class Pattern:
 
     __slots__ = ("_linear", "_tree", "fast_limit", "fast_search", "source")
 
-    def __init__(self, source: str, tree: Node, fast_search: Callable[[str], re.Match[str] | None]) -> None:
-        self.source = source
-        self.fast_limit = longest_affordable(tree)
-        self.fast_search = fast_search
+    def __init__(self, tree: Node, compiled: re.Pattern[str]) -> None:
+        self.source = compiled.pattern
+        self.fast_limit = longest_affordable(tree, compiled.groups)
+        self.fast_search: Callable[[str], re.Match[str] | None] = compiled.search
         self._tree = tree
         # Built when first needed: most patterns never meet a text that is too long for `re`.
         self._linear: Linear | None = None
@@ -65,23 +66,30 @@ class Pattern:
         try:
             return self._linear.search(text)
         except Exhausted:
-            raise self._undecidable(text, "it leaves too many possibilities open at once") from None
+            raise self._undecidable(
+                text, "it keeps too many possibilities open at once; make its repeats shorter"
+            ) from None
 
     def _regular_tree(self, text: str) -> Node:
         if what := irregular(self._tree):
-            raise self._undecidable(text, f"it has {what}, for which all possibilities would have to be tried")
+            raise self._undecidable(
+                text, f"all possibilities would have to be tried, because it has {what}; do without that"
+            )
         if size(self._tree) > MOST_STATES:
-            raise self._undecidable(text, "its repeats, written out, are too long")
+            raise self._undecidable(text, "its repeats, written out, are too long; make them shorter")
         return self._tree
 
     def _undecidable(self, text: str, why: str) -> Undecidable:
-        remedy = f", or keep the text to {self.fast_limit:,} characters" if self.fast_limit > 0 else ""
+        # A limit of a few characters would be no help.
+        remedy = f", or keep the text to {self.fast_limit:,} characters" if self.fast_limit > 20 else ""
         return Undecidable(
             f"cannot tell in bounded time whether {_shown(self.source)} occurs in a text of {len(text):,} characters: "
-            f"{why}; write the pattern without that{remedy}"
+            f"{why}{remedy}"
         )
 
 
+# As `re.compile` does, for callers that meet the source with every text; finding out takes half a millisecond.
+@functools.lru_cache(maxsize=256)
 def compile_pattern(source: str) -> Pattern:
     """
     Read *source*, and find out what searching for it may cost.
@@ -94,7 +102,7 @@ def compile_pattern(source: str) -> Pattern:
     try:
         # In this order: the tree tells whether `re` can compile it without delay.
         tree = read(source)
-        return Pattern(source, tree, re.compile(source).search)
+        return Pattern(tree, re.compile(source))
     except RecursionError:
         raise ValueError(_invalid(source, "its groups are nested too deeply")) from None
     except (re.error, ValueError, OverflowError, MemoryError, Warning) as error:

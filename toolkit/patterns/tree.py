@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NamedTuple
 
 from .charsets import Chars, read_chars
 
@@ -46,29 +45,26 @@ _ALPHABETS = re.ASCII | re.UNICODE
 Assertion = Literal["start", "line start", "end", "line end", "very end", "\\b", "\\B", "ascii \\b", "ascii \\B"]
 
 
-@dataclass(frozen=True, slots=True)
-class At:
+# Named tuples, because frozen dataclasses take ten times as long to define and this is imported early.
+class At(NamedTuple):
     """A place between two characters, such as `^` or `\\b`."""
 
     place: Assertion
 
 
-@dataclass(frozen=True, slots=True)
-class Seq:
+class Seq(NamedTuple):
     """One thing after the other; without any, the empty text."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(NamedTuple):
     """One of several; without any, a failure."""
 
     items: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(NamedTuple):
     """A body *low* to *high* times, *width* being the least the body consumes."""
 
     low: int
@@ -77,42 +73,37 @@ class Repeat:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(NamedTuple):
     """A condition on the text around, which consumes nothing."""
 
     body: Node
-    what: ClassVar[str] = "a lookaround"
+    what: str = "a lookaround"
 
 
-@dataclass(frozen=True, slots=True)
-class Atomic:
+class Atomic(NamedTuple):
     """A body that is never entered again once it has matched."""
 
     body: Node
-    what: ClassVar[str] = "an atomic group or possessive repeat"
+    what: str = "an atomic group or possessive repeat"
 
 
-@dataclass(frozen=True, slots=True)
-class Opaque:
+class Opaque(NamedTuple):
     """One of several, by a choice that `re` alone can make."""
 
     items: tuple[Node, ...]
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Backref:
+class Backref(NamedTuple):
     """The text of a group once more."""
 
-    what: ClassVar[str] = "a backreference"
+    what: str = "a backreference"
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(NamedTuple):
     """Something this Python has and this library does not know."""
 
-    what: ClassVar[str] = "a construct unknown to this library"
+    what: str = "a construct unknown to this library"
 
 
 Node = Chars | At | Seq | Either | Repeat | Look | Atomic | Opaque | Backref | Unknown
@@ -223,7 +214,7 @@ def narrowest(node: Node) -> int:
             return low * width
         case Atomic(body):
             return narrowest(body)
-        case At() | Look() | Backref() | Unknown():
+        case _:
             return 0
 
 

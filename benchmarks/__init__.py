@@ -1,0 +1,1 @@
+"""What things cost, beside what the same costs elsewhere, measured in one run."""

@@ -1,0 +1,31 @@
+"""Run every benchmark and print its table: `make bench`."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+
+from . import accepting, decorating, defining, importing, refusing
+from .timing import print_table
+
+BENCHMARKS = {
+    "Decorating a function of five parameters": decorating,
+    "Accepting and converting good arguments": accepting,
+    "Refusing bad arguments, all problems worded": refusing,
+    "Definitions": defining,
+    "Importing": importing,
+}
+
+
+def main(chosen: list[str]) -> None:
+    peers = ", ".join(
+        f"{name} {version(name)}" for name in ("anthropic", "pydantic-ai-slim", "pydantic-core", "jsonschema")
+    )
+    print(f"CPython {platform.python_version()}; {peers}")
+    for title, benchmark in BENCHMARKS.items():
+        if not chosen or benchmark.__name__.rpartition(".")[2] in chosen:
+            print_table(title, benchmark.rows())
+
+
+main(sys.argv[1:])

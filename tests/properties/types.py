@@ -1,0 +1,319 @@
+"""
+Random types, each with a strategy of its values.
+
+`typed()` draws a `Typed`. Names of fields are drawn so that they collide with
+schema keywords and with the names in generated code.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import functools
+import ipaddress
+import operator
+import pathlib
+import typing
+import uuid
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple, NewType, Union
+
+import annotated_types as at
+from hypothesis import strategies as st
+from typing_extensions import NotRequired, TypedDict
+
+__all__ = ["NAMES", "Typed", "typed"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Typed:
+    """
+    A type and its values.
+
+    Attributes:
+        kinds: The JSON types its values take; a union of disjoint ones is read back as it was.
+        exact: Whether a value comes back equal and of the same type, not merely as the same JSON.
+        hashable: Whether values can be in a set.
+        key: Whether it can be the key of a dictionary.
+    """
+
+    hint: Any
+    values: st.SearchStrategy[Any]
+    kinds: frozenset[str]
+    exact: bool = True
+    hashable: bool = True
+    key: bool = False
+
+    def __repr__(self) -> str:
+        return f"Typed({self.hint!r})"
+
+
+def _text(hint: Any, values: st.SearchStrategy[Any]) -> Typed:
+    return Typed(hint, values, frozenset({"string"}), key=True)
+
+
+NAMES = (
+    "a b type required cls self value depth U v1 c0 f0 _x json schema ünïcode default properties pattern args".split()
+)
+_ZONES = st.none() | st.builds(
+    lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)), st.integers(-23 * 60, 23 * 60)
+)
+_FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+_INTEGERS = st.integers() | st.sampled_from([10**999, -(10**999), 2**53 + 1, 0])
+
+TEXTS = [
+    _text(str, st.text()),
+    _text(dt.datetime, st.datetimes(timezones=_ZONES)),
+    _text(dt.date, st.dates()),
+    _text(dt.time, st.times(timezones=_ZONES)),
+    _text(dt.timedelta, st.timedeltas()),
+    _text(uuid.UUID, st.uuids()),
+    _text(pathlib.Path, st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])).map(pathlib.Path)),
+    _text(bytes, st.binary(max_size=20)),
+    _text(complex, st.complex_numbers(allow_nan=False, allow_infinity=False)),
+    _text(ipaddress.IPv4Address, st.ip_addresses(v=4)),
+    _text(ipaddress.IPv6Address, st.ip_addresses(v=6)),
+]
+NUMBERS = [
+    Typed(int, _INTEGERS, frozenset({"integer"}), key=True),
+    Typed(float, _FLOATS, frozenset({"number", "integer"})),
+    Typed(
+        decimal.Decimal, st.decimals(allow_nan=False, allow_infinity=False), frozenset({"string", "number", "integer"})
+    ),
+]
+SCALARS = [
+    *TEXTS,
+    *NUMBERS,
+    Typed(bool, st.booleans(), frozenset({"boolean"}), key=True),
+    Typed(None, st.none(), frozenset({"null"})),
+]
+
+_CONSTANTS = [None, True, False, 0, 1, -7, "", "a", "1", "true", "null", "ä"]
+_JSON_KIND = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+def _kinds_of(constants: Any) -> frozenset[str]:
+    kinds = {_JSON_KIND[type(each)] for each in constants}
+    return frozenset(kinds | ({"integer"} if "number" in kinds else set()))
+
+
+@st.composite
+def literals(draw: Any) -> Typed:
+    chosen = draw(
+        st.lists(st.sampled_from(_CONSTANTS), min_size=1, max_size=5, unique_by=lambda each: (type(each), each))
+    )
+    return Typed(Literal.__getitem__(tuple(chosen)), st.sampled_from(chosen), _kinds_of(chosen))
+
+
+@st.composite
+def enums(draw: Any) -> Typed:
+    base, pool = draw(
+        st.sampled_from(
+            [
+                (enum.Enum, [*_CONSTANTS, 2.5]),
+                (enum.StrEnum, ["", "a", "1", "ä"]),
+                (enum.IntEnum, [0, 1, -7, 42]),
+                (enum.Flag, [1, 2, 4, 3]),
+                (enum.IntFlag, [1, 2, 4, 8]),
+            ]
+        )
+    )
+    chosen = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=4, unique_by=lambda each: (type(each), each)))
+    made = base("Choice", [(f"M{index}", each) for index, each in enumerate(chosen)])
+    members = list(made) or list(made.__members__.values())
+    if issubclass(made, enum.Flag):
+        combined = st.sets(st.sampled_from(members)).map(lambda each: functools.reduce(operator.or_, each, made(0)))
+        return Typed(made, combined, frozenset({"integer"}))
+    return Typed(made, st.sampled_from(members), _kinds_of([each.value for each in members]))
+
+
+@st.composite
+def limited(draw: Any) -> Typed:
+    low = draw(st.integers(-5, 5))
+    high = low + draw(st.integers(0, 20))
+    length = st.integers(max(low, 0), high if high > 0 else 5)
+    few = st.lists(st.integers(-3, 3), min_size=max(low, 0), max_size=max(high, 5))
+    number, text, array = frozenset({"integer"}), frozenset({"string"}), frozenset({"array"})
+    return draw(
+        st.sampled_from(
+            [
+                Typed(Annotated[int, at.Ge(low), at.Le(high)], st.integers(low, high), number),
+                Typed(Annotated[int, at.Interval(gt=low - 1, lt=high + 1)], st.integers(low, high), number),
+                Typed(Annotated[int, at.MultipleOf(3)], st.integers().map(lambda each: each * 3), number),
+                Typed(Annotated[float, at.Ge(low)], st.floats(low, 1e300), number | {"number"}),
+                Typed(
+                    Annotated[str, at.Len(max(low, 0), max(high, 5))],
+                    st.text(min_size=max(low, 0), max_size=max(high, 5)),
+                    text,
+                ),
+                Typed(
+                    Annotated[list[int], at.MinLen(max(low, 0)), at.MaxLen(max(high, 5))], few, array, hashable=False
+                ),
+                Typed(Annotated[dt.date, at.Ge(dt.date(2000, 1, 1))], st.dates(dt.date(2000, 1, 1)), text),
+                Typed(Annotated[str, at.Predicate(str.islower)], length.map(lambda count: "x" * (count + 1)), text),
+                Typed(Annotated[bytes, at.MaxLen(3)], st.binary(max_size=3), text),
+            ]
+        )
+    )
+
+
+def _together(parts: list[Typed]) -> dict[str, bool]:
+    return {"exact": all(part.exact for part in parts), "hashable": all(part.hashable for part in parts)}
+
+
+@st.composite
+def unions(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    members = draw(st.lists(inner, min_size=1, max_size=3))
+    if draw(st.booleans()):
+        members.append(Typed(None, st.none(), frozenset({"null"})))
+    taken = [kind for member in members for kind in member.kinds]
+    disjoint = len(taken) == len(set(taken))
+    hint = functools.reduce(lambda one, two: Union[one, two], [member.hint for member in members])
+    about = _together(members)
+    return Typed(
+        hint,
+        st.one_of([member.values for member in members]),
+        frozenset(taken),
+        exact=about["exact"] and (disjoint or len(members) == 1),
+        hashable=about["hashable"],
+    )
+
+
+@st.composite
+def containers(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    item = draw(inner)
+    few = st.lists(item.values, max_size=3)
+    array, about = frozenset({"array"}), {"exact": item.exact}
+    made = [
+        Typed(list[item.hint], few, array, hashable=False, **about),
+        Typed(collections.deque[item.hint], few.map(collections.deque), array, hashable=False, **about),
+        Typed(tuple[item.hint, ...], few.map(tuple), array, hashable=item.hashable, **about),
+        Typed(typing.Sequence[item.hint], few, array, hashable=False, **about),
+    ]
+    if item.hashable and item.exact:
+        made += [
+            Typed(set[item.hint], few.map(set), array, hashable=False),
+            Typed(frozenset[item.hint], few.map(frozenset), array),
+        ]
+    return draw(st.sampled_from(made))
+
+
+@st.composite
+def fixed_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    items = draw(st.lists(inner, max_size=3))
+    hint = tuple[tuple(item.hint for item in items)] if items else tuple[()]
+    return Typed(hint, st.tuples(*(item.values for item in items)), frozenset({"array"}), **_together(items))
+
+
+@st.composite
+def mappings(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    key = draw(
+        st.sampled_from([each for each in SCALARS if each.key]) | enums().filter(lambda each: each.kinds == {"string"})
+    )
+    item = draw(inner)
+    values = st.dictionaries(key.values, item.values, max_size=3)
+    kind = draw(st.sampled_from([dict, typing.Mapping, collections.OrderedDict]))
+    if kind is collections.OrderedDict:
+        values = values.map(collections.OrderedDict)
+    return Typed(kind[key.hint, item.hint], values, frozenset({"object"}), exact=item.exact, hashable=False)
+
+
+def _fields(inner: st.SearchStrategy[Typed], names: list[str] = NAMES) -> st.SearchStrategy[dict[str, Typed]]:
+    return st.dictionaries(st.sampled_from(names), inner, max_size=4)
+
+
+def _record(
+    hint: Any, make: Callable[..., Any], required: dict[str, Typed], optional: dict[str, Typed], **about: Any
+) -> Typed:
+    values = st.fixed_dictionaries(
+        {name: each.values for name, each in required.items()},
+        optional={name: each.values for name, each in optional.items()},
+    )
+    exact = all(each.exact for each in [*required.values(), *optional.values()])
+    return Typed(hint, values.map(lambda given: make(**given)), frozenset({"object"}), exact=exact, **about)
+
+
+@st.composite
+def dataclass_types(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    fields = draw(_fields(inner))
+    flags = {flag: draw(st.booleans()) for flag in ("frozen", "kw_only", "slots")}
+    with_default = draw(st.sets(st.sampled_from(sorted(fields)))) if fields else set()
+    optional = {name: each for name, each in fields.items() if name in with_default}
+    required = {name: each for name, each in fields.items() if name not in with_default}
+    listed: list[Any] = [(name, each.hint) for name, each in required.items()]
+    for name, each in optional.items():
+        # A factory, because a list as a default is refused by dataclasses.
+        default = draw(each.values)
+        listed.append((name, each.hint, dataclasses.field(default_factory=lambda default=default: default)))
+    made = dataclasses.make_dataclass("Record", listed, **flags)
+    hashable = flags["frozen"] and all(each.hashable for each in fields.values())
+    return _record(made, made, required, optional, hashable=hashable)
+
+
+@st.composite
+def named_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    fields = draw(_fields(inner, [name for name in NAMES if not name.startswith("_")]))
+    made = NamedTuple("Named", [(name, each.hint) for name, each in fields.items()])
+    about = _together(list(fields.values()))
+    return _record(
+        made, lambda **given: made(*(given[name] for name in fields)), fields, {}, hashable=about["hashable"]
+    )
+
+
+@st.composite
+def typed_dicts(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    required, optional = draw(_fields(inner)), draw(_fields(inner))
+    optional = {name: each for name, each in optional.items() if name not in required}
+    hints = {name: each.hint for name, each in required.items()}
+    hints |= {name: NotRequired[each.hint] for name, each in optional.items()}
+    return _record(TypedDict("Typed", hints), dict, required, optional, hashable=False)
+
+
+@st.composite
+def recursive_records(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    payload = draw(inner)
+    made = dataclasses.make_dataclass(
+        "Node",
+        [
+            ("value", payload.hint),
+            ("next", "Node | None", None),
+            ("below", "list[Node]", dataclasses.field(default_factory=list)),
+        ],
+    )
+    leaves = st.builds(made, value=payload.values)
+    values = st.recursive(
+        leaves,
+        lambda deeper: st.builds(made, payload.values, st.none() | deeper, st.lists(deeper, max_size=2)),
+        max_leaves=4,
+    )
+    return Typed(made, values, frozenset({"object"}), exact=payload.exact, hashable=False)
+
+
+@st.composite
+def renamed(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
+    each = draw(inner)
+    hints = [NewType("New", each.hint), Annotated[each.hint, "what it is for"]]
+    return dataclasses.replace(each, hint=draw(st.sampled_from(hints)), key=False)
+
+
+def _deeper(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
+    kinds = [
+        containers,
+        fixed_tuples,
+        mappings,
+        unions,
+        dataclass_types,
+        named_tuples,
+        typed_dicts,
+        renamed,
+        recursive_records,
+    ]
+    return st.one_of([kind(inner) for kind in kinds])
+
+
+def typed() -> st.SearchStrategy[Typed]:
+    """Any type, simple ones first."""
+    return st.recursive(st.sampled_from(SCALARS) | literals() | enums() | limited(), _deeper, max_leaves=6)

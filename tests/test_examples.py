@@ -1,0 +1,21 @@
+"""The examples run as they are, with nothing but the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[example.name for example in EXAMPLES])
+def test_an_example_runs(example):
+    """It ends well, says something, and warns of nothing."""
+    command = [sys.executable, "-W", "error", str(example)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
+    assert run.returncode == 0, run.stderr
+    assert run.stdout
+    assert not run.stderr

@@ -1,0 +1,32 @@
+"""The README's code runs, and shows what it says it shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.markdown import run
+from toolkit import default_catalog
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def shared_catalog():
+    """Pages register tools in the catalog that everyone shares; the next page should not find them."""
+    with default_catalog.isolated():
+        yield
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[page.name for page in PAGES])
+def test_a_page_does_what_it_says(page):
+    """Every block runs in order, and every result that is shown is the one that comes out."""
+    blocks = page.read_text(encoding="utf-8").count("```python")
+    assert run(page) > 0 or blocks == 0
+
+
+def test_the_readme_is_short():
+    """A newcomer reads it in one go."""
+    assert 100 <= len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150

@@ -1,0 +1,163 @@
+"""
+The public surface as users write it; checked by mypy and pyright, never run.
+
+A decorated function keeps its exact type, whichever way it was decorated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from typing_extensions import assert_type
+
+from toolkit import (
+    BadArgs,
+    Catalog,
+    CatalogView,
+    Change,
+    Codec,
+    Context,
+    Definition,
+    Facts,
+    Inject,
+    Problem,
+    Tool,
+    UnknownTool,
+    default_catalog,
+    register_codec,
+    tool,
+)
+
+
+class Database:
+    def rows(self) -> int:
+        return 0
+
+
+@tool
+def bare(a: int, b: str = "") -> bool:
+    return bool(a) and bool(b)
+
+
+@tool()
+def called(a: int, /, *rest: str) -> list[str]:
+    return [str(a), *rest]
+
+
+@tool(read_only=True, aliases=["cat"], timeout_seconds=2.5, approval="always")
+async def asynchronous(path: str, *, limit: int = 2000) -> str:
+    return path[:limit]
+
+
+@tool(destructive=True, catalog=None, validate=lambda arguments: None if arguments else "empty")
+def generator(count: int) -> Iterator[int]:
+    yield count
+
+
+@default_catalog.tool
+async def stream(count: int) -> AsyncIterator[int]:
+    yield count
+
+
+@default_catalog.tool(group="files", concurrency_safe=lambda arguments: "path" in arguments)
+def with_resources(table: str, database: Inject[Database], context: Context) -> int:
+    assert_type(database, Database)
+    assert_type(context.facts, Facts)
+    return database.rows()
+
+
+class Notebook:
+    @tool
+    def write(self, text: str) -> int:
+        return len(text)
+
+    @tool(read_only=True)
+    @classmethod
+    def make(cls, text: str) -> Notebook:
+        return cls()
+
+    @staticmethod
+    @tool
+    def count(text: str) -> int:
+        return len(text)
+
+
+async def types_are_kept() -> None:
+    assert_type(bare(1), bool)
+    assert_type(bare(1, b="x"), bool)
+    assert_type(called(1, "x"), list[str])
+    assert_type(await asynchronous("x", limit=3), str)
+    assert_type(generator(3), Iterator[int])
+    assert_type(stream(3), AsyncIterator[int])
+    assert_type(with_resources("t", Database(), Context(facts=Facts())), int)
+    assert_type(Notebook().write("x"), int)
+    assert_type(Notebook.count("x"), int)
+    assert_type(tool(len)([1]), int)
+
+
+def misuse_is_seen() -> None:
+    bare("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    tool(read_onyl=True)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
+    tool(read_only="yes")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def catalogs(thing: Any) -> None:
+    catalog = Catalog(bare).add(called, thing, replace=True)
+    assert_type(catalog, Catalog)
+    assert_type(catalog["bare"], Tool)
+    assert_type(catalog.get("x"), Tool | None)
+    assert_type([each.name for each in catalog], list[str])
+    assert_type(catalog.names(), list[str])
+    assert_type(catalog.filtered(lambda each: each.facts.read_only), CatalogView)
+    assert_type(catalog.merged(Catalog()).prefixed("x_").sorted().provided({Database: Database()}), CatalogView)
+    assert_type(catalog.definitions(), list[Definition])
+    with catalog.isolated() as inner:
+        assert_type(inner, Catalog)
+
+    def listener(change: Change) -> None:
+        assert_type(change.added, tuple[Tool, ...])
+
+    catalog.subscribe(listener)()
+
+
+def tools() -> None:
+    one = Tool.of(bare)
+    assert_type(one.description, str)
+    assert_type(one.schema, dict[str, Any])
+    assert_type(one.check({"a": 1}, validation="jsonschema"), dict[str, Any])
+    assert_type(one.check(b'{"a": 1}'), dict[str, Any])
+    assert_type(one.encode({"a": 1}), dict[str, Any])
+    assert_type(one.renamed("other").original, str | None)
+    hand_made = Tool.from_schema("x", "X.", {"type": "object"}, lambda arguments: arguments["x"], read_only=True)
+    assert_type(hand_made, Tool)
+
+
+def errors(one: Tool) -> None:
+    try:
+        one.check({})
+    except BadArgs as error:
+        assert_type(error.problems, tuple[Problem, ...])
+        assert_type(error.problems[0].path, tuple[str | int, ...])
+    except UnknownTool as error:
+        assert_type(error.suggestions, list[str])
+
+
+@dataclass
+class Color:
+    name: str
+
+
+def codecs() -> None:
+    def decode(value: str) -> Color:
+        return Color(value)
+
+    def encode(color: Color) -> str:
+        return color.name
+
+    assert_type(register_codec(Color, schema={"type": "string"}, decode=decode, encode=encode), Codec)
+
+
+def options(extra: Mapping[str, Any]) -> None:
+    tool(bare, catalog=Catalog(), name="other", metadata=extra)
