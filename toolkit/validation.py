@@ -15,10 +15,10 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from .codecs import UNSURE, Codec, Refusal, Schema, compiled
-from .errors import BadArgs, Problem
+from .codecs import UNSURE, Codec, Refusal, Schema, compiled, remembering
+from .errors import BadArgs, DefinitionError, Problem
 from .jsonschemas import validator
-from .strictjson import flaws, loads, show
+from .strictjson import class_name, examined, is_plain, loads, show
 from .wording import problems_of
 
 __all__ = ["Checker", "Validation", "objections"]
@@ -49,7 +49,8 @@ class Checker:
             converted = self.fast(arguments, 0)
             if converted is not UNSURE:
                 return converted  # type: ignore[no-any-return]
-        if isinstance(arguments, (str, bytes, bytearray)):
+        # By the class itself: an object may say of its `__class__` what it likes.
+        if issubclass(type(arguments), (str, bytes, bytearray)):
             arguments = self.parsed(arguments)
             if not isinstance(arguments, str):  # a string in the JSON text is no second text
                 return self.check(arguments, validation)
@@ -57,8 +58,9 @@ class Checker:
 
     def parsed(self, text: str | bytes | bytearray) -> Any:
         """The JSON in *text*; empty text, which some models send for no arguments, is an empty object."""
+        own = str.__str__(text) if isinstance(text, str) else bytes(memoryview(text))
         try:
-            return loads(text) if text.strip() else {}
+            return loads(own) if len(own) > 1000 or own.strip() else {}
         except ValueError as error:
             raise BadArgs(str(error)) from None
 
@@ -72,27 +74,23 @@ class Checker:
         return self.fast(arguments, depth)
 
     def _judged(self, arguments: Any) -> dict[str, Any]:
-        if not isinstance(arguments, dict):
-            if not isinstance(arguments, Mapping):
-                raise BadArgs(f"expected an object with the arguments, got {show(arguments)}")
-            arguments = dict(arguments)
-        found = flaws(arguments)
-        if found:
-            raise BadArgs(found)
+        if type(arguments) is not dict or not is_plain(arguments):
+            arguments = _plain_object(arguments)
         try:
             errors = list(self.judge.iter_errors(arguments))
         except RecursionError:
             raise BadArgs("nested too deeply to be checked") from None
         except Exception as error:
-            raise BadArgs(f"could not be checked: {error}") from error
+            raise BadArgs(f"could not be checked: {_said(error)}") from error
         if errors:
             raise BadArgs(lambda: problems_of(errors))
         try:
-            return self._codec.decode(arguments)  # type: ignore[no-any-return]
+            with remembering():
+                return self._codec.decode(arguments)  # type: ignore[no-any-return]
         except Refusal as refusal:
             raise BadArgs(refusal.problems) from refusal.__cause__
         except Exception as error:
-            raise BadArgs(str(error) or type(error).__name__) from error
+            raise BadArgs(_said(error)) from error
 
     @property
     def judge(self) -> Any:
@@ -106,15 +104,45 @@ def _always_unsure(arguments: Any, depth: int) -> Any:
     return UNSURE
 
 
+def _plain_object(arguments: Any) -> dict[str, Any]:
+    """*arguments*, whatever they are, as an object of plain JSON; `BadArgs` if they are not that."""
+    try:
+        if not issubclass(type(arguments), dict) and isinstance(arguments, Mapping):
+            arguments = dict(arguments)
+        plain, found = (arguments, []) if is_plain(arguments) else examined(arguments)
+    except Exception as error:
+        raise BadArgs(f"the arguments, a Python {class_name(arguments)}, cannot be read") from error
+    if not issubclass(type(arguments), dict):
+        raise BadArgs(f"expected an object with the arguments, got {show(arguments)}")
+    if found:
+        raise BadArgs(found)
+    return plain  # type: ignore[no-any-return]
+
+
+def _said(error: Exception) -> str:
+    """What *error* says, cut short; messages of strangers may hold the whole value."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 -- an error that cannot even be shown
+        text = ""
+    return text if 0 < len(text) <= 300 else f"{text[:300]}..." if text else class_name(error)
+
+
 def objections(
-    validate: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Any]
-) -> Awaitable[Any] | list[Problem]:
-    """What the author's own *validate* finds wrong; an awaitable of the same if it is async."""
+    validate: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Any], *, wait: bool
+) -> Awaitable[list[Problem]] | list[Problem]:
+    """What the author's own *validate* finds wrong; an awaitable of the same if it is async and one may *wait*."""
     try:
         found = validate(arguments)
+        if not inspect.isawaitable(found):
+            return _listed(found)
     except Exception as error:  # noqa: BLE001 -- a check that fails, fails closed
         return _raised(error)
-    return _awaited(found) if inspect.isawaitable(found) else _listed(found)
+    if wait:
+        return _awaited(found)
+    if inspect.iscoroutine(found):
+        found.close()
+    raise DefinitionError("the tool's `validate` is async; use `await tool.check_async(...)`")
 
 
 async def _awaited(found: Awaitable[Any]) -> list[Problem]:
@@ -127,7 +155,7 @@ async def _awaited(found: Awaitable[Any]) -> list[Problem]:
 def _raised(error: Exception) -> list[Problem]:
     if isinstance(error, BadArgs):
         return list(error.problems)
-    return [Problem(str(error) or f"the tool's own check raised {type(error).__name__}")]
+    return [Problem(_said(error) if str(error) else f"the tool's own check raised {class_name(error)}")]
 
 
 def _listed(found: Any) -> list[Problem]:
@@ -140,7 +168,9 @@ def _listed(found: Any) -> list[Problem]:
     if isinstance(found, Problem):
         return [found]
     if isinstance(found, Mapping):
-        return [Problem(str(message), (path,) if isinstance(path, str) else path) for path, message in found.items()]
+        return [
+            Problem(str(message), (path,) if isinstance(path, (str, int)) else path) for path, message in found.items()
+        ]
     if isinstance(found, Iterable):
         return [problem for each in found for problem in _listed(each)]
     return [Problem(f"the tool's own check returned {type(found).__name__}; it has to return problems or None")]

@@ -55,9 +55,8 @@ def _text(hint: Any, values: st.SearchStrategy[Any]) -> Typed:
     return Typed(hint, values, frozenset({"string"}), key=True)
 
 
-NAMES = (
-    "a b type required cls self value depth U v1 c0 f0 _x json schema ünïcode default properties pattern args".split()
-)
+NAMES = ["a", "b", "type", "required", "cls", "self", "value", "depth", "U", "v1", "c0", "f0", "_x", "json", "schema"]
+NAMES += ["ünïcode", "default", "properties", "pattern", "args"]
 _ZONES = st.none() | st.builds(
     lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)), st.integers(-23 * 60, 23 * 60)
 )
@@ -144,6 +143,7 @@ def limited(draw: Any) -> Typed:
                 Typed(Annotated[int, at.Interval(gt=low - 1, lt=high + 1)], st.integers(low, high), number),
                 Typed(Annotated[int, at.MultipleOf(3)], st.integers().map(lambda each: each * 3), number),
                 Typed(Annotated[float, at.Ge(low)], st.floats(low, 1e300), number | {"number"}),
+                Typed(Annotated[float, at.Lt(2**53 + 1)], st.floats(-1e300, 2**53), number | {"number"}),
                 Typed(
                     Annotated[str, at.Len(max(low, 0), max(high, 5))],
                     st.text(min_size=max(low, 0), max_size=max(high, 5)),

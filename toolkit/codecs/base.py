@@ -20,11 +20,13 @@ from typing import Any, TypeAlias, get_args, get_origin
 
 from ..errors import DefinitionError, Problem
 from ..strictjson import show
+from .memory import remembered
 from .writer import Writer
 
 __all__ = [
     "FORMS",
     "KINDS",
+    "UNKNOWN",
     "Codec",
     "Reader",
     "Refusal",
@@ -34,10 +36,14 @@ __all__ = [
     "always",
     "below",
     "one_of",
+    "told",
     "type_name",
 ]
 
 Schema: TypeAlias = dict[str, Any]
+
+UNKNOWN = (50,)
+"""The breadth of a form about which nothing is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +61,7 @@ class Codec:
         hashable: Whether decoded values can be in a set.
         tags: For records, the fields that hold one of a few constants.
         choices: For a finite set of constants, those constants.
+        members: For a union, its members; a union around it takes them for its own.
         description: What an annotation on the spot says about the value; it wins over a docstring.
         emit: Writes the generated check-and-convert code; without it jsonschema decides every call.
     """
@@ -63,11 +70,12 @@ class Codec:
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
     type: type | None = None
-    breadth: tuple[Any, ...] = (50,)
+    breadth: tuple[Any, ...] = UNKNOWN
     decisive: bool = False
     hashable: bool = True
     tags: Mapping[str, frozenset[str]] | None = None
     choices: tuple[Any, ...] | None = None
+    members: tuple[Codec, ...] = ()
     description: str | None = None
     emit: Callable[[Writer, str], str] | None = None
 
@@ -77,6 +85,9 @@ class Codec:
         kind = self.schema.get("type", ())
         return frozenset((kind,) if isinstance(kind, str) else kind)
 
+
+_MOST_VARIANTS = 16
+"""Of one generic, inside one another; more are never meant."""
 
 Factory: TypeAlias = Callable[[Any, "Reader"], Codec]
 
@@ -109,11 +120,14 @@ class Refusal(ValueError):  # noqa: N818 -- named by what happens next
         return "; ".join(map(str, self.problems))
 
 
+def told(error: Exception) -> Sequence[Problem]:
+    """The problems that *error* stands for: a codec's refusal, or whatever a constructor raised."""
+    return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
+
+
 def below(key: str | int, error: Exception) -> list[Problem]:
     """The problems that *error* stands for, seen from one level up."""
-    if isinstance(error, Refusal):
-        return [problem.below(key) for problem in error.problems]
-    return [Problem(str(error)[:300] or type(error).__name__, (key,))]
+    return [problem.below(key) for problem in told(error)]
 
 
 class Undescribable(DefinitionError):  # noqa: N818 -- named by what it says of the hint
@@ -142,6 +156,7 @@ class Reader:
         self.variables: Mapping[Any, Any] = {}
         self.definitions: dict[str, Schema] = {}
         self._named: dict[Any, tuple[str, Codec | None]] = {}
+        self._finished: dict[str, Codec] = {}
         self._recursive: set[Any] = set()
 
     def codec(self, hint: Any) -> Codec:
@@ -198,9 +213,15 @@ class Reader:
         reference: that is how records contain themselves. With *inline* there is
         no definition unless that happened.
         """
+        try:
+            hash(key)
+        except TypeError:  # the metadata of an `Annotated` argument may be anything
+            key = repr(key)
         if key in self._named:
             name, codec = self._named[key]
             return codec if codec is not None else self._reference(key, name)
+        if self._same_under_way(key) > _MOST_VARIANTS:
+            raise Undescribable(f"{name[:60]} contains itself with other arguments each time; give it the same ones")
         name = self.free_name(name)
         self._named[key] = (name, None)
         self.definitions[name] = {}
@@ -213,14 +234,24 @@ class Reader:
             del self.definitions[name]
         else:
             self.definitions[name] = codec.schema
-            codec = replace(codec, schema={"$ref": f"#/$defs/{name}"})
+            self._finished[name] = codec = replace(codec, schema={"$ref": f"#/$defs/{name}"}, members=())
         self._named[key] = (name, codec)
         return codec
+
+    def _same_under_way(self, key: Any) -> int:
+        """How many definitions of the same generic class or alias are being made."""
+        unfinished = [each for each, (_, codec) in self._named.items() if codec is None]
+        return sum(isinstance(key, tuple) and isinstance(each, tuple) and each[0] is key[0] for each in unfinished)
 
     def definition(self, codec: Codec) -> Schema:
         """The schema itself, where *codec* only refers to a definition."""
         reference = codec.schema.get("$ref")
         return self.definitions[reference.removeprefix("#/$defs/")] if reference else codec.schema
+
+    def complete(self, codec: Codec) -> Codec:
+        """What *codec* refers to, with all that is known once the definition is there."""
+        reference = codec.schema.get("$ref", "")
+        return self._finished.get(reference.removeprefix("#/$defs/"), codec)
 
     def _reference(self, key: Any, name: str) -> Codec:
         self._recursive.add(key)
@@ -232,7 +263,7 @@ class Reader:
 
         return Codec(
             schema={"$ref": f"#/$defs/{name}"},
-            decode=lambda value: target().decode(value),
+            decode=remembered(lambda value: target().decode(value)),
             encode=lambda value: target().encode(value),
             breadth=(20,),
             hashable=True,
