@@ -36,6 +36,11 @@ EMBEDDED = {
     [
         (NODE, {"next": {"next": {}}}, {"next": {"next": {"x": 1}}}),
         (EMBEDDED, {"x": {"y": 1}}, {"x": {"y": "1"}}),
+        (
+            {"$id": "https://a.b/c", "items": {"$id": "d", "$ref": "#/$defs/z", "$defs": {"z": {"type": "null"}}}},
+            [None],
+            [1],
+        ),
         ({"$ref": "#foo", "$defs": {"f": {"$anchor": "foo", "type": "integer"}}}, 1, "1"),
         ({"properties": {"next": {"$ref": "#"}}, "additionalProperties": False}, {"next": {}}, {"next": {"x": 1}}),
         ({"$ref": f"{DIALECT}"}, {"type": "string"}, {"type": "strong"}),
@@ -53,6 +58,7 @@ EMBEDDED = {
         ({"anyOf": [False, {"type": "string"}]}, "a", 1),
         ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"a": 1}, {"b": 1}),
         ({"patternProperties": {"^a": True}, "unevaluatedProperties": False}, {"ab": 1}, {"b": 1}),
+        ({"patternProperties": {"^a": {"type": "null"}}}, {"b": 1, "a": None}, {"b": 1, "a": 1}),
         ({"prefixItems": [True], "unevaluatedItems": False}, [1], [1, 2]),
         ({"type": ["integer", "null"]}, 3.0, True),
         ({"const": {"a": [1, True]}}, {"a": [1.0, True]}, {"a": [1, 1]}),
@@ -75,6 +81,14 @@ EMBEDDED = {
         ({"minProperties": 1, "maxProperties": 2, "minItems": 1, "minLength": 1}, {"a": 1}, ""),
         ({"format": "date"}, "not a date", None),
         ({"properties": {"$schema": {"type": "string"}, "$ref": {"type": "string"}}}, {"$schema": "x"}, {"$ref": 1}),
+        ({"required": ["a"], "properties": {"a": False}, "dependentRequired": {"a": ["b"]}}, 5, {}),
+        (
+            {"patternProperties": {"a": False}, "additionalProperties": False, "unevaluatedProperties": False},
+            5,
+            {"a": 1},
+        ),
+        ({"items": False, "uniqueItems": True, "pattern": "a", "minItems": 1}, 5, []),
+        ({"dependentRequired": {"a": ["b"], "c": ["a"]}}, {"a": 1, "b": 1}, {"c": 1}),
         (True, 1, None),
     ],
     ids=str,
@@ -169,7 +183,7 @@ def test_too_much_work_is_refused():
     """A judgement that would take too long ends, with advice."""
     judge = validator({"items": {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]}})
     with pytest.raises(ValueError, match="send less at once"):
-        list(judge.iter_errors([1] * 200_000))
+        list(judge.iter_errors([1] * 400_000))
     assert list(judge.iter_errors([1, "a"])) == []
 
 

@@ -22,7 +22,7 @@ LAYERS = [
 ]
 INSIDE = {
     "codecs": (
-        "memory writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
+        "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }

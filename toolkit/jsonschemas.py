@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .errors import DefinitionError
-from .judgement import Judge
+from .judgement import Judge, mappings_in
 from .keywords import LONGEST_UNEVALUATED_KEY
 from .patterns import compile_pattern
 
@@ -198,14 +198,5 @@ def _stripped(schema: Any) -> Any:
 
 def _reads_remarks(schema: Any) -> bool:
     """Whether a reference may lead into what would be stripped."""
-    waiting = [schema]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Mapping):
-            reference = part.get("$ref")
-            if isinstance(reference, str) and not _REMARKS.isdisjoint(reference.split("/")[1:]):
-                return True
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-    return False
+    references = [part["$ref"] for part in mappings_in(schema) if isinstance(part.get("$ref"), str)]
+    return any(not _REMARKS.isdisjoint(reference.split("/")[1:]) for reference in references)

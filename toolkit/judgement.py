@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from .keywords import KEYWORDS, MOST_ERRORS, error_of, obvious
 
-__all__ = ["Judge"]
+__all__ = ["Judge", "mappings_in"]
 
-_MOST_WORK = 100_000
+_MOST_WORK = 200_000
 
 
 class Work(threading.local):
@@ -60,7 +60,7 @@ class Judge:
 
         registry: Registry[Any] = Registry()
         # What a dynamic reference means depends on the way to it.
-        self._work = Work(remembers="$dynamicRef" not in repr(schema))
+        self._work = Work(remembers=not any("$dynamicRef" in part for part in mappings_in(schema)))
         self._validator = _validator_class()(schema, registry=registry, format_checker=self._work)
         self.resolver = self._validator._resolver  # noqa: SLF001 -- jsonschema offers no other way to it
 
@@ -68,6 +68,18 @@ class Judge:
         """What is wrong with *value*, the first hundred errors."""
         self._work.begin()
         return islice(_judged(self._validator, value, None, None), MOST_ERRORS)
+
+
+def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Every object in the document that *schema* is, whether it is a schema or not."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            yield part
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
 
 
 @functools.cache

@@ -119,13 +119,15 @@ def _plain_object(arguments: Any) -> dict[str, Any]:
     return plain  # type: ignore[no-any-return]
 
 
-def _said(error: Exception) -> str:
-    """What *error* says, cut short; messages of strangers may hold the whole value."""
+def _said(error: Exception, otherwise: str = "{}") -> str:
+    """What *error* says, cut short (messages of strangers may hold the whole value); *otherwise* if it says nothing."""
     try:
         text = str(error)
     except Exception:  # noqa: BLE001 -- an error that cannot even be shown
         text = ""
-    return text if 0 < len(text) <= 300 else f"{text[:300]}..." if text else class_name(error)
+    if not text:
+        return otherwise.format(class_name(error))
+    return text if len(text) <= 300 else f"{text[:300]}..."
 
 
 def objections(
@@ -155,7 +157,7 @@ async def _awaited(found: Awaitable[Any]) -> list[Problem]:
 def _raised(error: Exception) -> list[Problem]:
     if isinstance(error, BadArgs):
         return list(error.problems)
-    return [Problem(_said(error) if str(error) else f"the tool's own check raised {class_name(error)}")]
+    return [Problem(_said(error, "the tool's own check raised {}"))]
 
 
 def _listed(found: Any) -> list[Problem]:

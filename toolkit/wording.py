@@ -138,13 +138,11 @@ def _wrong_choice(error: Any) -> str | Callable[[], str]:
 
 
 def _other(error: Any) -> str:
-    """A keyword without words of its own."""
-    if error.validator is None:
-        return "not allowed here"
-    return f"{show(error.instance)} does not fit {error.validator}: {show(error.validator_value)}"
+    return f"does not fit what `{error.validator}` asks"
 
 
 _WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
+    None: lambda error: "not allowed here",
     "type": lambda error: f"expected {expectation(error.schema)}, got {show(error.instance)}",
     "required": _missing,
     "dependentRequired": lambda error: f"required beside {show(error.message)}, but missing",

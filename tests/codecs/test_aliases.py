@@ -54,6 +54,7 @@ Table = TypeAliasType("Table", dict[str, list[T]], type_params=(T,))
 Tree = TypeAliasType("Tree", "dict[str, Tree[T]] | T", type_params=(T,))
 Json = TypeAliasType("Json", "dict[str, Json] | list[Json] | str | int | float | bool | None")
 Later = TypeAliasType("Later", "DefinedBelow")
+Circle = TypeAliasType("Circle", "Circle | int")
 PlainAlias: typing.TypeAlias = "list[date]"
 
 INTEGER = {"type": "integer"}
@@ -180,6 +181,13 @@ def test_any_str_is_text_or_bytes(validation):
     there_and_back(AnyStr, "some text", "some text", validation)
 
 
+class Silent:
+    """Not a type, and not even something that can be shown."""
+
+    def __repr__(self):
+        raise RuntimeError
+
+
 @pytest.mark.parametrize(
     ("hint", "words"),
     [
@@ -200,6 +208,17 @@ def test_any_str_is_text_or_bytes(validation):
         ({"not": "a type"}, "register_codec"),
         (Box[abc.Callable], r"Box\.item: .*a model cannot send a function"),
         (list[dict[str, range]], "range has no JSON form"),
+        (dict[str], r"dict\[str\]: 2 should stand in its brackets, not 1"),
+        (list[int, str], r"list\[int, str\]: 1 should stand in its brackets, not 2"),
+        (collections.defaultdict[str], "2 should stand in its brackets"),
+        (Literal, "Literal alone has no choices; write them in brackets"),
+        (typing.Union, "Union alone has no members; write them in brackets"),
+        (Optional, "Optional alone has no members; write them in brackets"),
+        (Annotated, "Annotated alone says nothing; write"),
+        (typing.Self, "Self means nothing outside a class; name the class"),
+        (TypeAliasType("Circle", "Circle"), "Circle stands for itself; say what it may hold"),
+        (Circle, "Circle stands for itself; say what it may hold"),
+        (Silent(), "a Silent has no JSON form"),
         ("no such syntax(", "cannot be evaluated"),
         ("date.nothing", "cannot be evaluated"),
     ],

@@ -1,5 +1,6 @@
 """pydantic models, msgspec structs, and types a user registers: schemas that somebody else wrote."""
 
+import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -210,6 +211,14 @@ def test_pydantic_descriptions_are_kept():
     schema = schema_of(Order)
     assert schema["description"] == "What was bought."
     assert schema["properties"]["note"]["description"] == "For the driver."
+
+
+def test_a_package_that_pydantic_misses_is_named():
+    """`EmailStr` wants another package, which the message names."""
+    if importlib.util.find_spec("email_validator"):
+        pytest.skip("it is there")
+    with pytest.raises(DefinitionError, match="parameter `value`: pydantic cannot describe EmailStr: email-validator"):
+        tool_for(pydantic.EmailStr)
 
 
 def test_a_model_that_cannot_be_described_is_refused():

@@ -5,7 +5,7 @@ import dataclasses
 import enum
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import date
-from typing import Annotated, Any, ClassVar, Final, Generic, Literal, NamedTuple, Optional, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, NamedTuple, Optional, Self, TypeVar
 
 import annotated_types as at
 import attrs
@@ -473,6 +473,12 @@ class Tree(Generic[T]):
     children: "list[Tree[T]]" = field(default_factory=list)
 
 
+@dataclass
+class Selfish(Generic[T]):
+    item: T
+    more: list[Self] = field(default_factory=list)
+
+
 class Link(NamedTuple):
     value: int
     next: "Optional[Link]" = None
@@ -491,6 +497,7 @@ class Chain:
         (Left, Left(Right([Left(name="a"), Left(Right())])), ["Left", "Right"]),
         (Folder, Folder({"a": [File("file", Folder({"b": [Folder()]})), Folder()]}), ["Folder", "File"]),
         (Tree[date], Tree(DAY, [Tree(DAY, [Tree(DAY)])]), ["Tree_date"]),
+        (Selfish[date], Selfish(DAY, [Selfish(DAY)]), ["Selfish_date"]),
         (Link, Link(1, Link(2)), ["Link"]),
         (Chain, Chain(1, Chain(2)), ["Chain"]),
     ],

@@ -47,7 +47,7 @@ _KINDS = ["positional-only", "ordinary", "variadic", "keyword-only", "keywords"]
 
 @st.composite
 def _parameters(draw: Any) -> list[_Parameter]:
-    names = draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
+    names = draw(st.lists(st.sampled_from(NAMES), max_size=3, unique=True))
     kinds = sorted(draw(st.lists(st.sampled_from(_KINDS), min_size=len(names), max_size=len(names))), key=_KINDS.index)
     found = [_Parameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
     # At most one `*args` and one `**kwargs`.

@@ -8,11 +8,11 @@ import dataclasses
 import sys
 import typing
 from collections import abc
-from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, TypeVar, get_args, get_origin
+from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, Self, TypeVar, get_args, get_origin
 
 import typing_extensions
 
-from .base import FORMS, KINDS, Codec, Reader, Undescribable, Unresolved, always, type_name
+from .base import FORMS, KINDS, Codec, Reader, Schema, Undescribable, Unresolved, always, type_name
 from .scalars import STRING
 from .unions import union_of
 
@@ -93,7 +93,22 @@ def _alias(hint: Any, reader: Reader) -> Codec:
         with reader.inside(module_names(alias.__module__), variables=variables):
             return reader.codec(value)
 
-    return reader.named((alias, arguments), alias.__name__, make, inline=True)
+    codec = reader.named((alias, arguments), alias.__name__, make, inline=True)
+    reference = codec.schema.get("$ref")
+    if reference is not None and _is_part(reference, reader.definition(codec)):
+        raise Undescribable(f"{alias.__name__} stands for itself; say what it may hold")
+    return codec
+
+
+def _is_part(reference: str, schema: Schema) -> bool:
+    """Whether *schema* refers back without going deeper into the value."""
+    return schema.get("$ref") == reference or any(_is_part(reference, each) for each in schema.get("anyOf", ()))
+
+
+def _self(hint: Any, reader: Reader) -> Codec:
+    if hint not in reader.variables:
+        raise Undescribable("Self means nothing outside a class; name the class")
+    return reader.codec(reader.variables[hint])
 
 
 def _no_data(reason: str) -> typing.Callable[[Any, Reader], Codec]:
@@ -112,6 +127,7 @@ FORMS.update(dict.fromkeys(QUALIFIERS, _qualified))
 FORMS.update(
     {
         dataclasses.InitVar: _qualified,
+        Self: _self,
         LiteralString: always(STRING),
         typing_extensions.LiteralString: always(STRING),
         abc.Callable: _FUNCTION,

@@ -176,9 +176,14 @@ class Reader:
             f"annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it"
         )
 
-    def arguments(self, hint: Any, default: Any = Any) -> tuple[Codec, ...]:
-        """Codecs for what stands in the brackets of *hint*; for *default* if it is bare."""
-        return tuple(self.codec(argument) for argument in get_args(hint) or (default,))
+    def arguments(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
+        """Codecs for what stands in the brackets of *hint*, one for each of *defaults*; for these if it is bare."""
+        arguments = get_args(hint) or defaults
+        if len(arguments) != len(defaults):
+            raise Undescribable(
+                f"{type_name(hint)}: {len(defaults)} should stand in its brackets, not {len(arguments)}"
+            )
+        return tuple(map(self.codec, arguments))
 
     def resolve(self, name: str) -> Any:
         """What a forward reference means here."""
@@ -282,7 +287,10 @@ def type_name(hint: Any) -> str:
     """*hint* as its author wrote it, near enough for a message."""
     if isinstance(hint, type) and not get_args(hint):
         return hint.__qualname__
-    return repr(hint).replace("typing.", "")
+    try:
+        return repr(hint).replace("typing.", "")
+    except Exception:  # noqa: BLE001 -- an object that is no type at all may do anything
+        return f"a {type(hint).__name__}"
 
 
 def one_of(words: Sequence[str]) -> str:

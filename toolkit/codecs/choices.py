@@ -90,6 +90,8 @@ def _constants_schema(forms: Sequence[Any]) -> Schema:
 
 def _literal(hint: Any, reader: Reader) -> Codec:
     pairs: list[tuple[Any, Any]] = []
+    if not get_args(hint):
+        raise Undescribable("Literal alone has no choices; write them in brackets")
     for value in get_args(hint):
         if isinstance(value, enum.Enum):
             form = _enum_form(type(value), value, reader)

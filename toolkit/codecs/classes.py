@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ForwardRef, get_args, get_origin
+from typing import Any, ForwardRef, Self, get_args, get_origin
 
 import typing_extensions
 
@@ -26,7 +26,9 @@ class Hints:
     """The annotations of a class, each read as it is meant where it was written."""
 
     def __init__(self, hint: Any, reader: Reader) -> None:
-        self.cls: Any = get_origin(hint) or hint
+        cls, arguments = identity(hint, reader)
+        self.cls: Any = cls
+        self.hint = cls[arguments] if arguments else cls
         self.reader = reader
         self.written: dict[str, tuple[Any, type]] = {}
         for owner in _lineage(self.cls):
@@ -34,7 +36,7 @@ class Hints:
                 # A TypedDict repeats the annotations of its bases; they were written there.
                 if name not in self.written or annotation is not self.written[name][0]:
                     self.written[name] = (annotation, owner)
-        self.variables = _variables(self.cls, [substituted(each, reader.variables) for each in get_args(hint)])
+        self.variables = _variables(cls, arguments)
 
     @contextmanager
     def scope(self, owner: Any) -> Iterator[None]:
@@ -50,7 +52,7 @@ class Hints:
             *local,
             parameters,
         ]
-        with self.reader.inside(*names, variables=self.variables.get(owner, {})):
+        with self.reader.inside(*names, variables={**self.variables.get(owner, {}), Self: self.hint}):
             yield
 
     def codec(self, name: str, annotation: Any = MISSING) -> Codec:

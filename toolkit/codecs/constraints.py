@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, get_args
 
-from .base import FORMS, Codec, Reader
+from .base import FORMS, Codec, Reader, Undescribable
 from .judges import judged
 from .limits import Limit, bound, digits, length, limited, multiple, pattern, predicate
 
@@ -60,6 +60,8 @@ def annotated_codec(base: Codec, metadata: Sequence[Any]) -> Codec:
 
 
 def _annotated(hint: Any, reader: Reader) -> Codec:
+    if not get_args(hint):
+        raise Undescribable("Annotated alone says nothing; write a type and what is said of it in brackets")
     inner, *metadata = get_args(hint)
     given = next((item for item in metadata if isinstance(item, Codec)), None)
     return annotated_codec(reader.codec(inner) if given is None else judged(given), metadata)

@@ -18,6 +18,7 @@ import typing_extensions
 
 from ..errors import Problem
 from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
+from .hashes import FEW, crowded
 from .writer import Writer
 
 __all__ = ["list_codec"]
@@ -34,6 +35,8 @@ def list_codec(
     def decode(value: Any) -> Any:
         items = _decode_items(value, lambda index: item)
         try:
+            if unique and len(items) > FEW and crowded(items):
+                raise Refusal(Problem("expected items that differ, but too many are alike"))
             made = build(items)
         except TypeError:  # only what is in an item of any type is seen too late
             raise Refusal.expected("items that can be in a set, so no arrays or objects", value) from None
@@ -57,6 +60,8 @@ def list_codec(
         if build is list:
             return result
         made = writer.fresh()
+        if unique:
+            writer.line(f"if len({result}) > {FEW} and {writer.constant(crowded)}({result}): return U")
         writer.line(f"{made} = {writer.constant(build)}({result})")
         if unique:
             writer.unless(f"len({made}) == len({value})")
@@ -108,7 +113,7 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
 
 def _sequence(build: Callable[[Any], Any], takes: type, breadth: int = 12) -> Callable[[Any, Reader], Codec]:
     def factory(hint: Any, reader: Reader) -> Codec:
-        (item,) = reader.arguments(hint)
+        (item,) = reader.arguments(hint, Any)
         return list_codec(item, build=build, takes=takes, breadth=breadth)
 
     return factory
@@ -116,7 +121,7 @@ def _sequence(build: Callable[[Any], Any], takes: type, breadth: int = 12) -> Ca
 
 def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
     def factory(hint: Any, reader: Reader) -> Codec:
-        (item,) = reader.arguments(hint)
+        (item,) = reader.arguments(hint, Any)
         if not item.hashable:
             raise Undescribable(f"{type_name(hint)}: its items cannot be hashed; use a list, or tuples as items")
         return list_codec(item, build=build, takes=abc.Set, unique=True, breadth=11)

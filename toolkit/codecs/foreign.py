@@ -116,6 +116,8 @@ def _pydantic(hint: Any, reader: Reader) -> Codec:
     try:
         adapter: Any = TypeAdapter(hint)
         schema = adapter.json_schema(by_alias=True, mode="validation")
+    except ImportError as error:
+        raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
         if error.code == "class-not-fully-defined":
             raise Unresolved(type_name(hint)) from error

@@ -14,7 +14,8 @@ from typing import Any, get_args, get_origin
 
 from ..errors import Problem
 from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
-from .scalars import ANY, INTEGER
+from .hashes import FEW, crowded
+from .scalars import INTEGER
 from .writer import Writer
 
 __all__ = ["dict_codec"]
@@ -29,9 +30,19 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
     if item.schema:
         schema["additionalProperties"] = item.schema
 
+    def is_crowded(value: dict[str, Any]) -> bool:
+        if len(value) <= FEW or read_key is _same:
+            return False
+        try:
+            return crowded(map(read_key, value))
+        except Exception:  # noqa: BLE001 -- a key that cannot be read is found, and told, later
+            return False
+
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
             raise Refusal.expected("an object", value)
+        if is_crowded(value):
+            raise Refusal(Problem("expected keys that differ, but too many are alike"))
         made: dict[Any, Any] = {}
         problems: list[Problem] = []
         for name, each in value.items():
@@ -53,6 +64,8 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
     def emit(writer: Writer, value: str) -> str:
         result, name, each = writer.fresh(), writer.fresh(), writer.fresh()
         writer.unless(f"type({value}) is dict")
+        if read_key is not _same:
+            writer.line(f"if {writer.constant(is_crowded)}({value}): return U")
         writer.line(f"{result} = {{}}")
         with writer.block(f"for {name}, {each} in {value}.items():"):
             writer.text(name)
@@ -126,15 +139,15 @@ def _as_text(form: Any) -> str:
 
 def _mapping(build: Callable[[Any], Any], takes: type) -> Callable[[Any, Reader], Codec]:
     def factory(hint: Any, reader: Reader) -> Codec:
-        key, item = reader.arguments(hint) if get_args(hint) else (reader.codec(str), ANY)
+        key, item = reader.arguments(hint, str, Any)
         return dict_codec(key, item, build=build, takes=takes)
 
     return factory
 
 
 def _default_dict(hint: Any, reader: Reader) -> Codec:
-    arguments = get_args(hint)
-    factory = (get_origin(arguments[1]) or arguments[1]) if arguments else None
+    item = get_args(hint)[-1] if get_args(hint) else None
+    factory = get_origin(item) or item
     try:
         if factory is not None:
             factory()

@@ -9,11 +9,11 @@ that can refuse a value makes the answer "don't know" and jsonschema decides.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..patterns import compile_pattern
 from ..strictjson import is_plain
-from .base import Codec
 from .scalars import INTEGER, NULL, STRING, TRUTH
 from .writer import Writer
 
@@ -78,11 +78,7 @@ def plain_emitter(schema: Any) -> Callable[[Writer, str], str] | None:
     except (_NotPlain, RecursionError):
         return None
 
-    def emit(writer: Writer, value: str) -> str:
-        _write(writer, value, schema)
-        return value
-
-    return emit
+    return lambda writer, value: _written(writer, value, schema)
 
 
 def _write(writer: Writer, value: str, schema: Any) -> None:
@@ -172,14 +168,16 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
 
 
 def _write_nested(writer: Writer, value: str, schema: Any) -> None:
-    codec = Codec(schema={}, decode=_same, encode=_same, emit=lambda inner, name: _written(inner, name, schema))
-    writer.convert(codec, value)
+    writer.convert(_Part(lambda inner, name: _written(inner, name, schema)), value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A schema inside the schema: as much of a codec as a writer needs."""
+
+    emit: Callable[[Writer, str], str]
 
 
 def _written(writer: Writer, value: str, schema: Any) -> str:
     _write(writer, value, schema)
-    return value
-
-
-def _same(value: Any) -> Any:
     return value

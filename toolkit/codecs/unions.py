@@ -11,9 +11,9 @@ import functools
 import types
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Union, get_args
+from typing import Any, Optional, Union, get_args
 
-from .base import FORMS, Codec, Reader, Refusal, Schema, one_of, told
+from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, one_of, told, type_name
 from .writer import Writer
 
 __all__ = ["union_of"]
@@ -34,6 +34,8 @@ _OF_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "allOf", "if
 
 
 def _union(hint: Any, reader: Reader) -> Codec:
+    if not get_args(hint):
+        raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     return union_of([reader.codec(member) for member in get_args(hint)], reader)
 
 
@@ -229,4 +231,4 @@ def _emit_attempts(writer: Writer, value: str, members: Sequence[Codec], result:
     writer.line(f"if {result} is U: return U")
 
 
-FORMS.update({Union: _union, types.UnionType: _union})
+FORMS.update({Union: _union, Optional: _union, types.UnionType: _union})
