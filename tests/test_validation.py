@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
 from toolkit.codecs import Codec
 from toolkit.errors import BadArgs, DefinitionError, Problem
+from toolkit.spec import Tool
 from toolkit.validation import Checker, objections
 
 from .taking import tool_for
@@ -155,3 +157,14 @@ def test_code_that_python_cannot_compile_leaves_all_to_the_judge():
 
     broken = Checker("it", {"type": "object"}, Codec(schema={}, decode=dict, encode=dict, emit=emit))
     assert broken.check({"a": 1}) == {"a": 1}
+
+
+def test_what_cannot_be_converted_is_told_with_the_rest():
+    """One correction is enough: conversions are tried although the schema has refused already."""
+
+    def plan(start: date, days: int, end: date | None = None) -> None:
+        """Plan."""
+
+    with pytest.raises(BadArgs) as refused:
+        Tool.of(plan).check({"start": "2026-02-30", "days": "3", "end": 5})
+    assert [problem.path for problem in refused.value.problems] == [("days",), ("end",), ("start",)]

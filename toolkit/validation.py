@@ -83,7 +83,7 @@ class Checker:
         except Exception as error:
             raise BadArgs(f"could not be checked: {_said(error)}") from error
         if errors:
-            raise BadArgs(lambda: problems_of(errors))
+            raise BadArgs(lambda: self._all_problems(errors, arguments))
         try:
             with remembering():
                 return self._codec.decode(arguments)  # type: ignore[no-any-return]
@@ -92,12 +92,31 @@ class Checker:
         except Exception as error:
             raise BadArgs(_said(error)) from error
 
+    def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
+        """jsonschema's errors in words, and what else could not be converted, so that one correction is enough."""
+        problems = problems_of(errors)
+        try:
+            with remembering():
+                self._codec.decode(arguments)
+        except Refusal as refusal:
+            told = [problem.path for problem in problems]
+            problems += [each for each in refusal.problems if not any(_is_related(each.path, path) for path in told)]
+        except Exception:  # noqa: BLE001, S110 -- it was refused already; a constructor has nothing to add
+            pass
+        return problems
+
     @property
     def judge(self) -> Any:
         """The compiled jsonschema validator."""
         if self._judge is None:
             self._judge = validator(self._schema)
         return self._judge
+
+
+def _is_related(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
+    """Whether one place holds the other, or is the same."""
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
 
 
 def _always_unsure(arguments: Any, depth: int) -> Any:

@@ -12,10 +12,13 @@ refuses. That is what lets a union find the member a value was meant for.
 
 from __future__ import annotations
 
+import builtins
+import functools
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any, TypeAlias, get_args, get_origin
 
 from ..errors import DefinitionError, Problem
@@ -191,9 +194,11 @@ class Reader:
             for namespace in reversed(self.namespaces):
                 if name in namespace:
                     return namespace[name]
+            if hasattr(builtins, name):
+                return getattr(builtins, name)
         try:
             # A reference is the author's own source text, exactly what `typing.get_type_hints` evaluates.
-            return eval(name, {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
+            return eval(_parsed(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
         except NameError as error:
             raise Unresolved(error.name or name) from error
         except Exception as error:
@@ -281,6 +286,12 @@ class Reader:
         while free in self.definitions:
             free, number = f"{name}_{number}", number + 1
         return free
+
+
+@functools.lru_cache(maxsize=1000)
+def _parsed(annotation: str) -> CodeType:
+    """The same few annotations stand on most parameters, and parsing one costs more than all else about it."""
+    return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
 
 
 def type_name(hint: Any) -> str:
