@@ -90,6 +90,7 @@ EMBEDDED = {
         ({"items": False, "uniqueItems": True, "pattern": "a", "minItems": 1}, 5, []),
         ({"dependentRequired": {"a": ["b"], "c": ["a"]}}, {"a": 1, "b": 1}, {"c": 1}),
         (True, 1, None),
+        ({"not": False}, 1, None),
     ],
     ids=str,
 )
@@ -127,6 +128,11 @@ def test_what_cannot_be_enforced_is_refused_at_definition(schema, words):
         check_schema(schema, "it")
     assert str(caught.value).startswith("it: ")
     assert words in str(caught.value)
+
+
+def test_a_schema_that_allows_nothing_allows_nothing():
+    """False is a schema, too."""
+    assert not is_valid(False, {})
 
 
 def test_a_schema_without_end_is_refused():

@@ -20,9 +20,9 @@ from typing import Any, Self, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from .errors import CatalogError, DuplicateTool, ToolkitWarning
+from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
-from .origins import is_same, is_written_again
+from .origins import is_same, is_written_again, subject_of
 from .scope import is_in_class_body
 from .sources import Offer, offers_of, tools_in
 from .spec import Tool, attached
@@ -130,6 +130,8 @@ class Catalog(CatalogView):
                 raise CatalogError(f"cannot load {module!r}: {error}; install it, or correct the name") from error
             except ImportError as error:
                 raise CatalogError(f"cannot load {module!r}: {error}") from error
+        if not isinstance(module, ModuleType):
+            raise CatalogError(f"load wants a module or its name, got {type(module).__name__}; `add` takes tools")
         return self.add(*tools_in(module, default_catalog))
 
     def discover(self, group: str = _ENTRY_POINTS) -> Self:
@@ -228,6 +230,11 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
     What someone else attached stays: without options it is that tool which is added. In a class
     body nothing is added; `catalog.add(instance)` does that.
     """
+    if catalog is not None and not isinstance(catalog, Catalog):
+        raise DefinitionError(
+            f"{subject_of(function)}: `catalog` has to be a Catalog or None, got {type(catalog).__name__}; "
+            f"a view takes no tools, its source does"
+        )
     known = attached(function)
     tool = Tool.described(function, **options) if known is None or options else known
     if catalog is not None and not tool.is_method:

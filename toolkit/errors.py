@@ -71,11 +71,12 @@ class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- named by what happen
     @property
     def suggestions(self) -> list[str]:
         """The nearest names, best first; worked out when someone asks."""
-        return nearest(self.name, self.known)
+        return nearest(self.name, self.known) if isinstance(self.name, str) else []
 
     def __str__(self) -> str:
         hint = " or ".join(f"`{name}`" for name in self.suggestions)
-        return f"unknown tool `{self.name}`" + (f"; did you mean {hint}?" if hint else "")
+        name = self.name[:100] if isinstance(self.name, str) else type(self.name).__name__
+        return f"unknown tool `{name}`" + (f"; did you mean {hint}?" if hint else "")
 
 
 class DuplicateTool(CatalogError):  # noqa: N818 -- see UnknownTool

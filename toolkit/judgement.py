@@ -99,16 +99,12 @@ def _descend(
     """jsonschema's own `descend`, counted, and short where the answer is obvious."""
     if schema is True:
         return
-    if schema is False:
-        about = {"validator": None, "validator_value": None, "instance": instance, "schema": schema}
-        yield error_of(path=_steps(path), schema_path=_steps(schema_path), **about)
-        return
     if type(instance) in obvious(schema):
         return
     self.format_checker.step()
     if resolver is None:
         resolver = self._resolver
-        if "$id" in schema:
+        if isinstance(schema, Mapping) and "$id" in schema:
             from referencing.jsonschema import DRAFT202012
 
             resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
@@ -118,6 +114,9 @@ def _descend(
 def _judged(validator: Any, instance: Any, path: Any, schema_path: Any) -> Iterator[Any]:
     """jsonschema's own loop over the keywords of a schema."""
     schema = validator.schema
+    if schema is False:
+        about = {"validator": None, "validator_value": None, "instance": instance, "schema": schema}
+        yield error_of(path=_steps(path), schema_path=_steps(schema_path), **about)
     for check, keyword, value in validator._validators:  # noqa: SLF001 -- this and below as jsonschema's own does
         for error in check(validator, value, instance, schema) or ():
             if not isinstance(error.schema, (dict, bool)):

@@ -34,7 +34,7 @@ class Checker:
         fast: The generated check-and-convert: called with arguments and 0, it gives the decoded ones or `UNSURE`.
     """
 
-    __slots__ = ("_codec", "_judge", "_schema", "_title", "fast")
+    __slots__ = ("_codec", "_converts", "_judge", "_schema", "_title", "fast")
 
     def __init__(self, title: str, schema: Schema, codec: Codec) -> None:
         self._title = title
@@ -42,6 +42,7 @@ class Checker:
         self._codec = codec
         self.fast: Callable[[Any, int], Any] = self._generate
         self._judge: Any = None
+        self._converts: bool | None = None
 
     def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
         """The decoded arguments, defaults filled in; `BadArgs` with every problem if they do not fit."""
@@ -95,11 +96,17 @@ class Checker:
     def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
         """jsonschema's errors in words, and what else could not be converted, so that one correction is enough."""
         problems = problems_of(errors)
+        if self._converts is None:
+            self._converts = _says_less_than_decoding(self._schema)
+        if not self._converts:
+            return problems
         try:
             with remembering():
                 self._codec.decode(arguments)
         except Refusal as refusal:
             told = [problem.path for problem in problems]
+            # Of a union one member was judged to be meant; decoding may have had another in mind.
+            told += [tuple(error.absolute_path) for error in errors if error.validator in ("anyOf", "oneOf")]
             problems += [each for each in refusal.problems if not any(_is_related(each.path, path) for path in told)]
         except Exception:  # noqa: BLE001, S110 -- it was refused already; a constructor has nothing to add
             pass
@@ -117,6 +124,18 @@ def _is_related(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> boo
     """Whether one place holds the other, or is the same."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
+
+
+def _says_less_than_decoding(schema: Any) -> bool:
+    """Whether values may fit *schema* and still not be convertible: dates, sets, keys."""
+    if isinstance(schema, list):
+        return any(map(_says_less_than_decoding, schema))
+    if not isinstance(schema, dict):
+        return False
+    return not schema.keys().isdisjoint(_LOOSE_KEYWORDS) or any(map(_says_less_than_decoding, schema.values()))
+
+
+_LOOSE_KEYWORDS = frozenset({"format", "contentEncoding", "uniqueItems", "propertyNames"})
 
 
 def _always_unsure(arguments: Any, depth: int) -> Any:
@@ -185,13 +204,19 @@ def _listed(found: Any) -> list[Problem]:
     if found is False:
         return [Problem("refused by the tool's own check")]
     if isinstance(found, str):
-        return [Problem(found)]
+        return [Problem(found)] if found else []
     if isinstance(found, Problem):
         return [found]
     if isinstance(found, Mapping):
-        return [
-            Problem(str(message), (path,) if isinstance(path, (str, int)) else path) for path, message in found.items()
-        ]
-    if isinstance(found, Iterable):
+        return [problem.below(*_path(path)) for path, about in found.items() for problem in _listed(about)]
+    if isinstance(found, Iterable) and not isinstance(found, (bytes, bytearray)):
         return [problem for each in found for problem in _listed(each)]
     return [Problem(f"the tool's own check returned {type(found).__name__}; it has to return problems or None")]
+
+
+def _path(path: Any) -> tuple[str | int, ...]:
+    if isinstance(path, (str, int)):
+        return (path,)
+    if isinstance(path, tuple) and all(isinstance(key, (str, int)) for key in path):
+        return path
+    raise TypeError(f"the tool's own check names a place by a parameter or a tuple of keys, not by {show(path)}")

@@ -39,7 +39,10 @@ class Table:
     tools: Mapping[str, Tool]
     aliases: Mapping[str, str]
 
-    def find(self, name: str) -> Tool | None:
+    def find(self, name: object) -> Tool | None:
+        """The tool of this name or alias. Names come from models, so anything may be asked for."""
+        if not isinstance(name, str):
+            return None
         found = self.tools.get(name)
         return self.tools.get(self.aliases.get(name, "")) if found is None else found
 
@@ -154,6 +157,9 @@ class CatalogView:
 
     def merged(self, *others: CatalogView) -> CatalogView:
         """These tools, then those of *others*; two tools of one name are a `DuplicateTool`."""
+        wrong = [other for other in others if not isinstance(other, CatalogView)]
+        if wrong:
+            raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
         view = CatalogView((self, *others), _merge)
         _ = view.table  # a clash shows here, where it is made
         return view

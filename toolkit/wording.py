@@ -184,25 +184,41 @@ def _of_union(error: Any) -> list[Problem]:
         for found in members.values()
         if not any(not each.path and each.validator in ("type", "const", "enum") for each in found)
     ]
+    wrong_tag = _of_tags(possible)
+    if wrong_tag is not None:
+        return [wrong_tag]
     fewest = min(map(_strangeness, possible), default=0)
     meant = [found for found in possible if _strangeness(found) == fewest]
     if len(meant) == 1:
         return problems_of(meant[0])
-    tags = [each for found in meant for each in [*filter(_is_tag, found)][:1]]
-    if meant and len(tags) == len(meant) and all(tag.path == tags[0].path for tag in tags):
-        wanted = _one_of(list(dict.fromkeys(expectation({tag.validator: tag.validator_value}) for tag in tags)))
-        return [Problem(f"expected {wanted}, got {show(tags[0].instance)}", tags[0].absolute_path)]
     wanted = expectation({"anyOf": error.validator_value})
     return [Problem(f"expected {wanted}, got {show(error.instance)}", error.absolute_path)]
 
 
-def _is_tag(error: Any) -> bool:
-    return error.validator in ("const", "enum") and len(error.path) == 1
+def _of_tags(members: Sequence[Sequence[Any]]) -> Problem | None:
+    """What to say if no member's tag is there: the tags of all of them."""
+    tags = [each for found in members for each in [each for each in found if _tag(each) is not None][:1]]
+    if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
+        return None
+    wanted = _one_of(list(dict.fromkeys(expectation(_tag(tag)) for tag in tags)))
+    if all(tag.validator == "required" for tag in tags):
+        return Problem(f"required, but missing; expected {wanted}", tags[0].absolute_path)
+    return Problem(f"expected {wanted}, got {show(tags[0].instance)}", tags[0].absolute_path)
+
+
+def _tag(error: Any) -> dict[str, Any] | None:
+    """The constant that a member wants to be known by, if this error is about that."""
+    if len(error.path) != 1:
+        return None
+    if error.validator == "const":
+        return {"const": error.validator_value}
+    schema = error.schema.get("properties", {}).get(error.path[-1]) if error.validator == "required" else None
+    return {"const": schema["const"]} if isinstance(schema, dict) and "const" in schema else None
 
 
 def _strangeness(errors: Sequence[Any]) -> int:
-    """How many keys of an object speak against a member."""
-    return sum(
-        len(each.path) == 1 and each.validator in ("required", "additionalProperties", "const", "enum")
-        for each in errors
-    )
+    """How much the keys of an object speak against a member: another tag more than all else."""
+    return sum(_STRANGE.get(each.validator, 0) for each in errors if len(each.path) == 1)
+
+
+_STRANGE = {"required": 1, "additionalProperties": 1, "enum": 1, "const": 1000}

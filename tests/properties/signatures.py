@@ -31,8 +31,9 @@ class Case:
     complete: dict[str, Any]
     exact: bool
 
-    def __repr__(self) -> str:
-        return f"Case({self.tool.schema}, {self.arguments!r})"
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        hints = self.tool.function.__annotations__
+        printer.text(f"Case of {self.tool.schema}\n  with {hints}\n  for {self.arguments!r}")
 
 
 @dataclasses.dataclass(frozen=True)

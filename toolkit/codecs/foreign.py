@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, get_origin
 
@@ -64,9 +64,17 @@ def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
     name = reader.free_name(re.sub(r"[^A-Za-z0-9_.-]", "_", getattr(hint, "__name__", type_name(hint))))
 
     def make() -> Codec:
-        return judged(replace(codec, schema=_adopted(name, whole, reader)), whole)
+        schema = _adopted(name, whole, reader)
+        return judged(replace(codec, schema=schema, tags=_tags(schema)), whole)
 
     return reader.named(hint, name, make, inline=whole.get("type") != "object" and not _refers(whole))
+
+
+def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
+    """The properties that hold one constant, by which a union tells its members apart."""
+    properties = schema.get("properties", {})
+    found = {name: each["const"] for name, each in properties.items() if isinstance(each, dict) and "const" in each}
+    return {name: frozenset({tag}) for name, tag in found.items() if isinstance(tag, str)} or None
 
 
 def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:

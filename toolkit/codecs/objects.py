@@ -134,7 +134,8 @@ def object_codec(
             if name in known:
                 continue
             if extras is None or name in forbidden:
-                problems.append(Problem("unknown key", (name,)))
+                taken = name in forbidden and extras is not None
+                problems.append(Problem("not yours to give; use another key" if taken else "unknown key", (name,)))
             else:
                 try:
                     made[name] = extras.decode(value[name])
@@ -152,12 +153,24 @@ def object_codec(
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=(20 if extras is None else 25,),
+        breadth=_breadth(fields, extras, fills=not as_dict),
         decisive=all(field.codec.decisive for field in fields) and (extras is None or extras.decisive),
         hashable=hashable,
         tags=_tags(fields),
         emit=emit,
     )
+
+
+def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
+    """
+    How much JSON an object takes, so that a union reads back what it wrote.
+
+    A record writes all its fields. Another that takes them and fills in more would write more the next time, so those
+    that fill in nothing come first, then those with fewer fields, then those whose fields take less.
+    """
+    filled = len(fields) if fills and not all(field.required for field in fields) else 0
+    by_name = sorted(fields, key=lambda field: field.name)
+    return 20 if extras is None else 25, filled, tuple(field.codec.breadth for field in by_name)
 
 
 def _tags(fields: Sequence[Field]) -> Mapping[str, frozenset[str]]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Optional, Union, get_args
 
+from ..errors import Problem
+from ..wording import expectation
 from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, one_of, told, type_name
 from .writer import Writer
 
@@ -46,10 +48,19 @@ def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
     @functools.cache
     def ordered() -> list[Codec]:
         # Not before the first use: a record that contains itself has no tags until it is complete.
-        return sorted(_tagged_together(members, reader), key=lambda member: member.breadth)
+        return sorted(_tagged_together(members, reader), key=lambda member: reader.complete(member).breadth)
 
     def decode(value: Any) -> Any:
         return _first(ordered(), value, reader)
+
+    @functools.cache
+    def is_ambiguous() -> bool:
+        kinds = [kind for member in ordered() for kind in _kinds(reader.definition(member))]
+        return any(kinds.count(kind) > 1 for kind in ("array", "object"))
+
+    def encode(value: Any) -> Any:
+        form = _encoded(members, reader, value)
+        return _settled(form, decode, members, reader) if is_ambiguous() and isinstance(form, (dict, list)) else form
 
     def emit(writer: Writer, value: str) -> str:
         return _emit_union(writer, value, ordered(), reader)
@@ -58,7 +69,7 @@ def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
     return Codec(
         schema=_union_schema(members),
         decode=decode,
-        encode=functools.partial(_encoded, members, reader),
+        encode=encode,
         breadth=max(member.breadth for member in members),
         # Of records the tag may be left out where it has a default, and then generated code does not know.
         decisive=all(member.decisive for member in members) and sum(member.tags is not None for member in members) < 2,
@@ -126,9 +137,14 @@ def _first(members: Sequence[Codec], value: Any, reader: Reader) -> Any:
             failed.append((member, error))
     kinds = _TAKEN_AS.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
     meant = [error for member, error in failed if kinds & set(_kinds(reader.definition(member)) or kinds)]
-    if len(meant) == 1:
-        raise Refusal(*told(meant[0])) from meant[0]
-    wanted = [getattr(error, "wanted", None) or "; ".join(map(str, told(error))) for _, error in failed]
+    fewest = min((len(told(error)) for error in meant), default=0)
+    nearest = [error for error in meant if len(told(error)) == fewest]
+    if len(nearest) == 1:
+        raise Refusal(*told(nearest[0])) from nearest[0]
+    places = {told(error)[0].path for error in nearest}
+    if fewest == 1 and len(places) == 1 and places != {()}:
+        raise Refusal(Problem(" or ".join(dict.fromkeys(told(error)[0].message for error in nearest)), places.pop()))
+    wanted = [getattr(error, "wanted", None) or expectation(reader.definition(member)) for member, error in failed]
     raise Refusal.expected(one_of(list(dict.fromkeys(wanted))), value)
 
 
@@ -141,6 +157,19 @@ def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
         except Exception:  # noqa: BLE001, S112 -- not of this member's type; the next may know it
             continue
     raise TypeError(f"expected one of the union's types, got {type(value).__name__}")
+
+
+def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: Reader) -> Any:
+    """*form* as it will be read: where another member takes it too, that one may have defaults to add."""
+    for _ in range(3):
+        try:
+            again = _encoded(members, reader, decode(form))
+        except Exception:  # noqa: BLE001 -- a class that cannot be made from its own fields; its form is what it is
+            return form
+        if again == form:
+            break
+        form = again
+    return form
 
 
 def _tagged_together(members: Sequence[Codec], reader: Reader) -> list[Codec]:
