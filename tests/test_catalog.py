@@ -17,6 +17,7 @@ from toolkit import (
     ToolkitWarning,
     UnknownTool,
     default_catalog,
+    tool,
 )
 
 
@@ -479,3 +480,26 @@ def test_another_group_may_be_asked_for(install):
     """A program may have entry points of its own."""
     install("nice-weather", {"one": "weather_group:weather"}, weather_group=WEATHER)
     assert not Catalog().discover("someone.elses")
+
+
+@pytest.mark.parametrize("odd", [None, [], 3, {}])
+def test_a_name_that_is_no_text_is_unknown(odd):
+    """Names come from models; whatever is asked for, the answer can be printed."""
+    catalog = Catalog()
+    assert catalog.get(odd) is None
+    with pytest.raises(UnknownTool, match="unknown tool"):
+        _ = catalog[odd]
+
+
+def test_only_a_catalog_takes_tools():
+    """A view, or something else entirely, is refused where it is given."""
+
+    def greet() -> None:
+        """Greet."""
+
+    with pytest.raises(DefinitionError, match="has to be a Catalog or None"):
+        tool(greet, catalog=Catalog().sorted())
+    with pytest.raises(CatalogError, match="merged wants catalogs"):
+        Catalog().merged(None)
+    with pytest.raises(CatalogError, match="load wants a module"):
+        Catalog().load(5)

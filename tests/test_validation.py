@@ -168,3 +168,18 @@ def test_what_cannot_be_converted_is_told_with_the_rest():
     with pytest.raises(BadArgs) as refused:
         Tool.of(plan).check({"start": "2026-02-30", "days": "3", "end": 5})
     assert [problem.path for problem in refused.value.problems] == [("days",), ("end",), ("start",)]
+
+
+@pytest.mark.parametrize(
+    ("found", "problems"),
+    [
+        ({"a": None}, []),
+        ("", []),
+        ({"a": ["too small", "odd"]}, ["a: too small", "a: odd"]),
+        ({"a": {"b": "wrong"}}, ["a.b: wrong"]),
+        (b"x", ["the tool's own check returned bytes; it has to return problems or None"]),
+    ],
+)
+def test_an_authors_check_may_answer_field_by_field(found, problems):
+    """A dictionary goes as deep as it likes, and None means fine wherever it stands."""
+    assert [str(problem) for problem in objections(lambda arguments: found, {}, wait=False)] == problems

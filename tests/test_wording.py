@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import types
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pytest
 
+from toolkit.errors import BadArgs
 from toolkit.jsonschemas import validator
+from toolkit.spec import Tool
 from toolkit.wording import expectation, problems_of
 
 
@@ -185,3 +188,36 @@ def test_a_refusal_never_repeats_a_large_value():
     said = words(schema, {"a": secret, "b": [secret], secret: secret})
     assert len(said) == 3
     assert all(len(line) < 300 for line in said)
+
+
+@dataclass
+class Circle:
+    kind: Literal["circle"]
+    radius: int
+
+
+@dataclass
+class Square:
+    kind: Literal["square"]
+    side: int
+
+
+def draw(shape: Circle | Square) -> None:
+    """Draw a shape."""
+
+
+@pytest.mark.parametrize(
+    ("shape", "problems"),
+    [
+        ({"kind": "square", "radius": 1}, ["shape.side: required", "shape.radius: unknown key"]),
+        ({"kind": "oval", "radius": 1}, ['shape.kind: expected "circle" or "square", got "oval"']),
+        ({"radius": 1}, ['shape.kind: required, but missing; expected "circle" or "square"']),
+    ],
+)
+def test_a_tag_decides_which_member_was_meant(shape, problems):
+    """A right tag is never blamed, a wrong one is answered with all the right ones, and nothing contradicts."""
+    with pytest.raises(BadArgs) as refused:
+        Tool.of(draw).check({"shape": shape})
+    found = [str(problem) for problem in refused.value.problems]
+    assert len(found) == len(problems)
+    assert all(one.startswith(start) for one, start in zip(found, problems, strict=True))

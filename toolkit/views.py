@@ -103,7 +103,8 @@ class CatalogView:
         """
         What a model is told of the tools: name, description, schemas, facts; plain JSON.
 
-        Deferred tools are left out unless asked for.
+        Deferred tools are left out unless asked for. The list is yours; the definitions in it are
+        shared, so copy one before you change it. Checks never look at them.
         """
         table, defined = self.table, self._defined
         if defined is None or defined[:2] != (table, deferred):
@@ -112,7 +113,11 @@ class CatalogView:
         return list(defined[2])
 
     def finish(self) -> None:
-        """Complete every tool that still waits for a name; `DefinitionError` names those that cannot be."""
+        """
+        Complete every tool now: names it waited for, and what a model is told of it.
+
+        `DefinitionError` names the tools that cannot be completed.
+        """
         problems = []
         for tool in self:
             try:
@@ -121,6 +126,7 @@ class CatalogView:
                 problems.append(str(error))
         if problems:
             raise DefinitionError("\n".join(problems))
+        self.definitions()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell *listener* of every change from now on; call what this returns to stop it."""

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic_core import core_schema
 
-from toolkit import DefinitionError, register_codec
+from toolkit import BadArgs, DefinitionError, Tool, register_codec
 
 from .kit import problem, read, schema_of, there_and_back, three_ways, tool_for, written
 
@@ -602,3 +602,24 @@ def test_no_foreign_package_is_imported_unless_used():
         "assert not {'pydantic', 'attr', 'attrs', 'msgspec', 'annotated_types', 'jsonschema'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    born: date | None = None
+
+
+def test_models_are_told_apart_by_their_tag():
+    """The problems of the model that was meant are reported, at their own place."""
+
+    def adopt(pet: Cat | Dog) -> None:
+        """Adopt a pet."""
+
+    with pytest.raises(BadArgs) as refused:
+        Tool.of(adopt).check({"pet": {"kind": "dog", "born": "soon"}})
+    assert [problem.path for problem in refused.value.problems] == [("pet", "born")]
