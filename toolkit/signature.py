@@ -43,7 +43,7 @@ from .codecs import (
     object_codec,
     typed_dict_fields,
 )
-from .context import wanted_resource
+from .context import Secret, wanted_resource
 from .docstrings import Docstring
 from .errors import DefinitionError
 from .scope import Scope, underlying
@@ -66,6 +66,8 @@ class Signature:
         wanted: Parameters that are given, not sent: what each asks for.
         bind: From decoded arguments (and what is given) to positional and keyword arguments.
         style: How it runs.
+        by_keyword: Whether every argument is passed by keyword.
+        secrets: Parameters whose values are never shown.
     """
 
     codec: Codec
@@ -75,6 +77,8 @@ class Signature:
     wanted: Mapping[str, Any]
     bind: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
     style: Style
+    by_keyword: bool = False
+    secrets: frozenset[str] = frozenset()
 
 
 def read_signature(
@@ -106,6 +110,7 @@ def read_signature(
         as_dict=True,
     )
     style = style_of(function)
+    bind = _binder(parameters[1:] if unbound else parameters)
     output, output_schema = _read_output(signature.return_annotation, scope, style)
     return Signature(
         codec=codec,
@@ -113,8 +118,10 @@ def read_signature(
         output=output,
         output_schema=output_schema,
         wanted=reading.wanted,
-        bind=_binder(parameters[1:] if unbound else parameters),
+        bind=bind,
         style=style,
+        by_keyword=bind is _by_keyword,
+        secrets=frozenset(reading.secrets),
     )
 
 
@@ -142,6 +149,7 @@ class _Reading:
         self.fields: list[Field] = []
         self.extras: Codec | None = None
         self.wanted: dict[str, Any] = {}
+        self.secrets: set[str] = set()
         self.reader = reader
         self._texts = docstring.parameters
         self._subject = subject
@@ -191,6 +199,8 @@ class _Reading:
             self.extras = self.reader.codec(Any if hint is Parameter.empty else hint)
 
     def _field(self, parameter: Parameter, hint: Any) -> Field:
+        if any(item is Secret or isinstance(item, Secret) for item in _metadata(hint)):
+            self.secrets.add(parameter.name)
         codec = self.reader.codec(hint)
         default = MISSING if parameter.default is Parameter.empty else parameter.default
         factory = None
@@ -215,6 +225,10 @@ def _metadata(hint: Any) -> tuple[Any, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 
+def _by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    return [], values
+
+
 def _binder(parameters: list[Parameter]) -> Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]:
     """How decoded arguments are passed on: by keyword, except where Python wants positions."""
     variadic = next((each.name for each in parameters if each.kind is Parameter.VAR_POSITIONAL), None)
@@ -224,7 +238,7 @@ def _binder(parameters: list[Parameter]) -> Callable[[dict[str, Any]], tuple[lis
         if each.kind is Parameter.POSITIONAL_ONLY or (variadic and each.kind is Parameter.POSITIONAL_OR_KEYWORD)
     ]
     if not positional and variadic is None:
-        return lambda values: ([], values)
+        return _by_keyword
 
     def bind(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         rest = dict(values)
