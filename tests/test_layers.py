@@ -15,15 +15,18 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors facts strictjson",
+    "errors facts strictjson digests requests session parts results",
     "context docstrings patterns wording jsonschemas codecs scope signature validation",
     "describe spec views catalog decorator",
+    "rendering repair classify retry redaction threads resources approval",
+    "abandoned deadline hooks background attempt plans outcomes tries pipeline batch dispatcher",
     "__init__",
 ]
 INSIDE = {
     "codecs": (
         "writer base scalars texts containers choices unions aliases constraints objects definitions plain records foreign __init__"
     ),
+    "hooks": "base passing cache log loop_guard rate_limit stats __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

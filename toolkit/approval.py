@@ -8,7 +8,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .rendering import as_json, as_text
+from .redaction import MASK
+from .rendering import as_json, as_text, described
 from .requests import ApprovalRequest
 from .results import ToolCall
 from .spec import Tool
@@ -20,13 +21,15 @@ async def asked_of(
     tool: Tool, call: ToolCall, decoded: Mapping[str, Any], asked: str | None, repairs: Sequence[str]
 ) -> ApprovalRequest | None:
     """The request a person has to answer before *tool* runs with *decoded*; None if nobody has to."""
-    reason = asked or await _reason(tool, decoded)
+    reason = await _reason(tool, decoded) if asked is None else asked or "a hook asked for it"
     if reason is None:
         return None
     try:
-        arguments = tool.encode(decoded)
+        arguments = as_json(tool.encode(decoded))
     except Exception:  # noqa: BLE001 -- a default that has no JSON form is shown as text
         arguments = as_json(dict(decoded))
+    for name in tool.signature.secrets & arguments.keys():
+        arguments[name] = MASK
     return ApprovalRequest(
         tool=tool.name,
         call_id=call.id,
@@ -46,7 +49,7 @@ async def _reason(tool: Tool, decoded: Mapping[str, Any]) -> str | None:
     if approval == "always":
         return f"`{tool.name}` needs approval every time"
     try:
-        found: Any = approval(decoded)
+        found: Any = approval(dict(decoded))
         needed = await found if inspect.isawaitable(found) else found
     except Exception as error:  # noqa: BLE001 -- who cannot tell whether to ask, asks
         return f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
@@ -57,7 +60,7 @@ async def _preview(tool: Tool, decoded: Mapping[str, Any]) -> str | None:
     if tool.facts.preview is None:
         return None
     try:
-        found = tool.facts.preview(decoded)
+        found = tool.facts.preview(dict(decoded))
         return as_text(as_json(await found if inspect.isawaitable(found) else found))
     except Exception as error:  # noqa: BLE001 -- a preview is shown, not needed; its failure is shown too
-        return f"no preview: {type(error).__name__}: {error}"
+        return f"no preview: {described(error)}"

@@ -2,7 +2,7 @@
 One try of one call: resources in, the function run where it belongs, time kept.
 
 Async functions run on the loop, sync ones in a thread unless they ask to stay.
-A function that outlasts its limit is cancelled; a thread that cannot be is
+What outlasts its limit is cancelled and may clean up; what cannot be stopped is
 abandoned, and counted until it ends.
 """
 
@@ -12,17 +12,18 @@ import asyncio
 import contextlib
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from .abandoned import Abandoned, Job
 from .context import Context, Progress
-from .errors import Transient
+from .errors import ToolError, Transient
 from .rendering import as_json
 from .resources import supplied
 from .spec import Tool
 from .threads import Threads
 
-__all__ = ["Abandoned", "Attempt", "TimedOut"]
+__all__ = ["Attempt", "TimedOut", "has_to_pass", "teller"]
 
 _log = logging.getLogger("toolkit")
 
@@ -31,64 +32,36 @@ class TimedOut(Transient):
     """One attempt outlasted its limit."""
 
 
-class Abandoned:
-    """The threads that nobody waits for any more, by the call they were running."""
-
-    def __init__(self) -> None:
-        self._futures: dict[str, asyncio.Future[Any]] = {}
-        self._unsafe: set[asyncio.Future[Any]] = set()
-        self.count = 0
-
-    def add(self, digest: str, future: asyncio.Future[Any], *, unsafe: bool) -> None:
-        self.count += 1
-        self._futures[digest] = future
-        if unsafe:
-            self._unsafe.add(future)
-
-        def ended(done: asyncio.Future[Any]) -> None:
-            self._unsafe.discard(done)
-            if self._futures.get(digest) is done:
-                del self._futures[digest]
-            _looked_at(done)
-
-        future.add_done_callback(ended)
-
-    @property
-    def alive(self) -> int:
-        """How many still run."""
-        return len(self._futures)
-
-    def still_runs(self, digest: str) -> bool:
-        return digest in self._futures
-
-    async def unsafe_ended(self, timeout_seconds: float | None) -> bool:
-        """Wait until no abandoned call runs that must not be run beside others; False if time ran out first."""
-        while self._unsafe:
-            _, waiting = await asyncio.wait(set(self._unsafe), timeout=timeout_seconds)
-            if waiting:
-                return False
-        return True
-
-
-def _looked_at(ended: asyncio.Future[Any]) -> None:
-    """Nobody waits for it any more, so nobody has to be warned of how it ended."""
-    if not ended.cancelled():
-        ended.exception()
+def has_to_pass(error: BaseException) -> bool:
+    """Whether *error* ends more than this call: a cancellation somebody asked for, or an interrupt."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, (KeyboardInterrupt, GeneratorExit))
 
 
 class Attempt:
-    """How a tool is tried; one for each call that needs more than a plain await."""
+    """
+    How a tool is tried, if that takes more than a plain await.
+
+    Attributes:
+        began: Whether the function was called; before that, nothing can have happened.
+        returned: Whether it came back; what fails after that fails too late to be tried again.
+    """
 
     __slots__ = (
-        "abandoned",
-        "arguments",
-        "cleanup_seconds",
-        "context",
-        "digest",
-        "sources",
-        "threads",
-        "tool",
-        "unsafe",
+        "_abandoned",
+        "_arguments",
+        "_cleanup_seconds",
+        "_context",
+        "_digest",
+        "_is_stuck",
+        "_sources",
+        "_threads",
+        "_tool",
+        "_unsafe",
+        "began",
+        "returned",
     )
 
     def __init__(
@@ -104,91 +77,106 @@ class Attempt:
         unsafe: bool,
         cleanup_seconds: float,
     ) -> None:
-        self.tool = tool
-        self.arguments = arguments
-        self.context = context
-        self.sources = sources
-        self.threads = threads
-        self.abandoned = abandoned
-        self.digest = digest
-        self.unsafe = unsafe
-        self.cleanup_seconds = cleanup_seconds
+        self._tool = tool
+        self._arguments = arguments
+        self._context = context
+        self._sources = sources
+        self._threads = threads
+        self._abandoned = abandoned
+        self._digest = digest
+        self._unsafe = unsafe
+        self._cleanup_seconds = cleanup_seconds
+        self._is_stuck = False
+        self.began = False
+        self.returned = False
 
     async def run(self, timeout_seconds: float | None) -> Any:
         """What the function returns; `TimedOut` if it takes longer than it may."""
         if timeout_seconds is None:
-            return await self._with_resources(None)
-        if self._in_thread and not self.tool.signature.wanted:
-            return await self._with_resources(timeout_seconds)
-        return await self._limited(timeout_seconds)
-
-    async def _limited(self, timeout_seconds: float) -> Any:
-        task = asyncio.ensure_future(self._with_resources(None))
+            return await self._with_resources()
+        task = asyncio.ensure_future(_held(self._with_resources()))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
         except asyncio.CancelledError:
-            self.context.stop.set()
-            task.cancel()
-            await asyncio.wait({task}, timeout=self.cleanup_seconds)
+            await self._stop(task)
             raise
-        if done:
-            return task.result()
-        self.context.stop.set()
-        task.cancel()
-        # Its cleanup may await, but not for ever.
-        done, _ = await asyncio.wait({task}, timeout=self.cleanup_seconds)
         if not done:
-            _log.warning("`%s` did not end within %g s of being cancelled", self.tool.name, self.cleanup_seconds)
-            task.add_done_callback(_looked_at)
-        elif not task.cancelled() and task.exception() is None:
-            return task.result()  # it finished in the very moment
-        raise TimedOut(f"took longer than {timeout_seconds:g} s", happened="maybe")
-
-    @property
-    def _in_thread(self) -> bool:
-        return self.tool.signature.style in ("sync", "generator") and self.tool.facts.thread
-
-    async def _with_resources(self, timeout_seconds: float | None) -> Any:
-        wanted = self.tool.signature.wanted
-        if not wanted:
-            return await self._call(self.arguments, timeout_seconds)
-        async with contextlib.AsyncExitStack() as stack:
-            given = await supplied(wanted, self.sources, self.context, stack)
-            return await self._call({**self.arguments, **given}, timeout_seconds)
-
-    async def _call(self, arguments: dict[str, Any], timeout_seconds: float | None) -> Any:
-        args, keywords = self.tool.signature.bind(arguments)
-        function, style = self.tool.function, self.tool.signature.style
-        if style == "async":
-            return await function(*args, **keywords)
-        if style == "async_generator":
-            return await self._collect(function(*args, **keywords))
-        if style == "generator":
-            work = lambda: self._drain(function(*args, **keywords))  # noqa: E731 -- as short as it is
-        else:
-            work = lambda: function(*args, **keywords)  # noqa: E731
-        value = await self._in_a_thread(work, timeout_seconds) if self._in_thread else work()
-        return await value if inspect.isawaitable(value) else value
-
-    async def _in_a_thread(self, work: Callable[[], Any], timeout_seconds: float | None) -> Any:
-        future = self.threads.run(work)
-        try:
-            done, _ = await asyncio.wait({future}, timeout=timeout_seconds)
-        except asyncio.CancelledError:
-            self._abandon(future)
-            raise
+            await self._stop(task)
+        if task.done() and not task.cancelled() and (done or task.exception() is None):
+            value, escaping = task.result()  # it may have finished in the very moment
+            if escaping is not None:
+                raise escaping
+            return value
         if done:
-            return future.result()
-        self._abandon(future)
-        raise TimedOut(f"took longer than {timeout_seconds:g} s, and its thread could not be stopped", happened="maybe")
+            raise asyncio.CancelledError  # from inside: nobody here had asked for it
+        raise self._timed_out(timeout_seconds)
 
-    def _abandon(self, future: asyncio.Future[Any]) -> None:
-        self.context.stop.set()
-        if not future.done():
-            _log.warning("`%s` still runs in a thread that nobody waits for", self.tool.name)
-            self.abandoned.add(self.digest(), future, unsafe=self.unsafe)
+    async def _stop(self, task: asyncio.Task[Any]) -> None:
+        """Cancel *task*; its cleanup may await, but not for ever."""
+        self._context.stop.set()
+        task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=self._cleanup_seconds)
+        finally:
+            if not task.done():
+                seconds = self._cleanup_seconds
+                _log.warning("`%s` did not end within %g s of being cancelled", self._tool.name, seconds)
+                self._is_stuck = True
+                ended = self._abandoned.add(self._digest(), unsafe=self._unsafe)
+                task.add_done_callback(lambda _: ended())
+            task.add_done_callback(_look_at)
 
-    async def _collect(self, stream: Any) -> list[Any]:
+    def _timed_out(self, timeout_seconds: float) -> TimedOut:
+        if not self.began:
+            return TimedOut(f"could not be started within {timeout_seconds:g} s")
+        stuck = ", and could not be stopped" if self._is_stuck else ""
+        return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
+
+    async def _with_resources(self) -> Any:
+        wanted = self._tool.signature.wanted
+        if not wanted:
+            return await self._call(self._arguments)
+        async with contextlib.AsyncExitStack() as stack:
+            given = await supplied(wanted, self._sources, self._context, stack)
+            return await self._call({**self._arguments, **given})
+        raise ToolError("it failed, and one of its resources swallowed why")
+
+    async def _call(self, arguments: dict[str, Any]) -> Any:
+        args, keywords = self._tool.signature.bind(arguments)
+        function, style = self._tool.function, self._tool.signature.style
+        self.began = True
+        if style in ("async", "async_generator"):
+            value = function(*args, **keywords)
+        elif self._tool.facts.thread:
+            value = await self._in_a_thread(lambda: self._drained(function(*args, **keywords)))
+        else:
+            value = self._drained(function(*args, **keywords))
+        # What came back decides, not what was declared: a wrapper may differ from what it wraps.
+        if inspect.isasyncgen(value):
+            value = await self._collected(value)
+        elif inspect.isawaitable(value):
+            value = await value
+        self.returned = True
+        return value
+
+    async def _in_a_thread(self, work: Callable[[], Any]) -> Any:
+        job = Job(work)
+        future = self._threads.run(job)
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError:
+            self._context.stop.set()
+            future.add_done_callback(_look_at)
+            if job.call_off():
+                self.began = False
+            elif not future.done():
+                _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
+                self._is_stuck = True
+                job.when_over(self._abandoned.add(self._digest(), unsafe=self._unsafe))
+            raise
+        return future.result()
+
+    async def _collected(self, stream: Any) -> list[Any]:
         items = []
         async with contextlib.aclosing(stream):
             async for item in stream:
@@ -196,16 +184,61 @@ class Attempt:
                 self._yielded(item)
         return items
 
-    def _drain(self, stream: Any) -> list[Any]:
+    def _drained(self, value: Any) -> Any:
+        """What a sync function returned; all that it yielded, if it is a generator."""
+        if not inspect.isgenerator(value):
+            return value
         items = []
-        with contextlib.closing(stream):
-            for item in stream:
-                if self.context.cancelled:
+        with contextlib.closing(value):
+            for item in value:
+                if self._context.cancelled:
                     break
                 items.append(item)
                 self._yielded(item)
         return items
 
     def _yielded(self, item: Any) -> None:
-        call = self.context.call
-        self.context.on_progress(Progress(call_id=call.id, tool=self.tool.name, value=as_json(item)))
+        call_id = self._context.call.id
+        self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
+
+
+async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """Await *work* in a task of its own; what a task would throw into the event loop is handed over instead."""
+    try:
+        return await work, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
+
+
+def _look_at(ended: asyncio.Future[Any]) -> None:
+    """Nobody waits for it any more, so nobody has to be warned of how it ended."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
+    """
+    Tell *listener* of progress, always in the running loop's thread, so that it may be plain async code.
+
+    What a listener raises is logged: the call is not its business.
+    """
+    loop = asyncio.get_running_loop()
+
+    def tell(progress: Progress) -> None:
+        try:
+            listener(progress)
+        except Exception:  # noqa: BLE001 -- a stranger's; see above
+            _log.exception("a listener to progress failed")
+
+    def pass_on(progress: Progress) -> None:
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            tell(progress)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who listened
+                loop.call_soon_threadsafe(tell, progress)
+
+    return pass_on

@@ -5,24 +5,27 @@ Many calls at once: together where that is harmless, alone and in order where no
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Coroutine, Iterator, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from typing import Any, TypeAlias
 
+from .plans import may_have_company
 from .requests import ApprovalRequest
 from .results import ToolCall, ToolResult
 from .spec import Tool
 
 __all__ = ["run_batch"]
 
+One: TypeAlias = Callable[[int], Coroutine[Any, Any, None]]
+
 
 async def run_batch(
     calls: Sequence[ToolCall],
-    start: Callable[[ToolCall], Coroutine[Any, Any, ToolResult]],
+    start: Callable[[ToolCall], Awaitable[ToolResult]],
+    leave: Callable[[ToolCall, ToolResult], Awaitable[ToolResult]],
     find: Callable[[str], Tool | None],
     most: int,
 ) -> list[ToolResult]:
-    """The results of *calls*, in their order; at most *most* run at once."""
+    """The results of *calls*, in their order; at most *most* run at once. What is not started goes to *leave*."""
     results: list[ToolResult | None] = [None] * len(calls)
     halted: str | None = None
     waiting: str | None = None
@@ -33,20 +36,20 @@ async def run_batch(
         nonlocal halted, waiting
         call, tool = calls[index], tools[index]
         if halted is not None:
-            result = ToolResult.error("halted", halted, call_id=call.id, tool=call.name)
-        elif waiting is not None and tool is not None and not tool.facts.read_only:
-            result = _held_back(call, waiting)
-        else:
-            result = await start(call)
-        results[index] = result
+            results[index] = await leave(call, ToolResult.error("halted", halted))
+            return
+        if waiting is not None and tool is not None and not tool.facts.read_only:
+            results[index] = await leave(call, _held_back(call, tool, waiting))
+            return
+        results[index] = result = await start(call)
         if result.kind == "halted":
             halted = "" if result.error is None else result.error.message
         elif result.kind == "waiting" and waiting is None:
             waiting = call.id
 
-    for group in _groups(safe):
+    for group in _groups(safe, tools):
         if len(group) == 1:
-            await one(group[0])
+            await _alone(one, group[0])
         else:
             await _together(one, group, most)
     return [result for result in results if result is not None]
@@ -60,48 +63,81 @@ async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
     if isinstance(stated, bool):
         return stated
     try:
-        found: Any = stated(tool.about.checker.check(call.arguments))
-        return (await found if inspect.isawaitable(found) else found) is True
-    except Exception:  # noqa: BLE001 -- fails closed: it runs alone
+        return await may_have_company(tool, tool.about.checker.check(call.arguments))
+    except Exception:  # noqa: BLE001 -- arguments that do not fit: the call will say so, alone
         return False
 
 
-def _groups(safe: Sequence[bool]) -> Iterator[list[int]]:
+def _groups(safe: Sequence[bool], tools: Sequence[Tool | None]) -> Iterator[list[int]]:
     """Neighbours that may run together; the others by themselves."""
     group: list[int] = []
-    for index, together in enumerate(safe):
+    may_wait = False
+    for index, (together, tool) in enumerate(zip(safe, tools, strict=True)):
+        # What changes something is held back for a call that waits, so that one has to be decided first.
+        if group and (not together or (may_wait and tool is not None and not tool.facts.read_only)):
+            yield group
+            group, may_wait = [], False
         if together:
             group.append(index)
-            continue
-        if group:
-            yield group
-        yield [index]
-        group = []
+            may_wait = may_wait or (tool is not None and tool.facts.approval != "never")
+        else:
+            yield [index]
     if group:
         yield group
 
 
-async def _together(one: Callable[[int], Coroutine[Any, Any, None]], group: Sequence[int], most: int) -> None:
-    """Run all of *group*, *most* at a time; if we are cancelled, so are they, and they are waited for."""
+async def _alone(one: One, index: int) -> None:
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    await one(index)
+    # A tool may swallow the cancellation that was meant for the batch; the rest is not started all the same.
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
+
+
+async def _together(one: One, group: Sequence[int], most: int) -> None:
+    """Run all of *group*, *most* at a time. If we are cancelled, so are they; nobody is left behind."""
     left = iter(group)
+    passing: list[BaseException] = []
+    workers: list[asyncio.Task[None]] = []
+    stopping = False
 
     async def worker() -> None:
-        for index in left:
-            await one(index)
+        try:
+            for index in left:
+                await one(index)
+                if stopping:
+                    return
+        except BaseException as error:  # noqa: BLE001 -- raised below, once the siblings have ended
+            if not (isinstance(error, asyncio.CancelledError) and stopping):
+                passing.append(error)
+                stop()
 
-    workers = [asyncio.ensure_future(worker()) for _ in range(min(most, len(group)))]
-    try:
-        await asyncio.gather(*workers)
-    except BaseException:
+    def stop() -> None:
+        nonlocal stopping
+        stopping = True
         for task in workers:
             task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        raise
+
+    workers += [asyncio.ensure_future(worker()) for _ in range(min(most, len(group)))]
+    running = set(workers)
+    cancelled: asyncio.CancelledError | None = None
+    while running:
+        try:
+            _, running = await asyncio.wait(running)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            stop()
+            running = {task for task in running if not task.done()}
+    if cancelled is not None:
+        raise cancelled
+    if passing:
+        raise passing[0]
 
 
-def _held_back(call: ToolCall, waits_for: str) -> ToolResult:
+def _held_back(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:
     request = ApprovalRequest(
-        tool=call.name,
+        tool=tool.name,
         call_id=call.id,
         reason="held back until an earlier call was decided",
         arguments=call.arguments if isinstance(call.arguments, dict) else {},
@@ -110,4 +146,4 @@ def _held_back(call: ToolCall, waits_for: str) -> ToolResult:
         principal=call.principal,
     )
     text = "waiting: not started, because an earlier call waits for approval"
-    return ToolResult(text, None, "waiting", call_id=call.id, tool=call.name, request=request)
+    return ToolResult(text, None, "waiting", request=request)

@@ -18,7 +18,7 @@ from .facts import Facts
 from .results import ToolCall
 from .session import Session
 
-__all__ = ["Context", "Inject", "Injected", "Progress", "Secret", "wanted_resource"]
+__all__ = ["Context", "Inject", "Injected", "Progress", "Secret", "is_secret", "wanted_resource"]
 
 T = TypeVar("T")
 
@@ -95,6 +95,13 @@ Inject = Annotated[T, Injected()]
 
 class Secret:
     """Marks a parameter whose value is never shown: `key: Annotated[str, Secret]`."""
+
+
+def is_secret(hint: Any) -> bool:
+    """Whether *hint* marks a secret, at the top or anywhere inside: `Annotated[str, Secret] | None`."""
+    if hint is Secret or isinstance(hint, Secret):
+        return True
+    return any(map(is_secret, get_args(hint)))
 
 
 def wanted_resource(hint: Any) -> Any:

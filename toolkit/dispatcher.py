@@ -16,14 +16,15 @@ import time
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Self, get_args
 
+from .background import BackgroundLoop
 from .batch import run_batch
 from .classify import Rules
 from .context import Progress
 from .errors import DefinitionError, ToolkitWarning, UnknownTool
 from .hooks.base import Chain
-from .pipeline import run
+from .pipeline import run, unstarted
 from .plans import Plan, Settings
 from .redaction import Redaction, RedactionRule
 from .resources import missing_resources
@@ -86,6 +87,10 @@ class Dispatcher:
     ) -> None:
         if max_concurrency < 1 or max_chars < 50:
             raise ValueError("max_concurrency has to be at least 1, and max_chars at least 50")
+        if cleanup_seconds < 0 or not (timeout_seconds is None or timeout_seconds > 0):
+            raise ValueError("timeout_seconds has to be above 0, and cleanup_seconds at least 0")
+        if validation not in get_args(Validation):
+            raise ValueError(f'validation has to be "fast" or "jsonschema", got {validation!r}')
         self.catalog = catalog
         self._max_concurrency = max_concurrency
         self._settings = Settings(
@@ -108,11 +113,16 @@ class Dispatcher:
             chance=chance,
         )
         self._ids = itertools.count(1)
-        self._plans: dict[str, Plan] = {}
-        self._table: Table | None = None
-        self._background: _BackgroundLoop | None = None
+        # A table and what was worked out for its tools: one attribute, so that threads never see halves of two.
+        self._prepared: tuple[Table | None, dict[str, Plan]] = None, {}
+        self._background: BackgroundLoop | None = None
+        self._is_closed = False
         self._lock = threading.Lock()
-        self._stop_listening = self._report_missing_resources()
+        _report_missing_resources(catalog, self._settings)
+        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind.
+        stop_listening = catalog.subscribe(_Newcomers(self._settings))
+        self._ending = weakref.finalize(self, _end, stop_listening, self._settings.threads)
+        self._ending.atexit = False
 
     # One call.
 
@@ -142,59 +152,62 @@ class Dispatcher:
                 principal if session is None or principal is not None else session.principal,
             )
         else:
-            call = self._adopted(name)
-        plan = self._plan(call.name)
+            call = self._adopted(name, arguments, id, session, principal)
+        known, plans = self._prepared
+        plan = plans.get(call.name) if self.catalog.table is known else None
         if plan is None:
-            return self._not_found(call)
+            try:
+                plan = self._plan(call.name)
+            except DefinitionError as error:
+                refusal = ToolResult.error("internal", str(error), cause=error)
+                return unstarted(call, refusal, None, self._settings)
+            if plan is None:
+                return self._not_found(call)
         call.tool = plan.tool
         if resources is None and timeout_seconds is None:
             return run(call, plan, self._settings)
         return run(call, plan, self._settings, resources=resources or {}, timeout_seconds=timeout_seconds)
 
-    def _adopted(self, call: Any) -> ToolCall:
-        if not isinstance(call, ToolCall):
+    def _adopted(
+        self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
+    ) -> ToolCall:
+        """A call of our own, so that nobody's changes; what is given beside it fills what it leaves open."""
+        if isinstance(call, str):
+            call = ToolCall(str.__str__(call), arguments)  # an enum's own `str` would be its label
+        elif not isinstance(call, ToolCall):
             raise TypeError(f"call wants a tool's name or a ToolCall, got {type(call).__name__}")
-        principal = call.principal or (None if call.session is None else call.session.principal)
-        metadata = None if call.metadata is None else dict(call.metadata)
+        elif arguments is not None:
+            raise TypeError("a ToolCall has its own arguments; give one or the other")
+        session = call.session or session
         return ToolCall(
             call.name,
             call.arguments,
-            call.id or f"call_{next(self._ids)}",
-            call.session,
-            principal,
+            call.id or call_id or f"call_{next(self._ids)}",
+            session,
+            call.principal or principal or (None if session is None else session.principal),
             call.turn,
-            metadata,
+            None if call.metadata is None else dict(call.metadata),
         )
 
     def _plan(self, name: str) -> Plan | None:
         table = self.catalog.table
-        if table is not self._table:
+        known, plans = self._prepared
+        if table is not known:
             # The catalog changed: what is worked out for its tools is worked out again.
-            self._plans, self._table = {}, table
-        plan = self._plans.get(name)
+            plans = {}
+            self._prepared = table, plans
+        plan = plans.get(name)
         if plan is None:
             tool = table.find(name)
             if tool is None:
                 return None
-            plan = self._plans[name] = Plan(tool, self._settings)
+            plan = plans[name] = Plan(tool, self._settings)
         return plan
 
-    async def _not_found(self, call: ToolCall) -> ToolResult:
-        started = self._settings.clock()
+    def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
         table = self.catalog.table
         error = UnknownTool(call.name, [*table.tools, *table.aliases])
-        result = ToolResult.error("not_found", str(error), cause=error)
-        for step in self._settings.chain.after:
-            try:
-                found = await step.run(self._settings.in_thread, call, result)
-                result = found if isinstance(found, ToolResult) else result
-            except Exception:  # noqa: BLE001, S112 -- nothing ran; the refusal stands whatever a hook makes of it
-                continue
-        result.call_id, result.tool = call.id, call.name
-        result.duration_seconds = self._settings.clock() - started
-        if self._settings.redaction:
-            self._settings.redaction.result(result)
-        return result
+        return unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
 
     # Many calls.
 
@@ -213,20 +226,23 @@ class Dispatcher:
         Neighbouring calls of concurrency-safe tools run together, others alone, in order. One
         call's failure, wait or cancellation never loses another's result.
         """
-        adopted = [self._in_batch(call, session, principal) for call in calls]
+        given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
+        taken = {call.id for call in given if isinstance(call, ToolCall)}
+        fresh = (name for number in self._ids if (name := f"call_{number}") not in taken)
+        adopted = [
+            self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
+            for call in given
+        ]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
-        return await run_batch(adopted, start, self.catalog.get, self._max_concurrency)
+        def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
+            plan = self._plan(call.name)
+            call.tool = None if plan is None else plan.tool
+            return unstarted(call, result, plan, self._settings)
 
-    def _in_batch(self, call: Any, session: Session | None, principal: str | None) -> ToolCall:
-        if isinstance(call, tuple):
-            call = ToolCall(*call)
-        adopted = self._adopted(call)
-        adopted.session = adopted.session or session
-        adopted.principal = adopted.principal or principal or (None if session is None else session.principal)
-        return adopted
+        return await run_batch(adopted, start, leave, self.catalog.get, self._max_concurrency)
 
     # From code without an event loop.
 
@@ -237,9 +253,12 @@ class Dispatcher:
         One background loop per dispatcher serves all such calls, so async clients survive between them.
         """
         with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the dispatcher is closed")
             if self._background is None:
-                self._background = _BackgroundLoop()
-        return self._background.wait_for(lambda: self.call(name, arguments, **options))
+                self._background = BackgroundLoop(cleanup_seconds=self._settings.cleanup_seconds)
+        with self._settings.threads.lent():
+            return self._background.wait_for(lambda: self.call(name, arguments, **options))
 
     # Life.
 
@@ -252,39 +271,48 @@ class Dispatcher:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        self.close()
+        # In a thread, because what runs in the background may need this loop for its cleanup.
+        helper = Threads(1)
+        await helper.run(self.close)
+        helper.close()
 
     def close(self) -> None:
         """End threads and the background loop; calls under way in them are given up."""
-        self._stop_listening()
-        self._settings.threads.close()
         with self._lock:
-            background, self._background = self._background, None
-        if background is not None:
-            background.close()
+            self._is_closed = True
+        if self._background is not None:
+            self._background.close()
+        self._ending()
 
-    def _report_missing_resources(self) -> Callable[[], None]:
-        wanting = [(tool, names) for tool in self.catalog if (names := _missing(tool, self._settings.resources))]
-        if wanting:
-            listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in wanting)
-            raise DefinitionError(
-                f"resources are missing: {listed}; give `resources=`, use `catalog.provided`, "
-                f"or declare them as PER_CALL"
-            )
-        # The catalog must not keep the dispatcher alive.
-        settings = weakref.ref(self._settings)
 
-        def notice(change: Change) -> None:
-            known = settings()
-            for tool in change.added if known is not None else ():
-                if names := _missing(tool, known.resources if known is not None else {}):
-                    warnings.warn(
-                        f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have",
-                        ToolkitWarning,
-                        stacklevel=2,
-                    )
+def _end(stop_listening: Callable[[], None], threads: Threads) -> None:
+    stop_listening()
+    threads.close()
 
-        return self.catalog.subscribe(notice)
+
+def _report_missing_resources(catalog: CatalogView, settings: Settings) -> None:
+    wanting = [(tool, names) for tool in catalog if (names := _missing(tool, settings.resources))]
+    if wanting:
+        listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in wanting)
+        raise DefinitionError(
+            f"resources are missing: {listed}; give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
+        )
+
+
+class _Newcomers:
+    """Looks at the tools that a catalog gets later; holds no dispatcher alive."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._resources = settings.resources
+
+    def __call__(self, change: Change) -> None:
+        for tool in change.added:
+            if names := _missing(tool, self._resources):
+                warnings.warn(
+                    f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have",
+                    ToolkitWarning,
+                    stacklevel=2,
+                )
 
 
 def _missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
@@ -292,35 +320,3 @@ def _missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
         return missing_resources(tool, resources)
     except DefinitionError:
         return []  # it waits for a name; its first call will say so
-
-
-class _BackgroundLoop:
-    """An event loop in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="toolkit-loop", daemon=True)
-        self._thread.start()
-
-    def wait_for(self, start: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult:
-        if threading.current_thread() is self._thread:
-            raise RuntimeError("call_sync would wait for itself here; use `await dispatcher.call(...)`")
-        future = asyncio.run_coroutine_threadsafe(start(), self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        async def finish() -> None:
-            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-            await self._loop.shutdown_asyncgens()
-
-        asyncio.run_coroutine_threadsafe(finish(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

@@ -4,12 +4,13 @@ What is worked out once: for a dispatcher (`Settings`) and for each of its tools
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from .attempt import Abandoned
-from .classify import Rules, classified
+from .abandoned import Abandoned
+from .classify import Rules, checked_rules, classified
 from .codecs import UNSURE
 from .context import Progress
 from .errors import ToolError
@@ -20,7 +21,7 @@ from .spec import Tool
 from .threads import Threads
 from .validation import Validation
 
-__all__ = ["Plan", "Settings", "Stopped"]
+__all__ = ["Plan", "Settings", "Stopped", "may_have_company"]
 
 
 class Stopped(ToolError):  # noqa: N818 -- named by what happened
@@ -68,9 +69,10 @@ class Settings:
         self.clock = clock
         self.sleep = sleep
         self.chance = chance
-        self._classify = classify
+        self._classify = checked_rules(classify)
 
     def classified(self, error: BaseException) -> ToolError:
+        """What *error* counts as, by the user's rules and the table."""
         return classified(error, self._classify)
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
@@ -84,8 +86,9 @@ class Plan:
 
     Attributes:
         fast: The generated check, or one that is never sure where jsonschema judges every call.
-        is_demanding: Whether a call needs more than check, await, render.
-        is_unsafe: Whether it must not run beside others.
+        is_direct: Whether the function can be awaited with the decoded arguments as they are.
+        is_hooked: Whether there are hooks at all.
+        is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
         may_ask: Whether a person may have to agree.
         hides: Whether something has to be masked.
     """
@@ -99,7 +102,8 @@ class Plan:
         "function",
         "hides",
         "is_demanding",
-        "is_unsafe",
+        "is_direct",
+        "is_hooked",
         "logger",
         "max_chars",
         "may_ask",
@@ -108,6 +112,7 @@ class Plan:
         "plain",
         "timeout_seconds",
         "tool",
+        "validate",
     )
 
     def __init__(self, tool: Tool, settings: Settings) -> None:
@@ -127,33 +132,42 @@ class Plan:
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
         self.may_ask = facts.approval != "never"
-        self.is_unsafe = facts.concurrency_safe is False
+        self.validate = facts.validate
         self.logger = logging.getLogger(f"toolkit.tools.{tool.name}")
         self._secrets = signature.secrets
         self._settings = settings
         self.hides = bool(settings.redaction) or bool(signature.secrets)
-        chain = settings.chain
+        # A wrapper need not be async because what it wraps is.
+        is_async = signature.style == "async" and inspect.iscoroutinefunction(tool.function)
+        self.is_direct = is_async and signature.by_keyword and not signature.wanted
+        self.is_hooked = bool(settings.chain)
         self.is_demanding = bool(
-            chain.before
-            or chain.around
-            or chain.after
+            not settings.chain.is_plain
             or self.may_ask
-            or facts.validate is not None
+            or self.validate is not None
             or self.timeout_seconds is not None
-            or signature.wanted
-            or signature.style != "async"
-            or not signature.by_keyword
+            or not self.is_direct
             or settings.check_output
         )
 
-    def redaction(self, decoded: Mapping[str, Any] | None) -> Redaction:
-        """What to mask in the exits of a call with these arguments."""
-        if not self._secrets or not decoded:
+    def redaction(self, *arguments: Any) -> Redaction:
+        """What to mask in the exits of a call with these arguments, in whatever forms they came."""
+        if not self._secrets:
             return self._settings.redaction
-        return self._settings.redaction.with_secrets(decoded.get(name) for name in self._secrets)
+        named = [each[name] for each in arguments if isinstance(each, Mapping) for name in self._secrets & each.keys()]
+        return self._settings.redaction.with_secrets(named)
 
-    def cancelled(self) -> ToolError:
-        return Stopped("it was cancelled from inside")
+
+async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
+    """Whether a call of *tool* may run beside others; what cannot tell, may not."""
+    stated = tool.facts.concurrency_safe
+    if isinstance(stated, bool):
+        return stated
+    try:
+        found: Any = stated(decoded)
+        return (await found if inspect.isawaitable(found) else found) is True
+    except Exception:  # noqa: BLE001 -- fails closed: it runs alone
+        return False
 
 
 _PLAIN = ({"type": "string"}, {"type": "integer"})

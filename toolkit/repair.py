@@ -10,16 +10,23 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from .errors import Problem
-from .strictjson import flaws, loads, show
+from .strictjson import MAX_DEPTH, flaws, loads, show
 
 __all__ = ["Repaired", "repaired"]
 
-_MOST_ROUNDS = 6
+_MOST_TRIES = 1000
+_UNIONS = ("anyOf", "oneOf")
+_MENDABLE = ("type", "enum", "const", *_UNIONS)
+_DESCENTS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+_NOTHING = object()
+
+Path: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,61 +37,123 @@ class Repaired:
     notes: tuple[str, ...]
 
 
-def repaired(arguments: Any, judge: Any) -> Repaired | None:
-    """*arguments* mended until *judge*, a jsonschema validator, has no errors; None if that cannot be had."""
-    if not isinstance(arguments, dict) or flaws(arguments):
+def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Repaired | None:
+    """
+    *arguments* mended until *judge*, a jsonschema validator, has no errors; None if that cannot be had.
+
+    The values of *hidden* parameters are not shown in the notes.
+    """
+    if not isinstance(arguments, (dict, str)) or flaws(arguments):
         return None
-    mended = copy.deepcopy(arguments)
-    notes: list[str] = []
     try:
-        for _ in range(_MOST_ROUNDS):
-            errors = list(judge.iter_errors(mended))
-            if not errors:
-                return Repaired(mended, tuple(notes)) if notes else None
-            done = [_mend(error, mended, judge, notes) for error in errors]
-            if not any(done):
-                return None
+        done = _Mending(hidden).fitted(copy.deepcopy(arguments), judge, ())
     except Exception:  # noqa: BLE001 -- a repair is a courtesy; without it the refusal stands
         return None
-    return None
+    if done is None or not done.notes or not isinstance(done.value, dict) or flaws(done.value):
+        return None
+    return Repaired(done.value, tuple(done.notes))
 
 
-def _mend(error: Any, root: dict[str, Any], judge: Any, notes: list[str]) -> bool:
-    """Try to answer one error in place; whether something was done."""
-    path = list(error.absolute_path)
-    if error.validator == "additionalProperties" and path:
-        return _rename_key(error, root, path, notes)
-    if error.validator not in ("type", "anyOf", "oneOf", "enum", "const") or not path:
-        return False
-    holder = _at(root, path[:-1])
-    key = path[-1]
-    if (isinstance(holder, dict) and key not in holder) or holder is None:
-        return False
-    value = holder[key]
-    if value is None and isinstance(key, str) and key not in _required_at(judge.schema, path, judge):
-        del holder[key]
-        notes.append(f"{Problem('', path).where}: left out, because null was sent for an optional parameter")
-        return True
-    for candidate, what in _candidates(value):
-        if judge.evolve(schema=error.schema).is_valid(candidate):
-            holder[key] = candidate
-            notes.append(f"{Problem('', path).where}: took {what}")
-            return True
-    return _deepened(holder, key, value, error, judge, notes, path)
+@dataclass(slots=True)
+class _Done:
+    """A value that fits its schema now."""
+
+    value: Any
+    notes: list[str]
+
+
+class _Mending:
+    """One repair: how much was tried, and what must not be shown."""
+
+    def __init__(self, hidden: Collection[str]) -> None:
+        self._tries = 0
+        self._hidden = hidden
+
+    def fitted(self, value: Any, judge: Any, place: Path) -> _Done | None:
+        """*value*, which stands at *place* and is ours to change, mended until *judge* has no errors."""
+        # In a box, so that the value itself can be replaced like anything inside it.
+        box = [value]
+        notes: list[str] = []
+        # A schema that contains itself could have a value wrapped in lists without end.
+        while self._tries < _MOST_TRIES and len(place) < MAX_DEPTH:
+            self._tries += 1
+            errors = list(judge.iter_errors(box[0]))
+            if not errors:
+                return _Done(box[0], notes)
+            touched: list[Path] = []
+            for error in errors:
+                path = tuple(error.absolute_path)
+                # Two errors of one value have one cause; the next round sees what is left.
+                if not any(path[: len(other)] == other for other in touched):
+                    found = self._mend(error, box, judge, place)
+                    if found:
+                        touched.append(path)
+                        notes += found
+            if not touched:
+                return None
+        return None
+
+    def _mend(self, error: Any, box: list[Any], judge: Any, place: Path) -> list[str]:
+        """Try to answer one error in place; what was done."""
+        path = [0, *error.absolute_path]
+        holder, key = _at(box, path[:-1]), path[-1]
+        if error.validator == "additionalProperties" and error.validator_value is False:
+            return self._renamed(holder, key, error.schema, (*place, *path[1:-1]))
+        if error.validator not in _MENDABLE or (error.validator == "oneOf" and not error.context):
+            return []  # without a context, more than one member fits: nothing is wrong with the value itself
+        where = (*place, *path[1:])
+        value = holder[key]
+        whole = judge.evolve(schema=error.schema)
+        if _is_null(value) and not whole.is_valid(None) and _left_out(error, holder, key, box[0], judge):
+            return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
+        done = self._meant(value, error, judge, whole, where)
+        if done is None:
+            return []
+        holder[key] = done.value
+        return done.notes
+
+    def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _Done | None:
+        """What *value* was probably meant to be; what is right at once comes before what has to be mended further."""
+        candidates = [(each, [self._note(where, value, what)]) for each, what in _candidates(value)]
+        for candidate, note in candidates:
+            if whole.is_valid(candidate):
+                return _Done(candidate, note)
+        found: list[_Done] = []
+        if error.validator in _UNIONS and error.context:
+            for member in error.validator_value:
+                done = self.fitted(copy.deepcopy(value), judge.evolve(schema=member), where)
+                found += [done] if done is not None and whole.is_valid(done.value) else []
+        for candidate, note in candidates:
+            if isinstance(candidate, (dict, list)):
+                done = self.fitted(copy.deepcopy(candidate), whole, where)
+                found += [_Done(done.value, note + done.notes)] if done is not None else []
+        # The member that needs the fewest repairs; the first of equals.
+        return min(found, key=lambda each: len(each.notes), default=None)
+
+    def _note(self, where: Path, value: Any, what: str) -> str:
+        is_hidden = where[0] in self._hidden if where else bool(self._hidden)
+        return f"{Problem('', where).where or 'arguments'}: took {what.format('a value' if is_hidden else show(value))}"
+
+    def _renamed(self, holder: dict[str, Any], wrong: str, schema: Any, place: Path) -> list[str]:
+        folded = _folded(wrong)
+        known = [name for name in schema.get("properties", {}) if _folded(name) == folded]
+        # Two keys that would become one: nobody can tell which value was meant.
+        twins = [name for name in holder if name != wrong and _folded(name) == folded]
+        if len(known) != 1 or twins or not folded:
+            return []
+        holder[known[0]] = holder.pop(wrong)
+        return [f"{Problem('', (*place, known[0])).where}: took the key {show(wrong)} for {show(known[0])}"]
 
 
 def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
-    """What *value* may have been meant to be, the most literal reading first."""
+    """What *value* may have been meant to be, the most literal reading first, and in words with a gap for it."""
     parsed = _parsed(value)
     if parsed is not _NOTHING:
-        yield parsed, f"the text {show(value)} as the JSON it holds"
-    if not isinstance(value, list):
-        yield [value], f"{show(value)} as a list of one item"
-        if parsed is not _NOTHING and not isinstance(parsed, list):
-            yield [parsed], f"the text {show(value)} as a list of one item"
-
-
-_NOTHING = object()
+        yield parsed, "the text {} as the JSON it holds"
+    if value is not None and not isinstance(value, list):
+        yield [value], "{} as a list of one item"
+        if parsed is not _NOTHING and parsed is not None and not isinstance(parsed, list):
+            yield [parsed], "the text {} as a list of one item"
 
 
 def _parsed(value: Any) -> Any:
@@ -93,62 +162,37 @@ def _parsed(value: Any) -> Any:
     try:
         parsed = loads(value)
     except ValueError:
-        lowered = value.strip().lower()
-        return {"true": True, "false": False, "null": None, "none": None}.get(lowered, _NOTHING)
+        return _WORDS.get(value.strip().lower(), _NOTHING)
     return _NOTHING if isinstance(parsed, str) or flaws(parsed) else parsed
 
 
-def _deepened(holder: Any, key: Any, value: Any, error: Any, judge: Any, notes: list[str], path: list[Any]) -> bool:
-    """JSON text that has the right shape but is not valid yet: the next round may mend what is inside."""
-    parsed = _parsed(value)
-    if not isinstance(parsed, (dict, list)) or error.validator != "type":
-        return False
-    wanted = error.validator_value if isinstance(error.validator_value, list) else [error.validator_value]
-    if ("object" if isinstance(parsed, dict) else "array") not in wanted:
-        return False
-    holder[key] = parsed
-    notes.append(f"{Problem('', path).where}: took the text {show(value)} as the JSON it holds")
-    return True
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and _parsed(value) is None)
 
 
-def _rename_key(error: Any, root: dict[str, Any], path: list[Any], notes: list[str]) -> bool:
-    holder, wrong = _at(root, path[:-1]), path[-1]
-    if not isinstance(holder, dict) or wrong not in holder:
+def _left_out(error: Any, holder: Any, key: Any, root: Any, judge: Any) -> bool:
+    """Take a null out of its object, if it stands for a declared property that is not required."""
+    steps = list(error.absolute_schema_path)
+    pairs = [index for index in range(len(steps) - 1) if steps[index] == "properties" and steps[index + 1] == key]
+    # What follows its own `properties` must not lead further down: then it is an entry of a dictionary.
+    if not isinstance(holder, dict) or not pairs or not _DESCENTS.isdisjoint(map(str, steps[pairs[-1] + 2 :])):
         return False
-    known = [name for name in error.schema.get("properties", {}) if _folded(name) == _folded(wrong)]
-    # Two keys that would become one: nobody can tell which value was meant.
-    twins = [name for name in holder if name != wrong and _folded(name) == _folded(wrong)]
-    if len(known) != 1 or twins:
-        return False
-    holder[known[0]] = holder.pop(wrong)
-    notes.append(f"{Problem('', [*path[:-1], known[0]]).where}: took the key {show(wrong)} for {show(known[0])}")
+    kept = dict(holder)
+    del holder[key]
+    place = list(error.absolute_path)[:-1]
+    for other in judge.iter_errors(root):
+        if other.validator == "required" and list(other.absolute_path) == place and key in other.validator_value:
+            holder.clear()
+            holder.update(kept)
+            return False
     return True
 
 
 def _folded(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).lower()
+    return re.sub(r"[\s_.-]+", "", name).lower()
 
 
 def _at(root: Any, path: list[Any]) -> Any:
     for key in path:
-        if not isinstance(root, (dict, list)) or (isinstance(root, dict) and key not in root):
-            return None
         root = root[key]
     return root
-
-
-def _required_at(schema: Any, path: list[Any], judge: Any) -> list[str]:
-    """The required keys of the object that holds the last key of *path*; everything, where that is not plain."""
-    for key in path[:-1]:
-        schema = _resolved(schema, judge)
-        schema = schema.get("properties", {}).get(key, {}) if isinstance(key, str) else schema.get("items", {})
-    schema = _resolved(schema, judge)
-    if path[-1] not in schema.get("properties", {}):
-        return [path[-1]]
-    return list(schema.get("required", ()))
-
-
-def _resolved(schema: Any, judge: Any) -> Any:
-    if "$ref" in schema and schema["$ref"].startswith("#/$defs/"):
-        return judge.schema["$defs"][schema["$ref"].removeprefix("#/$defs/")]
-    return schema

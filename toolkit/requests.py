@@ -58,10 +58,22 @@ class ApprovalRequest:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ApprovalRequest:
         """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
-        fields = dict(data)
-        if fields.pop("version", None) != _VERSION:
-            raise ValueError(f"an approval request of version {data.get('version')!r} cannot be read")
-        try:
-            return cls(**{**fields, "repairs": tuple(fields.get("repairs", ()))})
-        except TypeError as error:
-            raise ValueError(f"not an approval request: {error}") from None
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if type(version) is not int or version != _VERSION:
+            raise ValueError(f"an approval request of version {version!r} cannot be read; version {_VERSION} can")
+        fields = {name: value for name, value in data.items() if name != "version"}
+        for name, value in fields.items():
+            if name not in _SHAPES or not isinstance(value, _SHAPES[name]):
+                raise ValueError(f"not an approval request: {name!r} cannot be {type(value).__name__}")
+        if missing := {"id", "tool", "call_id", "reason"} - fields.keys():
+            # A request without its id would be given a new one, and nobody could answer it.
+            raise ValueError(f"not an approval request: it lacks {', '.join(sorted(missing))}")
+        return cls(**{**fields, "repairs": tuple(fields.get("repairs", ()))})
+
+
+_SHAPES: dict[str, Any] = {
+    **dict.fromkeys(("id", "tool", "call_id", "reason"), str),
+    **dict.fromkeys(("preview", "session", "principal", "waits_for"), (str, type(None))),
+    "arguments": dict,
+    "repairs": list,
+}

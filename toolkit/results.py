@@ -8,18 +8,17 @@ dataclass of this size costs three times as much to make.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, get_args, overload
+from typing import Any, Literal, Protocol, get_args, overload
 
-from .errors import BadArgs, Safety, ToolError, Transient, UnknownTool
+from .digests import digest_of
+from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
+from .parts import Part, part_from_json
 from .requests import ApprovalRequest
 from .session import Session
 
-__all__ = ["ErrorInfo", "FilePart", "ImagePart", "JsonPart", "Kind", "Part", "TextPart", "ToolCall", "ToolResult"]
+__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult"]
 
 Kind = Literal[
     "ok",
@@ -37,7 +36,8 @@ Kind = Literal[
 ]
 """How a call ended, named by what happens next."""
 
-_KINDS = frozenset(get_args(Kind))
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+
 _VERSION = 1
 
 _PHRASES: dict[str, tuple[str, str]] = {
@@ -96,69 +96,8 @@ class ToolCall:
         return "" if self.session is None else self.session.id
 
     def digest(self) -> str:
-        """The same for calls of the same tool with the same arguments."""
-        try:
-            text = json.dumps(self.arguments, sort_keys=True, separators=(",", ":"))
-        except (TypeError, ValueError, RecursionError):
-            text = repr(self.arguments)
-        name = self.name if self.tool is None else self.tool.name
-        return hashlib.sha256(f"{name}\0{text}".encode(errors="surrogatepass")).hexdigest()
-
-
-# What a result may consist of, besides its text.
-
-
-@dataclass(frozen=True, slots=True)
-class TextPart:
-    """Text for the model."""
-
-    text: str
-
-    def to_json(self) -> dict[str, Any]:
-        return {"type": "text", "text": self.text}
-
-
-@dataclass(frozen=True, slots=True)
-class JsonPart:
-    """A structured value for the model."""
-
-    value: Any
-
-    def to_json(self) -> dict[str, Any]:
-        return {"type": "json", "value": self.value}
-
-
-@dataclass(frozen=True, slots=True)
-class ImagePart:
-    """An image, as bytes."""
-
-    data: bytes
-    media_type: str = "image/png"
-
-    def to_json(self) -> dict[str, Any]:
-        return {"type": "image", "data": base64.b64encode(self.data).decode(), "media_type": self.media_type}
-
-
-@dataclass(frozen=True, slots=True)
-class FilePart:
-    """A file the model or the user can be pointed to."""
-
-    uri: str
-    media_type: str | None = None
-    name: str | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {"type": "file", "uri": self.uri, "media_type": self.media_type, "name": self.name}
-
-
-Part: TypeAlias = TextPart | JsonPart | ImagePart | FilePart
-
-_PARTS: dict[str, Any] = {
-    "text": lambda data: TextPart(data["text"]),
-    "json": lambda data: JsonPart(data["value"]),
-    "image": lambda data: ImagePart(base64.b64decode(data["data"], validate=True), data["media_type"]),
-    "file": lambda data: FilePart(data["uri"], data.get("media_type"), data.get("name")),
-}
+        """The same for calls of the same tool with the same arguments, in whatever order or text they came."""
+        return digest_of(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
 @dataclass(slots=True, eq=False)
@@ -260,10 +199,9 @@ class ToolResult:
         if self.kind == "ok":
             return self.value
         cause = None if self._error is None else self._error.cause
-        if isinstance(cause, ToolError):
+        if isinstance(cause, ToolkitError):
             raise cause
-        message = self.text if self._error is None else self._error.message
-        raise _ERRORS.get(self.kind, ToolError)(message) from cause
+        raise _as_exception(self) from cause
 
     def __repr__(self) -> str:
         return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"
@@ -291,24 +229,58 @@ class ToolResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolResult:
-        """The inverse of `to_json`; `ValueError` for what nobody knows."""
-        fields = dict(data)
-        if fields.pop("version", None) != _VERSION or fields.get("kind") not in _KINDS:
-            raise ValueError(f"a result of version {data.get('version')!r}, kind {data.get('kind')!r} cannot be read")
+        """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if type(version) is not int or version != _VERSION:
+            raise ValueError(f"a result of version {version!r} cannot be read; version {_VERSION} can")
+        fields = {name: value for name, value in data.items() if name != "version"}
+        for name, value in fields.items():
+            if name not in _SHAPES or not isinstance(value, _SHAPES[name]):
+                raise ValueError(f"not a result: {name!r} cannot be {type(value).__name__}")
+        if fields.get("kind") not in KINDS:
+            raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
         error, request = fields.pop("error", None), fields.pop("request", None)
+        parts = tuple(map(part_from_json, fields.pop("parts", ())))
         try:
             return cls(
-                **{**fields, "parts": tuple(_PARTS[part["type"]](part) for part in fields.pop("parts", ()))},
-                error=None if error is None else ErrorInfo(error["message"], error["details"]),
+                **{**fields, "metadata": fields.get("metadata") or None},
+                parts=parts,
+                error=None if error is None else ErrorInfo(error["message"], error.get("details") or {}),
                 request=None if request is None else ApprovalRequest.from_json(request),
             )
-        except (TypeError, KeyError, ValueError) as problem:
-            raise ValueError(f"not a result: {problem}") from None
+        except KeyError as missing:
+            raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
 _FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error"}
 
-_ERRORS: dict[str, type[ToolError]] = {"bad_args": BadArgs, "safety": Safety, "transient": Transient}
+_SHAPES: dict[str, Any] = {
+    **dict.fromkeys(("text", "kind", "call_id", "tool"), str),
+    "value": object,
+    "attempts": int,
+    "duration_seconds": (int, float),
+    "truncated": bool,
+    **dict.fromkeys(("parts", "repairs", "retries"), list),
+    **dict.fromkeys(("metadata", "error", "request"), (dict, type(None))),
+}
+
+
+def _as_exception(result: ToolResult) -> ToolkitError:
+    """The error a result stands for, also when the result comes out of storage and the exception is gone."""
+    message = result.text if result.error is None else result.error.message
+    details = {} if result.error is None else result.error.details
+    if result.kind == "bad_args":
+        problems = [Problem(each["message"], each["path"]) for each in details.get("problems", ())]
+        return BadArgs(problems or message)
+    if result.kind in ("transient", "timeout"):
+        return Transient(
+            message,
+            retry_after_seconds=details.get("retry_after_seconds"),
+            happened="no" if details.get("happened") == "no" else "maybe",
+        )
+    if result.kind == "not_found":
+        return UnknownTool(result.tool)
+    return Safety(message) if result.kind == "safety" else ToolError(message)
 
 
 def _build_error(

@@ -20,6 +20,8 @@ __all__ = ["RetryPolicy", "retrying"]
 
 T = TypeVar("T")
 
+_MOST_CHARS = 200
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -41,10 +43,15 @@ class RetryPolicy:
     retry_after_max: float = 60.0
 
     def __post_init__(self) -> None:
-        if self.attempts < 1:
-            raise ValueError(f"attempts has to be at least 1, got {self.attempts}")
-        if self.wait_initial < 0 or self.wait_max < 0 or not 0 <= self.wait_jitter <= 1:
-            raise ValueError("waits have to be 0 or more, and wait_jitter between 0 and 1")
+        if isinstance(self.attempts, bool) or not isinstance(self.attempts, int) or self.attempts < 1:
+            raise ValueError(f"attempts has to be a whole number of at least 1, got {self.attempts!r}")
+        for name in ("wait_initial", "wait_max"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} has to be a number of seconds, 0 or more, got {getattr(self, name)!r}")
+        if not 0 <= self.wait_jitter <= 1:
+            raise ValueError(f"wait_jitter has to be between 0 and 1, got {self.wait_jitter!r}")
+        if not self.retry_after_max >= 0:
+            raise ValueError(f"retry_after_max has to be a number of seconds, 0 or more, got {self.retry_after_max!r}")
 
     def wait_before(self, attempt: int, *, chance: float = 1.0) -> float:
         """Seconds to wait before try number *attempt*; *chance* is between 0 and 1."""
@@ -80,19 +87,25 @@ async def retrying(
             except Transient as error:
                 failed = error
         attempt += 1
-        reason = may_repeat(failed)
         wait = policy.wait_before(attempt, chance=chance())
-        if failed.retry_after_seconds is not None:
-            wait = max(wait, failed.retry_after_seconds)
-            if failed.retry_after_seconds > policy.retry_after_max:
-                reason = reason or f"it asked to wait {failed.retry_after_seconds:g} s"
-        if deadline is not None and clock() + wait >= deadline:
-            reason = reason or "there was no time left"
-        if attempt > policy.attempts:
-            reason = reason or f"{policy.attempts} attempts were made"
+        asked = failed.retry_after_seconds
+        if asked is not None:
+            wait = max(wait, asked)
+        reason = may_repeat(failed)
+        if reason is None and attempt > policy.attempts:
+            reason = "only one attempt is allowed" if attempt == 2 else f"{policy.attempts} attempts were made"
+        if reason is None and asked is not None and asked > policy.retry_after_max:
+            reason = f"it asked to wait {asked:g} s, and {policy.retry_after_max:g} s is the most"
+        if reason is None and deadline is not None and clock() + wait >= deadline:
+            reason = "there was no time left"
         if reason is not None:
             noted(f"not tried again: {reason}")
             raise failed
-        noted(f"attempt {attempt - 1} failed ({failed}); tried again after {wait:.2f} s")
+        noted(f"attempt {attempt - 1} failed ({_short(failed)}); tried again after {wait:.2f} s")
         failed = None
         await sleep(wait)
+
+
+def _short(error: Transient) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}..."

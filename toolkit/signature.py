@@ -43,7 +43,7 @@ from .codecs import (
     object_codec,
     typed_dict_fields,
 )
-from .context import Secret, wanted_resource
+from .context import is_secret, wanted_resource
 from .docstrings import Docstring
 from .errors import DefinitionError
 from .scope import Scope, underlying
@@ -199,7 +199,7 @@ class _Reading:
             self.extras = self.reader.codec(Any if hint is Parameter.empty else hint)
 
     def _field(self, parameter: Parameter, hint: Any) -> Field:
-        if any(item is Secret or isinstance(item, Secret) for item in _metadata(hint)):
+        if is_secret(hint):
             self.secrets.add(parameter.name)
         codec = self.reader.codec(hint)
         default = MISSING if parameter.default is Parameter.empty else parameter.default

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -49,6 +49,8 @@ class Cache:
         self._clock = clock
         self._kept: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
         self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
+        # A dispatcher serves several loops: its callers', and the one behind `call_sync`.
+        self._lock = threading.Lock()
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         if not call.tool.facts.read_only:
@@ -61,13 +63,13 @@ class Cache:
         if key is None:
             return await run()
         while True:
-            kept = self._kept.get(key)
-            if kept is not None and self._clock() < kept[0]:
-                self._kept.move_to_end(key)
-                return _copy(kept[1])
+            kept = self._found(key)
+            if kept is not None:
+                return _copy(kept)
             leader = self._running.get(key)
-            if leader is None:
+            if leader is None or leader.get_loop() is not asyncio.get_running_loop():
                 return await self._lead(key, run)
+            # Shielded: the leader's followers may be cancelled one by one.
             result = await asyncio.shield(leader)
             # None: the leader was cancelled, or its result was not worth keeping. Someone else leads.
             if result is not None:
@@ -89,18 +91,29 @@ class Cache:
             if not future.done():
                 future.set_result(good)
 
+    def _found(self, key: _Key) -> ToolResult | None:
+        with self._lock:
+            until, result = self._kept.get(key, (0.0, None))
+            if result is None or self._clock() >= until:
+                self._kept.pop(key, None)
+                return None
+            self._kept.move_to_end(key)
+            return result
+
     def _keep(self, key: _Key, result: ToolResult) -> None:
-        self._kept[key] = (self._clock() + self._seconds, result)
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._size:
-            self._kept.popitem(last=False)
+        with self._lock:
+            self._kept[key] = (self._clock() + self._seconds, result)
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
 
     def _forget(self, session: str) -> None:
-        for key in [key for key in self._kept if key[0] == session]:
-            del self._kept[key]
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == session]:
+                del self._kept[key]
         # A read under way began before the change; its result is not kept.
-        for key in [key for key in self._running if key[0] == session]:
-            del self._running[key]
+        for key in [key for key in list(self._running) if key[0] == session]:
+            self._running.pop(key, None)
 
     def _key(self, call: ToolCall) -> _Key | None:
         extra = None
@@ -108,14 +121,14 @@ class Cache:
             if self._extra is None:
                 return None
             extra = self._extra(call)
-        arguments = json.dumps(call.arguments, sort_keys=True, separators=(",", ":"))
-        identity = (call.tool.name, call.tool.origin, id(call.tool.about), call.tool.facts.version)
-        return (call.session_key, call.principal, identity, arguments, extra)
+        identity = (call.tool.origin, call.tool.about, call.tool.facts.version)
+        return (call.session_key, call.principal, identity, call.digest(), extra)
 
 
 def _copy(result: ToolResult) -> ToolResult:
-    """A result nobody else holds: hooks after us may change it."""
+    """A result nobody else holds: hooks outside may change it."""
     copied = copy.copy(result)
     copied.value = copy.deepcopy(result.value)
-    copied.metadata = dict(result.metadata) if result.metadata else None
+    copied.parts = copy.deepcopy(result.parts)
+    copied.metadata = copy.deepcopy(result.metadata)
     return copied

@@ -9,6 +9,8 @@ from ..results import ToolCall, ToolResult
 
 __all__ = ["Log"]
 
+_MOST_CHARS = 64
+
 
 class Log:
     """
@@ -30,9 +32,10 @@ class Log:
         if self._logger.isEnabledFor(level):
             record = {
                 "call_id": call.id,
-                "tool": call.name if call.tool is None else call.tool.name,
+                "tool": call.name[:_MOST_CHARS] if call.tool is None else call.tool.name,
                 "kind": result.kind,
                 "attempts": result.attempts,
+                "duration_seconds": round(result.duration_seconds, 6),
                 "chars": len(result.text),
                 "session": call.session_key or None,
                 "principal": call.principal,

@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
-from ..errors import Transient
 from ..results import ToolCall, ToolResult
 from .base import Run
 
@@ -24,7 +23,7 @@ class RateLimit:
     A token bucket for each tool, group or principal.
 
     Args:
-        by: What has a bucket of its own; "all" for one that everyone shares.
+        by: What has a bucket of its own; "all" for one that everyone shares. A tool without a group is its own.
         wait: Whether a call waits for its turn; otherwise it is refused as transient.
         wait_max: A call that would have to wait longer is refused.
     """
@@ -40,8 +39,10 @@ class RateLimit:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        if calls < 1 or seconds <= 0:
-            raise ValueError("a rate needs at least one call, and a time above 0")
+        if calls < 1 or seconds <= 0 or wait_max < 0:
+            raise ValueError("a rate needs at least one call, a time above 0, and no wait below 0")
+        if by not in ("tool", "group", "principal", "all"):
+            raise ValueError(f'by has to be "tool", "group", "principal" or "all", got {by!r}')
         self._capacity = float(calls)
         self._per_second = calls / seconds
         self._by = by
@@ -49,31 +50,44 @@ class RateLimit:
         self._wait_max = wait_max
         self._clock = clock
         self._sleep = sleep
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         key = self._key(call)
+        delay = self._taken(key)
+        if delay > (self._wait_max if self._wait else 0.0):
+            self._give_back(key)
+            return ToolResult.error(
+                "transient",
+                f"too many calls; the next may come in {delay:.1f} s",
+                details={"retry_after_seconds": delay, "happened": "no"},
+            )
+        if delay:
+            try:
+                await self._sleep(delay)
+            except BaseException:
+                self._give_back(key)
+                raise
+        return await run()
+
+    def _taken(self, key: tuple[str, str]) -> float:
+        """Take a token, and say how long to wait for it. Taken before the wait, so that those who come later queue."""
         now = self._clock()
         tokens, updated = self._buckets.pop(key, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self._per_second)
-        delay = max(0.0, (1 - tokens) / self._per_second)
-        if delay > (self._wait_max if self._wait else 0.0):
-            self._keep(key, tokens, now)
-            raise Transient(f"too many calls; the next may come in {delay:.1f} s", retry_after_seconds=delay)
-        # Taken before the wait, so that those who come later queue behind.
-        self._keep(key, tokens - 1, now)
-        if delay:
-            await self._sleep(delay)
-        return await run()
-
-    def _keep(self, key: str, tokens: float, now: float) -> None:
-        self._buckets[key] = (tokens, now)
+        self._buckets[key] = (tokens - 1, now)
         if len(self._buckets) > _MOST_BUCKETS:
             self._buckets.popitem(last=False)
+        return max(0.0, (1 - tokens) / self._per_second)
 
-    def _key(self, call: ToolCall) -> str:
+    def _give_back(self, key: tuple[str, str]) -> None:
+        if key in self._buckets:
+            tokens, updated = self._buckets[key]
+            self._buckets[key] = (tokens + 1, updated)
+
+    def _key(self, call: ToolCall) -> tuple[str, str]:
         if self._by == "principal":
-            return call.principal or ""
-        if self._by == "group":
-            return call.tool.facts.group or ""
-        return call.tool.name if self._by == "tool" else ""
+            return ("principal", call.principal or "")
+        if self._by == "group" and call.tool.facts.group is not None:
+            return ("group", call.tool.facts.group)
+        return ("tool", "" if self._by == "all" else call.tool.name)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..results import ToolCall, ToolResult
-from .base import Run
 
 __all__ = ["Stats", "ToolStats"]
 
 _CHARS_PER_TOKEN = 4
+_UNKNOWN = "(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStats:
     """
-    What one tool did.
+    What one tool did; "(unknown)" stands for all names that no tool has.
 
     Attributes:
         failures: How many calls ended in each kind of error.
         retries: Attempts beyond the first.
-        p50_seconds: Half of the last calls were at least this quick; likewise p95 and p99.
+        p50_seconds: Half of the last calls that ran were at least this quick; likewise p95 and p99.
         tokens: What the results' texts cost a model, estimated at four characters a token.
         cost: What the calls cost, by the tools' `metadata={"cost": ...}`.
     """
@@ -63,18 +63,12 @@ class Stats:
         *,
         window: int = 1000,
         cost: Callable[[ToolCall, ToolResult], float] | None = None,
-        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        if window < 1:
+            raise ValueError(f"window has to be at least 1, got {window}")
         self._window = window
         self._cost = cost or _stated_cost
-        self._clock = clock
         self._tallies: dict[str, _Tally] = {}
-
-    async def around(self, call: ToolCall, run: Run) -> ToolResult:
-        started = self._clock()
-        result = await run()
-        self._tally(call).seconds.append(self._clock() - started)
-        return result
 
     def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
         tally = self._tally(call)
@@ -84,6 +78,7 @@ class Stats:
         if result.is_error:
             tally.failures[result.kind] += 1
         if result.attempts:
+            tally.seconds.append(result.duration_seconds)
             tally.cost += self._cost(call, result)
         return result
 
@@ -92,7 +87,8 @@ class Stats:
         return [_record(name, tally) for name, tally in self._tallies.items()]
 
     def _tally(self, call: ToolCall) -> _Tally:
-        name = call.name if call.tool is None else call.tool.name
+        # Names that no tool has are a model's invention, and there is no end to them.
+        name = _UNKNOWN if call.tool is None else call.tool.name
         if name not in self._tallies:
             self._tallies[name] = _Tally(self._window)
         return self._tallies[name]
@@ -101,14 +97,14 @@ class Stats:
 def _stated_cost(call: ToolCall, result: ToolResult) -> float:
     metadata = None if call.tool is None else call.tool.facts.metadata
     cost = (metadata or {}).get("cost", 0)
-    return float(cost) if isinstance(cost, (int, float)) else 0.0
+    return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else 0.0
 
 
 def _record(name: str, tally: _Tally) -> ToolStats:
     ordered = sorted(tally.seconds)
 
     def at(part: float) -> float:
-        return ordered[min(len(ordered) - 1, int(part * len(ordered)))] if ordered else 0.0
+        return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0
 
     return ToolStats(
         tool=name,
