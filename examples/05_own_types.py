@@ -27,7 +27,7 @@ register_codec(
 )
 
 
-def paint(wall: str, color: Color = Color(255, 255, 255)) -> str:
+def paint(wall: str, color: Color = Color(255, 255, 255)) -> str:  # noqa: B008 -- frozen, so it can be shared
     """Paint a wall."""
     return f"{wall} is now {color}"
 

@@ -36,7 +36,7 @@ catalog.tool(
         "additionalProperties": False,
     },
 )(textwrap.shorten)
-catalog.tool(name="roll", aliases=["dice"])(random.Random(7).randint)
+catalog.tool(name="roll", aliases=["dice"])(random.Random(7).randint)  # noqa: S311 -- a die, not a key
 
 # Two packages that happen to be installed: an enum, a class method.
 catalog.tool(read_only=True, name="parse_docstring")(docstring_parser.parse)

@@ -6,7 +6,10 @@ What all tests share: the event loop, and the hypothesis profiles.
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
+import textwrap
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,3 +25,24 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 def anyio_backend():
     """The core is asyncio's."""
     return "asyncio"
+
+
+@pytest.fixture
+def write_module(tmp_path, monkeypatch):
+    """Write a module that can be imported by its name, and forget it when the test is over."""
+    monkeypatch.syspath_prepend(tmp_path)
+    # What a test imports would otherwise answer for a module of the same name in the next.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    names = []
+
+    def write(name, source):
+        path = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source))
+        importlib.invalidate_caches()
+        names.append(name)
+        return name
+
+    yield write
+    for name in names:
+        sys.modules.pop(name, None)

@@ -16,15 +16,15 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
     "errors facts strictjson digests requests session parts results",
-    "context docstrings patterns wording jsonschemas codecs scope signature validation",
-    "describe spec views catalog decorator",
+    "context docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
+    "describe spec views sources catalog decorator",
     "rendering repair classify retry redaction threads resources approval",
     "abandoned deadline hooks background attempt plans outcomes tries pipeline batch dispatcher",
     "__init__",
 ]
 INSIDE = {
     "codecs": (
-        "writer base scalars texts containers choices unions aliases constraints objects definitions plain records foreign __init__"
+        "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
     "hooks": "base passing cache log loop_guard rate_limit stats __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",

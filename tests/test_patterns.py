@@ -65,6 +65,15 @@ def test_the_linear_engine_answers_as_re_does(source, texts):
         assert forgetful.search(text) is expected
 
 
+@pytest.mark.parametrize("text", ["", "a", "é", "\n", "a\n", "a\n\n", "-a", "\na", "aé"])
+@pytest.mark.parametrize(
+    "source", [*PLACES, r"(?a)\b", r"(?a)\B", "(?m)a$", "(?m)^a", r"(?i)\u212a", r"[^\d\s]", "(?i)[1-9]"]
+)
+def test_places_are_where_re_sees_them(source, text):
+    """The edges of texts, lines and words are those of `re`, in the empty text too."""
+    assert Linear(read(source)).search(text) is (re.search(source, text) is not None)
+
+
 class Backtracking:
     """A search that goes back as `re` does, and counts the characters it compares."""
 
@@ -230,6 +239,7 @@ ORDINARY = [
     (r"^\s*\S+(?:\s+\S+)*\s*$", "two words"),
     (r"^(a|b)\1$", "aa"),
     (r"^(?:^a|^b)c*+$", "bcc"),
+    (r"^(?:(?>[a-z])-)+$", "a-b-"),
     (r"\S", "x"),
     ("abc", "xxabcxx"),
 ]

@@ -9,22 +9,22 @@ content is replaced as a whole, so readers never wait and never see half a chang
 from __future__ import annotations
 
 import importlib
-import inspect
 import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import ModuleType
 from typing import Any, Self, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from .describe import place_of
-from .errors import CatalogError, DuplicateTool, ToolkitWarning
-from .facts import Options, check_name
-from .scope import underlying
+from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
+from .facts import Facts, Options, check_name
+from .origins import is_same, is_written_again, subject_of
+from .scope import is_in_class_body
+from .sources import Offer, offers_of, tools_in
 from .spec import Tool, attached
 from .views import CatalogView, Change, Listener, Table, described_place, difference
 
@@ -41,7 +41,7 @@ class Catalog(CatalogView):
     def __init__(self, *things: Any) -> None:
         super().__init__((), Table)
         self._lock = threading.RLock()
-        self._listeners: list[Listener] = []
+        self._listeners: dict[object, Listener] = {}
         self._table = Table({}, {})
         self.add(*things)
 
@@ -50,7 +50,7 @@ class Catalog(CatalogView):
         return self._table
 
     @overload
-    def tool(self, function: F, /) -> F: ...
+    def tool(self, function: F, /, **options: Unpack[Options]) -> F: ...
     @overload
     def tool(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
@@ -67,11 +67,7 @@ class Catalog(CatalogView):
         A taken name is a `DuplicateTool`, unless *replace* is true or it is the same function defined
         again: a notebook cell run twice, a module reloaded.
         """
-        tools = [tool for thing in things for tool in _tools_of(thing)]
-        with self._change() as (content, aliases):
-            for tool in tools:
-                _place(tool, content, aliases, replace)
-        return self
+        return self._take([offer for thing in things for offer in offers_of(thing)], replace)
 
     def remove(self, name: str) -> Tool:
         """Take the tool of this name or alias out, with its aliases, and return it."""
@@ -95,14 +91,18 @@ class Catalog(CatalogView):
         return self
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Tell *listener* of every change from now on; call what this returns to stop it."""
+        """
+        Tell *listener* of every change from now on; call what this returns to stop it.
+
+        It is told after the change, in the thread that made it. One that raises is logged; the change stands.
+        """
+        key = object()
         with self._lock:
-            self._listeners.append(listener)
+            self._listeners[key] = listener
 
         def end() -> None:
             with self._lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
+                self._listeners.pop(key, None)
 
         return end
 
@@ -122,11 +122,17 @@ class Catalog(CatalogView):
     def load(self, module: str | ModuleType) -> Self:
         """Add the tools that a module defines, or exports by its `__all__`."""
         if isinstance(module, str):
+            if not module or module.startswith("."):
+                raise CatalogError(f"cannot load {module!r}: give the whole name, as in `package.module`")
             try:
                 module = importlib.import_module(module)
             except ModuleNotFoundError as error:
                 raise CatalogError(f"cannot load {module!r}: {error}; install it, or correct the name") from error
-        return self.add(*_exported(module))
+            except ImportError as error:
+                raise CatalogError(f"cannot load {module!r}: {error}") from error
+        if not isinstance(module, ModuleType):
+            raise CatalogError(f"load wants a module or its name, got {type(module).__name__}; `add` takes tools")
+        return self.add(*tools_in(module, default_catalog))
 
     def discover(self, group: str = _ENTRY_POINTS) -> Self:
         """
@@ -140,15 +146,21 @@ class Catalog(CatalogView):
             origin = f"dist:{point.dist.name}" if point.dist is not None else "dist:"
             try:
                 thing = point.load()
-                things = _exported(thing) if isinstance(thing, ModuleType) else [thing]
-                found = [tool for each in things for tool in _tools_of(each)]
-                self.add(*(replace(tool, origin=origin) for tool in found))
-            except Exception as error:  # noqa: BLE001 -- someone else's package must not take this program down
+                things = tools_in(thing, default_catalog) if isinstance(thing, ModuleType) else [thing]
+                offers = [offer for each in things for offer in offers_of(each)]
+                self._take([Offer(replace(offer.tool, origin=origin), offer.aliases) for offer in offers])
+            except (Exception, SystemExit) as error:  # noqa: BLE001 -- someone else's package must not end this program
                 warnings.warn(
                     f"entry point {point.name!r} of {origin} was not added: {type(error).__name__}: {error}",
                     ToolkitWarning,
                     stacklevel=2,
                 )
+        return self
+
+    def _take(self, offers: Iterable[Offer], replace: bool = False) -> Self:
+        with self._change() as (content, aliases):
+            for offer in offers:
+                _place(offer, content, aliases, replace)
         return self
 
     @contextmanager
@@ -160,7 +172,7 @@ class Catalog(CatalogView):
             yield content, aliases
             self._table = Table(content, aliases)
             change = difference(before, self._table) if self._listeners else None
-            listeners = list(self._listeners)
+            listeners = list(self._listeners.values())
         if change is not None and (change.added or change.removed):
             _tell(listeners, change)
 
@@ -173,123 +185,42 @@ def _tell(listeners: Iterable[Listener], change: Change) -> None:
             logging.getLogger(__name__).exception("a listener of a catalog failed")
 
 
-def _place(tool: Tool, content: dict[str, Tool], aliases: dict[str, str], replace: bool) -> None:
-    for name in (tool.name, *tool.facts.aliases):
+def _place(offer: Offer, content: dict[str, Tool], aliases: dict[str, str], replace: bool) -> None:
+    tool = offer.tool
+    known = content.get(tool.name)
+    renews = known is not None and (replace or _is_renewed(known, tool))
+    for name in (tool.name, *offer.aliases):
         taken = Table(content, aliases).find(name)
-        if taken is None or (taken.name == tool.name and (taken is tool or replace or _is_same_source(taken, tool))):
+        if taken is None or (taken is known and renews):
             continue
         if not replace:
             raise DuplicateTool(
                 f"`{name}` is taken by {described_place(taken)}, so {described_place(tool)} cannot have it; "
-                f"pass `replace=True`, or give one another name"
+                f"give one another name, remove the first, or add with `replace=True`"
             )
         content.pop(name, None)
         for alias in [alias for alias, target in aliases.items() if name in (target, alias)]:
             del aliases[alias]
-    for alias in [alias for alias, target in aliases.items() if target == tool.name]:
-        if tool.name in content and alias in content[tool.name].facts.aliases:
+    if known is not None:
+        for alias in [alias for alias in known.facts.aliases if aliases.get(alias) == tool.name]:
             del aliases[alias]
     content[tool.name] = tool
-    aliases.update(dict.fromkeys((alias for alias in tool.facts.aliases if alias != tool.name), tool.name))
+    aliases.update(dict.fromkeys((alias for alias in offer.aliases if alias != tool.name), tool.name))
 
 
-def _is_same_source(old: Tool, new: Tool) -> bool:
-    """Whether *new* is *old* defined again: same file and qualified name, and not one closure of many."""
-    if old.function is new.function:
+def _is_renewed(old: Tool, new: Tool) -> bool:
+    """Whether *new* is *old* once more. The same function with other facts is not: somebody stated the first ones."""
+    if old is new:
         return True
-    a, b = underlying(old.function), underlying(new.function)
-    names = [getattr(each, "__qualname__", None) for each in (a, b)]
-    modules = [getattr(each, "__module__", None) for each in (a, b)]
-    if names[0] is None or names[0] != names[1] or modules[0] != modules[1] or "<locals>" in names[0]:
-        return False
-    if inspect.ismethod(old.function) or inspect.ismethod(new.function):
-        return False
-    # A notebook gives every run of a cell a file name of its own.
-    return modules[0] == "__main__" or place_of(a)[0] == place_of(b)[0]
+    if is_same(old.function, new.function):
+        return old.about.says_the_same(new.about) and _agree(old.facts, new.facts)
+    return is_written_again(old.function, new.function)
 
 
-def _tools_of(thing: Any) -> list[Tool]:
-    """The tools that *thing* is, has or holds."""
-    if isinstance(thing, Tool):
-        return [_bound(thing)]
-    if isinstance(thing, CatalogView):
-        return list(thing)
-    if isinstance(thing, (str, ModuleType, type)):
-        remedy = {str: "`catalog.load` adds a module by name", type: "add an instance"}
-        hint = next((text for kind, text in remedy.items() if isinstance(thing, kind)), "use `catalog.load`")
-        raise CatalogError(f"{thing!r} is not a tool; {hint}")
-    found = attached(thing)
-    if found is not None:
-        return [_bound(found)]
-    methods = _methods(thing)
-    if methods:
-        return methods
-    if all(hasattr(thing, name) for name in ("name", "description", "schema", "call")):
-        return [_by_shape(thing)]
-    if callable(thing):
-        return [Tool.of(thing)]
-    raise CatalogError(
-        f"{thing!r} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
-        f"or one that has name, description, schema and call"
-    )
-
-
-def _bound(tool: Tool) -> Tool:
-    if tool.is_method:
-        raise CatalogError(f"{tool.about.subject} is a method of a class; add an instance of the class")
-    return tool
-
-
-def _methods(thing: Any) -> list[Tool]:
-    """The decorated methods of an object's class, bound to it, in the order they were written."""
-    if inspect.isroutine(thing):
-        return []
-    names: dict[str, None] = {}
-    for owner in reversed(type(thing).__mro__):
-        names.update(dict.fromkeys(vars(owner)))
-    found = []
-    for name in names:
-        written = inspect.getattr_static(type(thing), name)
-        tool = attached(written) or attached(getattr(written, "__func__", None))
-        if tool is not None and tool.is_method:
-            bound = Tool.described(getattr(thing, name), **tool.options)
-            found.append(bound)
-    return found
-
-
-def _by_shape(thing: Any) -> Tool:
-    values = {}
-    for name in ("name", "description", "schema"):
-        value = getattr(thing, name)
-        values[name] = value() if callable(value) else value
-    return Tool.from_schema(values["name"], values["description"], values["schema"], thing.call)
-
-
-def _exported(module: ModuleType) -> list[Any]:
-    """What a module offers: its `__all__`, or else what it defines; of that, tools and catalogs."""
-    listed = getattr(module, "__all__", None)
-    found: list[Any] = []
-    for name in vars(module) if listed is None else listed:
-        thing = getattr(module, name, None)
-        if isinstance(thing, CatalogView):
-            # A catalog has no module of its own; the one everyone shares is nobody's export.
-            if thing is not default_catalog:
-                found.append(thing)
-            continue
-        tool = thing if isinstance(thing, Tool) else attached(thing) or _registered(thing)
-        if tool is None or tool.is_method:
-            continue
-        home = getattr(underlying(tool.function), "__module__", None)
-        if listed is not None or home == module.__name__ or isinstance(thing, Tool):
-            found.append(tool)
-    return found
-
-
-def _registered(thing: Any) -> Tool | None:
-    """The tool of something that takes no attributes: only the shared catalog knows it."""
-    if not callable(thing) or isinstance(thing, type):
-        return None
-    return next((tool for tool in default_catalog if tool.function is thing), None)
+def _agree(old: Facts, new: Facts) -> bool:
+    # A function given as an option is a new object each time that its line is run.
+    pairs = [(getattr(old, each.name), getattr(new, each.name)) for each in fields(Facts)]
+    return all(is_written_again(a, b) if callable(a) and callable(b) else a == b for a, b in pairs)
 
 
 def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options]) -> Any:
@@ -299,17 +230,27 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
     What someone else attached stays: without options it is that tool which is added. In a class
     body nothing is added; `catalog.add(instance)` does that.
     """
-    tool = attached(function)
-    if tool is None or options:
-        described = Tool.described(function, **options)
-        if tool is None:
-            # A builtin or a bound method takes no attributes: the catalog alone holds its tool.
-            with suppress(AttributeError, TypeError):
-                function.__tool__ = described
-        tool = described
+    if catalog is not None and not isinstance(catalog, Catalog):
+        raise DefinitionError(
+            f"{subject_of(function)}: `catalog` has to be a Catalog or None, got {type(catalog).__name__}; "
+            f"a view takes no tools, its source does"
+        )
+    known = attached(function)
+    tool = Tool.described(function, **options) if known is None or options else known
     if catalog is not None and not tool.is_method:
         catalog.add(tool)
+    if known is None:
+        _attach(function, tool)
     return function
+
+
+def _attach(function: Any, tool: Tool) -> None:
+    # What takes no attributes (a builtin, a bound method, a frozen object) is known to the catalog alone.
+    with suppress(Exception):
+        function.__tool__ = tool
+    if isinstance(function, (staticmethod, classmethod)) and is_in_class_body(function):
+        # What the class will hand out is not this object but the function inside.
+        _attach(function.__func__, replace(tool, function=function.__func__))
 
 
 default_catalog = Catalog()

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
 from .facts import Facts
 from .results import ToolCall
@@ -104,17 +104,37 @@ def is_secret(hint: Any) -> bool:
     return any(map(is_secret, get_args(hint)))
 
 
-def wanted_resource(hint: Any) -> Any:
-    """The type that *hint* asks to be given (`Context` itself, or the `T` of `Inject[T]`); None if it is data."""
-    if isinstance(hint, type) and issubclass(hint, Context):
-        return hint
+def wanted_resource(hint: Any, resolve: Callable[[str], Any]) -> Any:
+    """
+    The type that *hint* asks to be given (`Context` itself, or the `T` of `Inject[T]`); None if it is data.
+
+    *resolve* answers what a name inside it means.
+    """
+    if isinstance(hint, (str, ForwardRef)):
+        return wanted_resource(_meant(hint, resolve), resolve)
     origin = get_origin(hint)
     if origin is Annotated:
         inner, *metadata = get_args(hint)
         if any(isinstance(item, Injected) or item is Injected for item in metadata):
-            return inner
-        return wanted_resource(inner)
+            return _one_type(inner, resolve)
+        return wanted_resource(inner, resolve)
     if origin in (Union, UnionType):
-        wanted = [wanted_resource(member) for member in get_args(hint) if member is not type(None)]
-        return wanted[0] if len(wanted) == 1 else None
-    return None
+        members = [member for member in get_args(hint) if member is not type(None)]
+        return wanted_resource(members[0], resolve) if len(members) == 1 else None
+    kind = hint if origin is None else origin
+    return hint if isinstance(kind, type) and issubclass(kind, Context) else None
+
+
+def _one_type(hint: Any, resolve: Callable[[str], Any]) -> Any:
+    """*hint* without names to look up, and without the None of an optional one."""
+    hint = _meant(hint, resolve)
+    if get_origin(hint) in (Union, UnionType):
+        members = [member for member in get_args(hint) if member is not type(None)]
+        return _meant(members[0], resolve) if len(members) == 1 else hint
+    return hint
+
+
+def _meant(hint: Any, resolve: Callable[[str], Any]) -> Any:
+    if isinstance(hint, ForwardRef):
+        hint = hint.__forward_arg__
+    return resolve(hint) if isinstance(hint, str) else hint

@@ -13,22 +13,33 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import is_dataclass, replace
 from typing import Any
 
 from .codecs import Codec, Schema, Unresolved, plain_emitter
-from .docstrings import parse, words
+from .docstrings import Docstring, parse, words
 from .errors import BadArgs, DefinitionError, ToolkitWarning
 from .jsonschemas import check_schema
-from .scope import Scope, underlying
+from .origins import place_of, subject_of
+from .scope import Scope
 from .signature import Signature, read_signature, style_of
+from .strictjson import flaws
 from .validation import Checker
 
-__all__ = ["Description", "Handled", "place_of", "subject_of"]
+__all__ = ["Description", "Handled"]
 
 
 class Description:
-    """What is known of one function; shared by all tools that stand for it."""
+    """
+    What is known of one function; shared by all tools that stand for it.
+
+    Attributes:
+        subject: The function's name as its author would look for it.
+        docstring: What its author wrote about it.
+        text: What a model is told it does.
+        unbound: Whether its first parameter is the object it is a method of; None if only its class can tell.
+    """
 
     __slots__ = (
         "_checker",
@@ -51,11 +62,12 @@ class Description:
         text: str | None = None,
         schema: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
-        unbound: bool = False,
+        unbound: bool | None = False,
+        is_method: bool = False,
     ) -> None:
         self.subject = subject_of(function)
-        self.docstring = parse(_documentation(function))
-        self.text = text or self.docstring.description or _named_only(function, name)
+        self.docstring: Docstring = parse(_documentation(function))
+        self.text = text or self.docstring.description
         self.unbound = unbound
         self._schema = None if schema is None else _own_copy(schema, self.subject)
         self._examples = examples
@@ -63,24 +75,27 @@ class Description:
         self._signature: Signature | None = None
         self._checker: Checker | None = None
         self._shown: tuple[Schema, Schema | None] | None = None
-        try:
-            self._read(function, self._scope)
-        except Unresolved:
-            self._scope.waits_for = function
+        if not self.text:
+            self.text = words(name)
+            # A method may inherit its docstring; its class is not there yet to be asked.
+            if not is_method:
+                _warn_of_names_only(self.subject, self.text, place_of(function))
+        with suppress(Unresolved):
+            self._read(self._scope, last=False)
 
     @property
     def signature(self) -> Signature:
         """The finished reading; `DefinitionError` if an annotation still names what is not defined."""
-        if self._signature is None:
-            scope = self._scope
-            assert scope is not None  # noqa: S101 -- kept until the signature is there
+        scope = self._scope
+        if scope is not None:
             try:
-                return self._read(scope.waits_for, scope)
+                return self._read(scope, last=True)
             except Unresolved as missing:
                 raise DefinitionError(
                     f"{self.subject}: an annotation names `{missing.name}`, which is not defined; "
                     f"define or import it before the tool is used (not only under TYPE_CHECKING)"
                 ) from None
+        assert self._signature is not None  # noqa: S101 -- the scope goes only when the signature is there
         return self._signature
 
     @property
@@ -93,26 +108,39 @@ class Description:
 
     @property
     def checker(self) -> Checker:
-        """What checks the arguments; kept, and so is what it generates."""
+        """What checks arguments."""
         if self._checker is None:
-            signature = self.signature
-            self._checker = Checker(self.subject, signature.schema, signature.codec)
+            self._checker = self._checking(self.signature)
         return self._checker
 
-    def _read(self, function: Any, scope: Scope) -> Signature:
-        signature = read_signature(function, self.docstring, scope, subject=self.subject, unbound=self.unbound)
-        if self._schema is not None:
+    def says_the_same(self, other: Description) -> bool:
+        """Whether a model is told the same, as far as it was written by hand."""
+        return (self.text, self._schema) == (other.text, other._schema)
+
+    def _read(self, scope: Scope, *, last: bool) -> Signature:
+        # Several threads may read at once: nothing is published before it is complete.
+        signature = read_signature(
+            scope.function, self.docstring, scope, subject=self.subject, unbound=self.unbound is not False
+        )
+        # Where it is not known whether the first parameter counts, the rest waits for that.
+        if self._schema is not None and self.unbound is not None:
             signature = _enforcing(signature, self._schema, self.subject)
+        if self._examples and self.unbound is not None:
+            self._try(self._checking(signature))
         self._signature = signature
-        self._scope = None
-        for example in self._examples:
-            try:
-                self.checker.check(dict(example))
-            except BadArgs as error:
-                self._signature = None
-                self._scope = scope
-                raise DefinitionError(f"{self.subject}: an example does not fit the schema: {error}") from error
+        if last or not signature.waits:
+            self._scope = None
         return signature
+
+    def _checking(self, signature: Signature) -> Checker:
+        return Checker(self.subject, signature.schema, signature.codec)
+
+    def _try(self, checker: Checker) -> None:
+        for number, example in enumerate(self._examples, 1):
+            try:
+                checker.check(dict(example))
+            except BadArgs as error:
+                raise DefinitionError(f"{self.subject}: example {number} does not fit the schema: {error}") from error
 
 
 class Handled(Description):
@@ -120,15 +148,23 @@ class Handled(Description):
 
     __slots__ = ()
 
-    def __init__(self, handler: Callable[..., Any], *, name: str, text: str, schema: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        handler: Callable[..., Any],
+        *,
+        name: str,
+        text: str | None,
+        schema: Mapping[str, Any],
+        examples: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
         self.subject = f"tool `{name}`"
         self.docstring = parse(None)
-        self.text = text
+        self.text = text or words(name)
         self.unbound = False
         own = _own_copy(schema, self.subject)
         codec = Codec(schema=own, decode=_same, encode=_same, emit=plain_emitter(own))
         self._schema = own
-        self._examples = ()
+        self._examples = examples
         self._scope = None
         self._checker = None
         self._shown = None
@@ -141,6 +177,9 @@ class Handled(Description):
             bind=lambda values: ([values], {}),
             style=style_of(handler),
         )
+        if not text:
+            _warn_of_names_only(self.subject, self.text, place_of(handler))
+        self._try(self.checker)
 
 
 def _same(value: Any) -> Any:
@@ -148,18 +187,34 @@ def _same(value: Any) -> Any:
 
 
 def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:
-    own: Schema = copy.deepcopy(dict(schema))
+    try:
+        own: Schema = _plain(schema)
+    except RecursionError:
+        raise DefinitionError(f"{subject}: the schema is nested too deeply to be enforced") from None
+    problems = flaws(own)
+    if problems:
+        raise DefinitionError(f"{subject}: the schema is not JSON: {'; '.join(map(str, problems))}")
     check_schema(own, subject)
-    if own.get("type", "object") != "object":
+    kinds = own.get("type", "object")
+    if "object" not in ([kinds] if isinstance(kinds, str) else kinds):
         raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
-    own.setdefault("type", "object")
+    # What is not said, or said in a list, providers want to read.
+    own["type"] = "object"
     return own
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        return {key: _plain(each) for key, each in schema.items()}
+    return [_plain(each) for each in schema] if isinstance(schema, (list, tuple)) else schema
 
 
 def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
     """*signature* under a hand-written schema: that is judged first, then the arguments are decoded as annotated."""
     ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
-    unknown = [name for name in schema.get("properties", {}) if closed and name not in ours]
+    unknown = [
+        name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.wanted
+    ]
     if unknown:
         raise DefinitionError(
             f"{subject}: the schema has properties that the function does not take: {', '.join(unknown)}; "
@@ -179,35 +234,24 @@ def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
 
 def _documentation(function: Any) -> str | None:
     if isinstance(function, functools.partial):
-        return _documentation(function.func)
+        own = vars(function).get("__doc__")
+        return own if isinstance(own, str) else _documentation(function.func)
     if not hasattr(function, "__code__") and not inspect.isroutine(function) and not hasattr(function, "__wrapped__"):
-        # A callable object: its class says what it is, its __call__ what it does.
-        return type(function).__call__.__doc__ or type(function).__doc__
+        # A callable object: its __call__ says what it does, its class what it is.
+        return type(function).__call__.__doc__ or _class_documentation(type(function))
     text = getattr(function, "__doc__", None)
     return text if isinstance(text, str) and text.strip() else inspect.getdoc(function)
 
 
-def _named_only(function: Any, name: str) -> str:
-    text = words(name)
-    file, line = place_of(function)
+def _class_documentation(cls: type) -> str | None:
+    # A dataclass without a docstring is given its own signature for one.
+    made = is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
+    return None if made else cls.__doc__
+
+
+def _warn_of_names_only(subject: str, text: str, place: tuple[str, int]) -> None:
     warnings.warn_explicit(
-        f"{subject_of(function)} has no docstring, so a model is told only {text!r}; write one, or give `description=`",
+        f"{subject} has no docstring, so a model is told only {text!r}; write one, or give `description=`",
         ToolkitWarning,
-        file,
-        line,
+        *place,
     )
-    return text
-
-
-def subject_of(function: Any) -> str:
-    """The function's name as its author would look for it."""
-    plain = underlying(function)
-    module = getattr(plain, "__module__", None)
-    name = getattr(plain, "__qualname__", None) or type(plain).__qualname__
-    return f"{module}.{name}" if module else str(name)
-
-
-def place_of(function: Any) -> tuple[str, int]:
-    """File and line where *function* was written."""
-    code = getattr(underlying(function), "__code__", None)
-    return (code.co_filename, code.co_firstlineno) if code else (f"<{subject_of(function)}>", 1)

@@ -38,6 +38,9 @@ __all__ = [
 ]
 
 _MOST_PROBLEMS_SHOWN = 20
+_MOST_CHARACTERS = 500
+_MOST_TEXT = 4000
+_MOST_CANDIDATES = 2000
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
 
@@ -68,11 +71,12 @@ class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- named by what happen
     @property
     def suggestions(self) -> list[str]:
         """The nearest names, best first; worked out when someone asks."""
-        return nearest(self.name, self.known)
+        return nearest(self.name, self.known) if isinstance(self.name, str) else []
 
     def __str__(self) -> str:
         hint = " or ".join(f"`{name}`" for name in self.suggestions)
-        return f"unknown tool `{self.name}`" + (f"; did you mean {hint}?" if hint else "")
+        name = self.name[:100] if isinstance(self.name, str) else type(self.name).__name__
+        return f"unknown tool `{name}`" + (f"; did you mean {hint}?" if hint else "")
 
 
 class DuplicateTool(CatalogError):  # noqa: N818 -- see UnknownTool
@@ -119,7 +123,7 @@ class Problem:
     Attributes:
         path: Keys and indices from the arguments down to the value.
         message: What was given and what would be right, short enough for a model.
-            May be given as a function that words it when someone reads.
+            May be given as a function that words it when someone reads. What is too long is cut.
     """
 
     __slots__ = ("_message", "path")
@@ -132,6 +136,8 @@ class Problem:
     def message(self) -> str:
         if not isinstance(self._message, str):
             self._message = self._message()
+        if len(self._message) > _MOST_CHARACTERS:
+            self._message = f"{self._message[: _MOST_CHARACTERS - 3]}..."
         return self._message
 
     def below(self, *keys: str | int) -> Problem:
@@ -145,10 +151,10 @@ class Problem:
         for key in self.path[:16]:
             if isinstance(key, int):
                 text += f"[{key}]"
-            elif _PLAIN_KEY.match(key):
+            elif isinstance(key, str) and _PLAIN_KEY.match(key):
                 text += f".{key}" if text else key
             else:
-                text += f"[{key[:60]!r}]"
+                text += f"[{str(key)[:60]!r}]"
         return text + ("..." if len(self.path) > 16 else "")
 
     def __str__(self) -> str:
@@ -162,6 +168,9 @@ class Problem:
 
     def __hash__(self) -> int:
         return hash((self.path, self.message))
+
+    def __reduce__(self) -> tuple[type[Problem], tuple[str, tuple[str | int, ...]]]:
+        return type(self), (self.message, self.path)
 
 
 class BadArgs(ToolError):  # noqa: N818 -- named by what happens next
@@ -189,23 +198,32 @@ class BadArgs(ToolError):  # noqa: N818 -- named by what happens next
         return self._problems
 
     def __str__(self) -> str:
-        shown = [str(problem) for problem in self.problems[:_MOST_PROBLEMS_SHOWN]]
-        more = len(self.problems) - len(shown)
-        return "; ".join(shown) + (f"; and {more} more" if more else "")
+        text = ""
+        for count, problem in enumerate(self.problems):
+            line = str(problem)
+            if count == _MOST_PROBLEMS_SHOWN or (count and len(text) + len(line) > _MOST_TEXT):
+                return f"{text}; and {len(self.problems) - count} more"
+            text = f"{text}; {line}" if count else line
+        return text
 
     def __reduce__(self) -> tuple[type[BadArgs], tuple[tuple[Problem, ...]]]:
-        return BadArgs, (self.problems,)
+        return type(self), (self.problems,)
 
 
 def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
     """The names in *known* that *name* was probably meant to be, best first."""
     import difflib
 
+    # Long junk is cut: difflib is quadratic, and nothing near it could be long.
+    wanted = _fold(name[:100])
     folded: dict[str, str] = {}
     for each in known:
-        folded.setdefault(_fold(each), each)
-    # Long junk is cut: difflib is quadratic, and nothing near it could be long.
-    matches = difflib.get_close_matches(_fold(name[:100]), folded, n=most, cutoff=0.6)
+        candidate = _fold(each[:100])
+        if abs(len(candidate) - len(wanted)) <= 10:
+            folded.setdefault(candidate, each)
+        if len(folded) == _MOST_CANDIDATES:
+            break
+    matches = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.6)
     return [folded[match] for match in matches]
 
 

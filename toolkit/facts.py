@@ -9,13 +9,14 @@ limits for everyone) belong to the dispatcher.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from .errors import DefinitionError, Problem
+from .errors import DefinitionError, Problem, nearest
 
 __all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated"]
 
@@ -25,6 +26,7 @@ Arguments: TypeAlias = Mapping[str, Any]
 Found: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_LEGAL = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
 
 
 class FactOptions(TypedDict, total=False):
@@ -140,10 +142,7 @@ class Facts:
 def check_name(name: object, subject: str) -> str:
     """*name*, if models and people can call a tool by it."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-        raise DefinitionError(
-            f"{subject}: {name!r} cannot be a tool's name; give one with `name=`: at most 64 of A-Z a-z 0-9 _ - . "
-            f"that start with a letter or _"
-        )
+        raise DefinitionError(f"{subject}: {_shown(name)} cannot be a tool's name; give one with `name=`: {_LEGAL}")
     return name
 
 
@@ -171,7 +170,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "concurrency_safe": (_is_truth_or_function, "True, False or a function of the arguments"),
     "approval": (
-        lambda value: callable(value) or value in ("never", "always"),
+        lambda value: callable(value) or (isinstance(value, str) and value in ("never", "always")),
         '"never", "always" or a function of the arguments',
     ),
     **dict.fromkeys(("preflight", "preview", "validate", "summary"), (callable, "a function of the arguments")),
@@ -198,23 +197,31 @@ def stated(options: Mapping[str, Any], subject: str) -> Facts:
     """The facts in *options*, checked; every mistake is reported at once."""
     # None is what "not stated" looks like to someone who passes options on.
     options = {name: value for name, value in options.items() if value is not None}
-    mistakes = [
-        f"unknown option `{name}`" if name not in _CHECKS else f"`{name}` has to be {_CHECKS[name][1]}, got {value!r}"
-        for name, value in options.items()
-        if name not in _CHECKS or not _CHECKS[name][0](value)
-    ]
+    mistakes = [mistake for name, value in options.items() if (mistake := _mistake(name, value))]
     if options.get("read_only") is True and options.get("destructive") is True:
         mistakes.append("a tool cannot be both `read_only` and `destructive`; state the one that is true")
-    if options.get("read_only") is True and options.get("idempotent") is False:
-        mistakes.append("a `read_only` tool changes nothing, so it is `idempotent`; leave that out")
     if mistakes:
         raise DefinitionError(f"{subject}: {'; '.join(mistakes)}")
     given = {name: value for name, value in options.items() if name in _FACT_NAMES}
-    for alias in given.get("aliases", ()):
-        check_name(alias, f"{subject}: aliases")
     read_only = given.get("read_only", False)
     given.setdefault("idempotent", read_only)
     given.setdefault("concurrency_safe", read_only)
     for name in ("aliases", "examples"):
         given[name] = tuple(given.get(name, ()))
     return Facts(**given)
+
+
+def _mistake(name: str, value: Any) -> str | None:
+    if name not in _CHECKS:
+        near = nearest(name, _CHECKS, most=1)
+        return f"unknown option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+    fits, wanted = _CHECKS[name]
+    if not fits(value):
+        return f"`{name}` has to be {wanted}, got {_shown(value)}"
+    unfit = [alias for alias in value if _NAME.fullmatch(alias) is None] if name == "aliases" else []
+    return f"`aliases`: {_shown(unfit[0])} cannot be a tool's name: {_LEGAL}" if unfit else None
+
+
+def _shown(value: object) -> str:
+    # Cut short, and never an error: what was given may be anything at all.
+    return reprlib.repr(value)

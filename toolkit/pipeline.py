@@ -157,7 +157,7 @@ class _Walk:
 
     async def _author_check(self) -> None:
         if self.plan.validate is not None:
-            found = objections(self.plan.validate, self.decoded)
+            found = objections(self.plan.validate, dict(self.decoded), wait=True)
             problems = found if isinstance(found, list) else await self.deadline.within(found)
             if problems:
                 raise BadArgs(problems)

@@ -8,13 +8,15 @@ being run when it was decorated.
 
 from __future__ import annotations
 
-import functools
+import inspect
 import sys
 from collections.abc import Callable, Mapping
-from types import FrameType, MethodType
-from typing import Any
+from types import FrameType
+from typing import Any, get_origin
 
-__all__ = ["Scope", "is_in_class_body", "underlying"]
+from .origins import qualified_name, underlying
+
+__all__ = ["Scope", "is_in_class_body"]
 
 
 class Scope:
@@ -25,34 +27,51 @@ class Scope:
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        plain = underlying(function)
-        self.module: Mapping[str, Any] = getattr(plain, "__globals__", None) or vars(
-            sys.modules.get(getattr(plain, "__module__", None) or "builtins", sys.modules["builtins"])
-        )
-        self.waits_for: Any = None
-        self._function = plain
-        self._frames = _enclosing_frames(plain)
+        self.function = function
+        self._plain = underlying(function)
+        self._frames = _enclosing_frames(self._plain)
+
+    @property
+    def module(self) -> Mapping[str, Any]:
+        """The names at the top of the function's module."""
+        names = getattr(self._plain, "__globals__", None)
+        if isinstance(names, dict):
+            return names
+        home = getattr(self._plain, "__module__", None)
+        return vars(sys.modules.get(home if isinstance(home, str) else "", sys.modules["builtins"]))
 
     def local(self) -> dict[str, Any]:
+        """The names of the functions and classes around it, as they are now."""
         names: dict[str, Any] = {}
         for frame in reversed(self._frames):
-            names.update(frame.f_locals)
-        code = getattr(self._function, "__code__", None)
+            # A class may have a method `list` beside a parameter of type `list[str]`.
+            kept = _may_be_hint if _is_class_body(frame) else _anything
+            names.update((name, value) for name, value in frame.f_locals.items() if kept(value))
+        code = getattr(self._plain, "__code__", None)
         for name, cell in zip(
-            getattr(code, "co_freevars", ()), getattr(self._function, "__closure__", None) or (), strict=False
+            getattr(code, "co_freevars", ()), getattr(self._plain, "__closure__", None) or (), strict=False
         ):
             try:
                 names[name] = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
-        for parameter in getattr(self._function, "__type_params__", ()):
+        for parameter in getattr(self._plain, "__type_params__", ()):
             names[parameter.__name__] = parameter
         return names
 
 
+def is_in_class_body(function: Any) -> bool:
+    """Whether *function* is a method of a class that is being defined right now."""
+    plain = underlying(function)
+    owner = qualified_name(plain).rpartition(".")[0]
+    if not owner or owner.endswith("<locals>"):
+        return False
+    return any(frame.f_code.co_qualname == owner and _is_class_body(frame) for frame in _enclosing_frames(plain))
+
+
 def _enclosing_frames(function: Any) -> list[FrameType]:
-    """The frames of the functions and classes in whose bodies *function* is being defined."""
-    name, module = getattr(function, "__qualname__", ""), getattr(function, "__globals__", None)
+    """The frames of the functions and classes in whose bodies *function* is being defined, the nearest first."""
+    name, module = qualified_name(function), getattr(function, "__globals__", None)
     outer = set()
     while "." in name:
         name = name.rpartition(".")[0].removesuffix(".<locals>")
@@ -66,28 +85,13 @@ def _enclosing_frames(function: Any) -> list[FrameType]:
     return frames
 
 
-def is_in_class_body(function: Any) -> bool:
-    """Whether *function* is a method of a class that is being defined right now."""
-    owner = getattr(underlying(function), "__qualname__", "").rpartition(".")[0]
-    if not owner or owner.endswith("<locals>"):
-        return False
-    return any(frame.f_code.co_qualname == owner for frame in _enclosing_frames(underlying(function)))
+def _is_class_body(frame: FrameType) -> bool:
+    return not frame.f_code.co_flags & inspect.CO_OPTIMIZED
 
 
-def underlying(function: Any) -> Any:
-    """The plain function at the bottom of partials, methods, wrappers and callable objects."""
-    for _ in range(100):  # a wrapper may claim to wrap itself
-        if isinstance(function, functools.partial):
-            function = function.func
-        elif isinstance(function, (MethodType, staticmethod, classmethod)):
-            function = function.__func__
-        elif hasattr(function, "__wrapped__") and not hasattr(function, "__signature__"):
-            function = function.__wrapped__
-        elif callable(function) and not hasattr(function, "__code__") and not isinstance(function, type):
-            call = type(function).__call__
-            if not hasattr(call, "__code__") and not hasattr(call, "__wrapped__"):
-                break
-            function = call
-        else:
-            break
-    return function
+def _may_be_hint(value: Any) -> bool:
+    return isinstance(value, type) or get_origin(value) is not None or type(value).__module__.startswith("typing")
+
+
+def _anything(value: Any) -> bool:
+    return True

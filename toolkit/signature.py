@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import typing
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -25,9 +26,11 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from inspect import Parameter
-from typing import Annotated, Any, Literal, get_args, get_origin
+from types import FunctionType, MethodDescriptorType
+from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, get_args, get_origin
 
-from typing_extensions import Unpack, is_typeddict
+import typing_extensions
+from typing_extensions import is_typeddict
 
 from .codecs import (
     MISSING,
@@ -46,11 +49,16 @@ from .codecs import (
 from .context import is_secret, wanted_resource
 from .docstrings import Docstring
 from .errors import DefinitionError
-from .scope import Scope, underlying
+from .origins import run_by
+from .scope import Scope
 
 __all__ = ["Signature", "read_signature", "style_of"]
 
-Style = Literal["sync", "async", "generator", "async_generator"]
+Style: TypeAlias = Literal["sync", "async", "generator", "async_generator"]
+Binder: TypeAlias = Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
+
+_STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncIterable)
+_UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +71,7 @@ class Signature:
         schema: The schema of that object, complete in itself.
         output: What the callable returns; None if its annotation says nothing usable.
         output_schema: The schema of that, complete in itself.
+        waits: Whether the return annotation names something that is not defined yet.
         wanted: Parameters that are given, not sent: what each asks for.
         bind: From decoded arguments (and what is given) to positional and keyword arguments.
         style: How it runs.
@@ -74,8 +83,9 @@ class Signature:
     schema: Schema
     output: Codec | None
     output_schema: Schema | None
+    waits: bool = False
     wanted: Mapping[str, Any]
-    bind: Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]
+    bind: Binder
     style: Style
     by_keyword: bool = False
     secrets: frozenset[str] = frozenset()
@@ -89,34 +99,29 @@ def read_signature(
 
     Raises `DefinitionError` for what has no JSON form, `Unresolved` while a name is not defined yet.
     """
-    try:
-        signature = inspect.signature(function)
-    except (ValueError, TypeError) as error:
-        raise DefinitionError(
-            f"{subject}: its signature cannot be read ({error}); wrap it in a function with annotated parameters"
-        ) from None
-    bound = _bound_keywords(function)
-    parameters = [each for each in signature.parameters.values() if each.name not in bound]
-    reading = _Reading(docstring, Reader(scope.module, scope.local()), subject)
-    for parameter in parameters[1:] if unbound else parameters:
+    parameters, returns, bound = _inspected(function, subject)
+    if unbound:
+        del parameters[0]
+    reading = _Reading(docstring, Reader(scope.module, scope.local()), subject, bound)
+    for parameter in parameters:
         reading.take(parameter)
-    forbidden = reading.wanted.keys() | bound | _bound_positions(function, signature)
     codec = object_codec(
         reading.fields,
         dict,
         reading.encode,
         extras=reading.extras,
-        forbidden=frozenset(forbidden - {field.name for field in reading.fields}),
+        forbidden=frozenset((reading.wanted.keys() | bound) - {field.name for field in reading.fields}),
         as_dict=True,
     )
     style = style_of(function)
-    bind = _binder(parameters[1:] if unbound else parameters)
-    output, output_schema = _read_output(signature.return_annotation, scope, style)
+    bind = _binder(parameters, first_by_position=_is_dispatched(function))
+    output, output_schema, waits = _read_output(returns, scope, style)
     return Signature(
         codec=codec,
         schema=assembled(codec.schema, reading.reader.definitions),
         output=output,
         output_schema=output_schema,
+        waits=waits,
         wanted=reading.wanted,
         bind=bind,
         style=style,
@@ -125,27 +130,37 @@ def read_signature(
     )
 
 
-def _bound_keywords(function: Any) -> set[str]:
-    names: set[str] = set()
-    while isinstance(function, functools.partial):
-        names |= function.keywords.keys()
-        function = function.func
-    return names
-
-
-def _bound_positions(function: Any, signature: inspect.Signature) -> set[str]:
-    """The parameters that partials have bound by position."""
-    if not isinstance(function, functools.partial):
-        return set()
-    while isinstance(function, functools.partial):
-        function = function.func
-    return set(inspect.signature(function).parameters) - set(signature.parameters)
+def _inspected(function: Any, subject: str) -> tuple[list[Parameter], Any, set[str]]:
+    """The parameters that are left to send, the return annotation, and the names that partials have bound."""
+    args: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = {}
+    inner = function
+    while isinstance(inner, functools.partial):
+        args, keywords = inner.args + args, {**inner.keywords, **keywords}
+        inner = inner.func
+    try:
+        whole = inspect.signature(inner)
+        # Made anew: a partial dressed up by `update_wrapper` would show the signature of what it wraps.
+        signature = whole if inner is function else inspect.signature(functools.partial(inner, *args, **keywords))
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(
+            f"{subject}: its signature cannot be read ({error}); wrap it in a function with annotated parameters"
+        ) from None
+    left = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.name not in keywords or parameter.kind is Parameter.POSITIONAL_ONLY
+    ]
+    if left and left[0].name == "self" and isinstance(inner, MethodDescriptorType):
+        # `str.upper` says nothing of its `self`, but is a method of `str`.
+        left[0] = left[0].replace(annotation=inner.__objclass__)
+    return left, signature.return_annotation, keywords.keys() | (whole.parameters.keys() - signature.parameters.keys())
 
 
 class _Reading:
     """The fields gathered so far."""
 
-    def __init__(self, docstring: Docstring, reader: Reader, subject: str) -> None:
+    def __init__(self, docstring: Docstring, reader: Reader, subject: str, bound: set[str]) -> None:
         self.fields: list[Field] = []
         self.extras: Codec | None = None
         self.wanted: dict[str, Any] = {}
@@ -153,24 +168,28 @@ class _Reading:
         self.reader = reader
         self._texts = docstring.parameters
         self._subject = subject
+        self._bound = bound
 
     def take(self, parameter: Parameter) -> None:
         try:
-            hint = parameter.annotation
+            hint = Any if parameter.annotation is Parameter.empty else parameter.annotation
             if isinstance(hint, str):
                 hint = self.reader.resolve(hint)
-            wanted = wanted_resource(hint)
+            wanted = wanted_resource(hint, self.reader.resolve)
             if wanted is not None:
-                self.wanted[parameter.name] = wanted
+                self._take_wanted(parameter, wanted)
             elif parameter.kind is Parameter.VAR_KEYWORD:
-                self._take_keywords(hint)
+                self._take_keywords(parameter.name, hint)
             else:
-                self.fields.append(self._field(parameter, Any if hint is Parameter.empty else hint))
-        except Undescribable as error:
+                self.fields.append(self._field(parameter, hint))
+        except (Undescribable, TypeError, ValueError) as error:
+            # A hint with too few or too many arguments (`dict[int]`) fails wherever it is taken apart.
             raise DefinitionError(f"{self._subject}: parameter `{parameter.name}`: {error}") from error
-        names = [field.name for field in self.fields]
-        for name in {name for name in names if names.count(name) > 1}:
-            raise DefinitionError(f"{self._subject}: two parameters are called `{name}`; rename one")
+        except RecursionError:
+            raise DefinitionError(
+                f"{self._subject}: parameter `{parameter.name}`: its type contains itself without end; "
+                f"name it with `TypeAliasType`, or make it a record"
+            ) from None
 
     def encode(self, values: Any) -> dict[str, Any]:
         """Decoded arguments back in their JSON form."""
@@ -183,42 +202,52 @@ class _Reading:
             made[name] = codec.encode(value)
         return made
 
-    def _take_keywords(self, hint: Any) -> None:
-        inner = get_args(hint)[0] if get_origin(hint) is Unpack else None
-        if isinstance(inner, str):
-            inner = self.reader.resolve(inner)
-        if inner is not None and is_typeddict(get_origin(inner) or inner):
-            fields, self.extras = typed_dict_fields(inner, self.reader)
-            for field in fields:
-                if text := self._texts.get(field.name):
-                    field.described(text)
-            self.fields += fields
-        elif inner is not None:
+    def _take_wanted(self, parameter: Parameter, wanted: Any) -> None:
+        if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
+            raise Undescribable("only one is given, so take it as a parameter without * or **")
+        self.wanted[parameter.name] = wanted
+
+    def _take_keywords(self, name: str, hint: Any) -> None:
+        if get_origin(hint) not in _UNPACKS:
+            codec = self.reader.codec(hint)
+            text = self._texts.get(name)
+            self.extras = codec if not text or codec.description else annotated_codec(codec, [text])
+            return
+        inner = get_args(hint)[0]
+        while isinstance(inner, (str, ForwardRef)):
+            inner = self.reader.resolve(inner if isinstance(inner, str) else inner.__forward_arg__)
+        if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
-        else:
-            self.extras = self.reader.codec(Any if hint is Parameter.empty else hint)
+        fields, self.extras = typed_dict_fields(inner, self.reader)
+        taken = {field.name for field in self.fields} | self.wanted.keys()
+        for field in fields:
+            if field.name in taken:
+                raise Undescribable(f"its key `{field.name}` is also a parameter; rename one")
+            if text := self._texts.get(field.name):
+                field.described(text)
+        self.fields += [field for field in fields if field.name not in self._bound]
 
     def _field(self, parameter: Parameter, hint: Any) -> Field:
         if is_secret(hint):
             self.secrets.add(parameter.name)
+        text = self._texts.get(parameter.name, "")
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            codec = self.reader.codec(list[hint])
+            return Field(name=parameter.name, codec=codec, required=False, factory=list).described(text)
         codec = self.reader.codec(hint)
         default = MISSING if parameter.default is Parameter.empty else parameter.default
-        factory = None
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            codec, default = self.reader.codec(list[hint]), MISSING
         notes = field_notes(default)
         if notes is not None:
             codec = annotated_codec(codec, [default])
         elif default is MISSING:
             notes = next(filter(None, map(field_notes, _metadata(hint))), None)
+        factory = None
         if notes is not None:
             factory = notes.factory
             default = notes.default if notes.has_default and factory is None else MISSING
-        optional = default is not MISSING or factory is not None or parameter.kind is Parameter.VAR_POSITIONAL
-        if parameter.kind is Parameter.VAR_POSITIONAL:
-            factory = list
-        field = Field(name=parameter.name, codec=codec, required=not optional, default=default, factory=factory)
-        return field.described(self._texts.get(parameter.name, ""))
+        required = default is MISSING and factory is None
+        field = Field(name=parameter.name, codec=codec, required=required, default=default, factory=factory)
+        return field.described(text)
 
 
 def _metadata(hint: Any) -> tuple[Any, ...]:
@@ -229,20 +258,30 @@ def _by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return [], values
 
 
-def _binder(parameters: list[Parameter]) -> Callable[[dict[str, Any]], tuple[list[Any], dict[str, Any]]]:
+def _is_dispatched(function: Any) -> bool:
+    """Whether `functools.singledispatch` chooses by the first argument, which it then wants by position."""
+    return isinstance(function, FunctionType) and hasattr(function, "registry") and hasattr(function, "dispatch")
+
+
+def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
     """How decoded arguments are passed on: by keyword, except where Python wants positions."""
     variadic = next((each.name for each in parameters if each.kind is Parameter.VAR_POSITIONAL), None)
-    positional = [
-        each.name
-        for each in parameters
-        if each.kind is Parameter.POSITIONAL_ONLY or (variadic and each.kind is Parameter.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = {
+        each.name: each.default
+        for index, each in enumerate(parameters)
+        if each.kind is Parameter.POSITIONAL_ONLY
+        or (each.kind is Parameter.POSITIONAL_OR_KEYWORD and (variadic or (first_by_position and index == 0)))
+    }
     if not positional and variadic is None:
         return _by_keyword
 
     def bind(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         rest = dict(values)
-        args = [rest.pop(name) for name in positional]
+        args = [
+            # Only what is given, not sent, can be missing; Python fills in its default for a keyword alone.
+            rest.pop(name) if default is Parameter.empty else rest.pop(name, default)
+            for name, default in positional.items()
+        ]
         if variadic is not None:
             args += rest.pop(variadic)
         return args, rest
@@ -252,21 +291,18 @@ def _binder(parameters: list[Parameter]) -> Callable[[dict[str, Any]], tuple[lis
 
 def style_of(function: Callable[..., Any]) -> Style:
     """Whether *function* is sync or async, and whether it streams."""
-    plain = underlying(function)
-    if inspect.isasyncgenfunction(plain):
+    running = run_by(function)
+    if inspect.isasyncgenfunction(running):
         return "async_generator"
-    if inspect.iscoroutinefunction(plain):
+    if inspect.iscoroutinefunction(running):
         return "async"
-    return "generator" if inspect.isgeneratorfunction(plain) else "sync"
+    return "generator" if inspect.isgeneratorfunction(running) else "sync"
 
 
-_STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncIterable)
-
-
-def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | None, Schema | None]:
+def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | None, Schema | None, bool]:
     """The codec of what comes back. A return annotation is a courtesy: what cannot be read is left out."""
     if annotation is inspect.Signature.empty:
-        return None, None
+        return None, None, False
     reader = Reader(scope.module, scope.local())
     try:
         hint = reader.resolve(annotation) if isinstance(annotation, str) else annotation
@@ -278,6 +314,8 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
         elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
             hint = list[arguments[0]]  # type: ignore[valid-type]  # what was yielded, collected
         codec = reader.codec(hint)
-    except (Undescribable, Unresolved):
-        return None, None
-    return codec, assembled(codec.schema, reader.definitions) if codec.schema else None
+    except Unresolved:
+        return None, None, True
+    except (DefinitionError, TypeError, ValueError, RecursionError):
+        return None, None, False
+    return codec, assembled(codec.schema, reader.definitions) if codec.schema else None, False

@@ -8,7 +8,10 @@ changed by making another.
 
 from __future__ import annotations
 
+import functools
 import inspect
+import re
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -16,10 +19,11 @@ from typing import Any, cast
 from typing_extensions import TypedDict, Unpack
 
 from .codecs import Schema
-from .describe import Description, Handled, subject_of
-from .errors import BadArgs, DefinitionError
+from .describe import Description, Handled
+from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, check_name, stated
-from .scope import is_in_class_body, underlying
+from .origins import qualified_name, subject_of, underlying
+from .scope import is_in_class_body
 from .signature import Signature
 from .validation import Validation, objections
 
@@ -66,25 +70,27 @@ class Tool:
     def of(cls, function: Callable[..., Any]) -> Tool:
         """The tool that *function* is; described now if nobody has decorated it."""
         found = attached(function)
-        if found is not None:
-            return found
-        plain = attached(underlying(function)) if inspect.ismethod(function) else None
-        return cls.described(function, **(plain.options if plain is not None else {}))
+        if found is None and inspect.ismethod(function):
+            found = attached(function.__func__)
+            if found is not None and not found.is_method:  # a decorated function that became a method later
+                return cls.described(function, **found.options)
+        if found is None:
+            return cls.described(function)
+        return found.bound(function) if found.is_method and not found.takes_object(function) else found
 
     @classmethod
     def described(cls, function: Any, **options: Unpack[Options]) -> Tool:
         """A new tool for *function* with *options*; what someone else attached to the function is not looked at."""
         subject = subject_of(function)
-        in_class = is_in_class_body(function) or isinstance(function, (staticmethod, classmethod))
-        if (not callable(function) and not in_class) or isinstance(function, type):
-            what = "a class" if isinstance(function, type) else f"{function!r}, which cannot be called,"
+        is_method = is_in_class_body(function) or isinstance(function, (staticmethod, classmethod))
+        if (not callable(function) and not is_method) or isinstance(function, type):
+            what = "a class" if isinstance(function, type) else f"{reprlib.repr(function)}, which cannot be called,"
             raise DefinitionError(
                 f"{subject}: {what} is not a tool; decorate a function, or add an instance to a catalog"
             )
         facts = stated(options, subject)
         name = check_name(options.get("name") or _own_name(function), subject)
-        unbound = in_class and _takes_self(function)
-        if not in_class and _is_loose_method(function):
+        if not is_method and _is_loose_method(function):
             raise DefinitionError(
                 f"{subject} is a method without its object; decorate it in the class, or bind it first"
             )
@@ -94,33 +100,49 @@ class Tool:
             text=options.get("description"),
             schema=options.get("schema"),
             examples=facts.examples,
-            unbound=unbound,
+            unbound=_is_unbound(function) if is_method else False,
+            is_method=is_method,
         )
-        return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=in_class)
+        return cls(name=name, function=function, facts=facts, options=options, about=about, is_method=is_method)
 
     @classmethod
     def from_schema(
         cls,
         name: str,
-        description: str,
+        description: str | None,
         schema: Mapping[str, Any],
         handler: Callable[[dict[str, Any]], Any],
         **options: Unpack[FactOptions],
     ) -> Tool:
         """A tool from a hand-written schema and a *handler* that takes the whole JSON object."""
         subject = f"tool `{name}`"
-        facts = stated({**options, "description": description}, subject)
+        text = None if isinstance(description, str) and not description.strip() else description
+        facts = stated({**options, "description": text}, subject)
         check_name(name, subject)
-        if not callable(handler):
-            raise DefinitionError(f"{subject}: the handler has to be a function, got {handler!r}")
-        about = Handled(handler, name=name, text=description, schema=schema)
-        tool = cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
-        for example in facts.examples:
-            try:
-                about.checker.check(dict(example))
-            except BadArgs as error:
-                raise DefinitionError(f"{subject}: an example does not fit the schema: {error}") from error
-        return tool
+        if not callable(handler) or isinstance(handler, type):
+            raise DefinitionError(f"{subject}: the handler has to be a function, got {reprlib.repr(handler)}")
+        if not isinstance(schema, Mapping):
+            raise DefinitionError(f"{subject}: the schema has to be a dictionary, got {reprlib.repr(schema)}")
+        about = Handled(handler, name=name, text=text, schema=schema, examples=facts.examples)
+        return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
+
+    def bound(self, function: Callable[..., Any]) -> Tool:
+        """The tool of a method decorated in a class body, for *function*: the same method as its object has it."""
+        about = self.about
+        is_documented = bool(self.options.get("description") or about.docstring.description)
+        if about.unbound is not inspect.ismethod(function) or not is_documented:
+            about = Description(
+                function,
+                name=self.name,
+                text=self.options.get("description"),
+                schema=self.options.get("schema"),
+                examples=self.facts.examples,
+            )
+        return replace(self, function=function, about=about, is_method=False)
+
+    def takes_object(self, function: Callable[..., Any]) -> bool:
+        """Whether *function*, which this tool describes, still wants the object it is a method of."""
+        return self.is_method and bool(self.about.unbound) and not inspect.ismethod(function)
 
     @property
     def description(self) -> str:
@@ -162,12 +184,9 @@ class Tool:
         """
         decoded = self.about.checker.check(arguments, validation)
         if self.facts.validate is not None:
-            found = objections(self.facts.validate, decoded)
-            if not isinstance(found, list):
-                found.close()  # type: ignore[attr-defined]  # a coroutine of ours
-                raise DefinitionError(f"tool `{self.name}`: its `validate` is async; use `await tool.check_async(...)`")
+            found = objections(self.facts.validate, dict(decoded), wait=False)
             if found:
-                raise BadArgs(found)
+                raise BadArgs(cast("list[Problem]", found))
         return decoded
 
     async def check_async(
@@ -176,7 +195,7 @@ class Tool:
         """The same as `check`, for a tool whose `validate` may be async."""
         decoded = self.about.checker.check(arguments, validation)
         if self.facts.validate is not None:
-            found = objections(self.facts.validate, decoded)
+            found = objections(self.facts.validate, dict(decoded), wait=True)
             problems = found if isinstance(found, list) else await found
             if problems:
                 raise BadArgs(problems)
@@ -197,31 +216,43 @@ class Tool:
 
 def attached(function: Any) -> Tool | None:
     """The tool that is on *function* itself; a wrapper's copy of someone else's does not count."""
-    found = getattr(function, "__tool__", None)
+    try:
+        found = getattr(function, "__tool__", None)
+    except Exception:  # noqa: BLE001 -- a proxy in someone's module may raise anything when it is looked at
+        return None
     return found if isinstance(found, Tool) and found.function is function else None
 
 
 def _own_name(function: Any) -> str:
-    plain = function
-    while not hasattr(plain, "__name__") and hasattr(plain, "func"):  # a partial has the name of what it calls
-        plain = plain.func
-    name = getattr(plain, "__name__", None)
-    if name is None and isinstance(function, (staticmethod, classmethod)):
-        name = function.__func__.__name__
-    if name is None:  # a callable object is called what its class is called
-        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in type(plain).__name__)
-        name = name.lstrip("_")
-    return str(name)
+    while isinstance(function, functools.partial) and "__name__" not in vars(function):
+        function = function.func
+    if isinstance(function, (staticmethod, classmethod)):
+        function = function.__func__
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):  # a callable object is called what its class is called
+        return _in_snake_case(type(function).__name__)
+    if name == "__call__":
+        return _in_snake_case(qualified_name(function).removesuffix(".__call__").rpartition(".")[2])
+    return name
 
 
-def _takes_self(function: Any) -> bool:
+def _in_snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def _is_unbound(function: Any) -> bool | None:
+    """Whether the first parameter of what stands in a class body is its object; None if the class has to tell."""
     if isinstance(function, (staticmethod, classmethod)):
         return isinstance(function, classmethod)
-    # In a class body nobody knows yet what the next decorator makes of it; the first name tells.
     code: Any = getattr(underlying(function), "__code__", None)
-    return code is not None and code.co_argcount > 0 and code.co_varnames[0] in ("self", "cls", "mcs")
+    if code is None or not code.co_argcount or isinstance(function, functools.partial):
+        return False
+    # Nobody knows yet whether the next decorator is `staticmethod`; these names tell.
+    return True if code.co_varnames[0] in ("self", "cls", "mcs") else None
 
 
 def _is_loose_method(function: Any) -> bool:
-    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
-    return inspect.isfunction(function) and bool(owner) and not owner.endswith("<locals>") and _takes_self(function)
+    owner = qualified_name(function).rpartition(".")[0]
+    return (
+        inspect.isfunction(function) and bool(owner) and not owner.endswith("<locals>") and bool(_is_unbound(function))
+    )

@@ -8,15 +8,17 @@ insertion order everywhere, unless a view sorts.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from .describe import place_of
 from .errors import CatalogError, DefinitionError, DuplicateTool, UnknownTool
+from .facts import check_name
+from .origins import is_same, place_of
 from .spec import Definition, Tool
 
-__all__ = ["CatalogView", "Change", "Listener", "Table", "described_place"]
+__all__ = ["CatalogView", "Change", "Listener", "Table", "described_place", "difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,10 @@ class Table:
     tools: Mapping[str, Tool]
     aliases: Mapping[str, str]
 
-    def find(self, name: str) -> Tool | None:
+    def find(self, name: object) -> Tool | None:
+        """The tool of this name or alias. Names come from models, so anything may be asked for."""
+        if not isinstance(name, str):
+            return None
         found = self.tools.get(name)
         return self.tools.get(self.aliases.get(name, "")) if found is None else found
 
@@ -48,18 +53,19 @@ class CatalogView:
     def __init__(self, sources: tuple[CatalogView, ...], derive: Callable[..., Table]) -> None:
         self._sources = sources
         self._derive = derive
-        self._seen: tuple[Table, ...] | None = None
-        self._derived: Table | None = None
+        self._derived: tuple[tuple[Table, ...], Table] | None = None
         self._defined: tuple[Table, bool, list[Definition]] | None = None
 
     @property
     def table(self) -> Table:
         """The tools and aliases as they are now."""
         tables = tuple(source.table for source in self._sources)
-        # Tables are never changed, so the same objects mean that nothing happened.
-        if self._derived is None or tables != self._seen:
-            self._derived, self._seen = self._derive(*tables), tables
-        return self._derived
+        derived = self._derived
+        # Tables are never changed, so the same objects mean that nothing happened. What was derived is kept
+        # together with what from: another thread may be doing the same with a newer table.
+        if derived is None or derived[0] != tables:
+            self._derived = derived = tables, self._derive(*tables)
+        return derived[1]
 
     def get(self, name: str) -> Tool | None:
         """The tool of this name or alias, or None."""
@@ -77,7 +83,7 @@ class CatalogView:
         table = self.table
         if isinstance(name, str):
             return table.find(name) is not None
-        return any(name is tool or name is tool.function for tool in table.tools.values())
+        return any(name is tool or is_same(name, tool.function) for tool in table.tools.values())
 
     def __len__(self) -> int:
         return len(self.table.tools)
@@ -90,23 +96,28 @@ class CatalogView:
         return list(self.table.tools)
 
     def __repr__(self) -> str:
-        names = self.names()
+        names = self.names() or ["empty"]
         return f"<{type(self).__name__}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
 
     def definitions(self, *, deferred: bool = False) -> list[Definition]:
         """
         What a model is told of the tools: name, description, schemas, facts; plain JSON.
 
-        Deferred tools are left out unless asked for.
+        Deferred tools are left out unless asked for. The list is yours; the definitions in it are
+        shared, so copy one before you change it. Checks never look at them.
         """
-        table = self.table
-        if self._defined is None or self._defined[:2] != (table, deferred):
+        table, defined = self.table, self._defined
+        if defined is None or defined[:2] != (table, deferred):
             made = [tool.definition for tool in table.tools.values() if deferred or not tool.facts.defer]
-            self._defined = table, deferred, made
-        return list(self._defined[2])
+            self._defined = defined = table, deferred, made
+        return list(defined[2])
 
     def finish(self) -> None:
-        """Complete every tool that still waits for a name; `DefinitionError` names those that cannot be."""
+        """
+        Complete every tool now: names it waited for, and what a model is told of it.
+
+        `DefinitionError` names the tools that cannot be completed.
+        """
         problems = []
         for tool in self:
             try:
@@ -115,15 +126,17 @@ class CatalogView:
                 problems.append(str(error))
         if problems:
             raise DefinitionError("\n".join(problems))
+        self.definitions()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell *listener* of every change from now on; call what this returns to stop it."""
-        known = self.table
+        known, lock = self.table, threading.RLock()
 
         def notice(_: Change) -> None:
             nonlocal known
-            before, known = known, self.table
-            change = difference(before, known)
+            with lock:  # two threads must not tell of one change twice
+                before, known = known, self.table
+                change = difference(before, known)
             if change.added or change.removed:
                 listener(change)
 
@@ -136,7 +149,11 @@ class CatalogView:
         return end_all
 
     def filtered(self, keep: Callable[[Tool], bool]) -> CatalogView:
-        """The tools that *keep* says yes to: `catalog.filtered(lambda tool: tool.facts.read_only)`."""
+        """
+        The tools that *keep* says yes to: `catalog.filtered(lambda tool: tool.facts.read_only)`.
+
+        Each is asked about when the source changes, not at every look.
+        """
 
         def derive(table: Table) -> Table:
             tools = {name: tool for name, tool in table.tools.items() if keep(tool)}
@@ -146,6 +163,9 @@ class CatalogView:
 
     def merged(self, *others: CatalogView) -> CatalogView:
         """These tools, then those of *others*; two tools of one name are a `DuplicateTool`."""
+        wrong = [other for other in others if not isinstance(other, CatalogView)]
+        if wrong:
+            raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
         view = CatalogView((self, *others), _merge)
         _ = view.table  # a clash shows here, where it is made
         return view
@@ -153,12 +173,27 @@ class CatalogView:
     def prefixed(self, prefix: str) -> CatalogView:
         """All tools under *prefix* and their name."""
 
+        check_name(f"{prefix}x", f"prefix {prefix!r}")
+
+        def rename(tool: Tool, aliases: tuple[str, ...]) -> Tool:
+            renamed = tool.renamed(f"{prefix}{tool.name}")
+            return replace(renamed, facts=replace(tool.facts, aliases=aliases))
+
+        remade = _Remade(rename)
+
         def derive(table: Table) -> Table:
-            tools = {f"{prefix}{name}": tool.renamed(f"{prefix}{name}") for name, tool in table.tools.items()}
-            return Table(tools, {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()})
+            aliases = {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()}
+            answering: dict[str, list[str]] = {}
+            for alias, name in aliases.items():
+                answering.setdefault(name, []).append(alias)
+            tools = {
+                f"{prefix}{name}": (tool, tuple(answering.get(f"{prefix}{name}", ())))
+                for name, tool in table.tools.items()
+            }
+            return Table(remade(tools), aliases)
 
         view = CatalogView((self,), derive)
-        _ = view.table  # an illegal name shows here
+        _ = view.table  # a name that becomes too long shows here
         return view
 
     def sorted(self, key: Callable[[Tool], Any] | None = None) -> CatalogView:
@@ -176,12 +211,23 @@ class CatalogView:
         if wrong:
             raise CatalogError(f"resources are given by type; {wrong[0]!r} is not a type")
         given = dict(resources)
+        remade = _Remade(lambda tool: replace(tool, resources={**tool.resources, **given}))
+        return CatalogView(
+            (self,), lambda table: Table(remade({name: (tool,) for name, tool in table.tools.items()}), table.aliases)
+        )
 
-        def derive(table: Table) -> Table:
-            tools = {name: replace(tool, resources={**tool.resources, **given}) for name, tool in table.tools.items()}
-            return Table(tools, table.aliases)
 
-        return CatalogView((self,), derive)
+class _Remade:
+    """Makes tools from tools, the same ones as last time where nothing changed: listeners compare by identity."""
+
+    def __init__(self, make: Callable[..., Tool]) -> None:
+        self._make = make
+        self._made: dict[tuple[Any, ...], Tool] = {}
+
+    def __call__(self, sources: Mapping[str, tuple[Any, ...]]) -> dict[str, Tool]:
+        made = {source: self._made.get(source) or self._make(*source) for source in sources.values()}
+        self._made = made
+        return {name: made[source] for name, source in sources.items()}
 
 
 def _merge(*tables: Table) -> Table:

@@ -31,8 +31,9 @@ class Case:
     complete: dict[str, Any]
     exact: bool
 
-    def __repr__(self) -> str:
-        return f"Case({self.tool.schema}, {self.arguments!r})"
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        hints = self.tool.function.__annotations__
+        printer.text(f"Case of {self.tool.schema}\n  with {hints}\n  for {self.arguments!r}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,7 @@ _KINDS = ["positional-only", "ordinary", "variadic", "keyword-only", "keywords"]
 
 @st.composite
 def _parameters(draw: Any) -> list[_Parameter]:
-    names = draw(st.lists(st.sampled_from(NAMES), max_size=4, unique=True))
+    names = draw(st.lists(st.sampled_from(NAMES), max_size=3, unique=True))
     kinds = sorted(draw(st.lists(st.sampled_from(_KINDS), min_size=len(names), max_size=len(names))), key=_KINDS.index)
     found = [_Parameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
     # At most one `*args` and one `**kwargs`.

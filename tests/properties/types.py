@@ -36,6 +36,7 @@ class Typed:
     Attributes:
         kinds: The JSON types its values take; a union of disjoint ones is read back as it was.
         exact: Whether a value comes back equal and of the same type, not merely as the same JSON.
+        open: Whether it holds a dictionary somewhere, which takes what was written for a record.
         hashable: Whether values can be in a set.
         key: Whether it can be the key of a dictionary.
     """
@@ -44,6 +45,7 @@ class Typed:
     values: st.SearchStrategy[Any]
     kinds: frozenset[str]
     exact: bool = True
+    open: bool = False
     hashable: bool = True
     key: bool = False
 
@@ -55,9 +57,8 @@ def _text(hint: Any, values: st.SearchStrategy[Any]) -> Typed:
     return Typed(hint, values, frozenset({"string"}), key=True)
 
 
-NAMES = (
-    "a b type required cls self value depth U v1 c0 f0 _x json schema ünïcode default properties pattern args".split()
-)
+NAMES = ["a", "b", "type", "required", "cls", "self", "value", "depth", "U", "v1", "c0", "f0", "_x", "json", "schema"]
+NAMES += ["ünïcode", "default", "properties", "pattern", "args"]
 _ZONES = st.none() | st.builds(
     lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)), st.integers(-23 * 60, 23 * 60)
 )
@@ -144,6 +145,7 @@ def limited(draw: Any) -> Typed:
                 Typed(Annotated[int, at.Interval(gt=low - 1, lt=high + 1)], st.integers(low, high), number),
                 Typed(Annotated[int, at.MultipleOf(3)], st.integers().map(lambda each: each * 3), number),
                 Typed(Annotated[float, at.Ge(low)], st.floats(low, 1e300), number | {"number"}),
+                Typed(Annotated[float, at.Lt(2**53 + 1)], st.floats(-1e300, 2**53), number | {"number"}),
                 Typed(
                     Annotated[str, at.Len(max(low, 0), max(high, 5))],
                     st.text(min_size=max(low, 0), max_size=max(high, 5)),
@@ -161,7 +163,11 @@ def limited(draw: Any) -> Typed:
 
 
 def _together(parts: list[Typed]) -> dict[str, bool]:
-    return {"exact": all(part.exact for part in parts), "hashable": all(part.hashable for part in parts)}
+    return {
+        "exact": all(part.exact for part in parts),
+        "open": any(part.open for part in parts),
+        "hashable": all(part.hashable for part in parts),
+    }
 
 
 @st.composite
@@ -171,22 +177,20 @@ def unions(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
         members.append(Typed(None, st.none(), frozenset({"null"})))
     taken = [kind for member in members for kind in member.kinds]
     disjoint = len(taken) == len(set(taken))
+    if not disjoint:
+        # A record whose fields all have defaults takes an empty dictionary, and fills them in.
+        members = [member for member in members if not member.open] or members[:1]
     hint = functools.reduce(lambda one, two: Union[one, two], [member.hint for member in members])
     about = _together(members)
-    return Typed(
-        hint,
-        st.one_of([member.values for member in members]),
-        frozenset(taken),
-        exact=about["exact"] and (disjoint or len(members) == 1),
-        hashable=about["hashable"],
-    )
+    about["exact"] &= disjoint or len(members) == 1
+    return Typed(hint, st.one_of([member.values for member in members]), frozenset(taken), **about)
 
 
 @st.composite
 def containers(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     item = draw(inner)
     few = st.lists(item.values, max_size=3)
-    array, about = frozenset({"array"}), {"exact": item.exact}
+    array, about = frozenset({"array"}), {"exact": item.exact, "open": item.open}
     made = [
         Typed(list[item.hint], few, array, hashable=False, **about),
         Typed(collections.deque[item.hint], few.map(collections.deque), array, hashable=False, **about),
@@ -195,8 +199,8 @@ def containers(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     ]
     if item.hashable and item.exact:
         made += [
-            Typed(set[item.hint], few.map(set), array, hashable=False),
-            Typed(frozenset[item.hint], few.map(frozenset), array),
+            Typed(set[item.hint], few.map(set), array, hashable=False, **about),
+            Typed(frozenset[item.hint], few.map(frozenset), array, **about),
         ]
     return draw(st.sampled_from(made))
 
@@ -218,7 +222,7 @@ def mappings(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     kind = draw(st.sampled_from([dict, typing.Mapping, collections.OrderedDict]))
     if kind is collections.OrderedDict:
         values = values.map(collections.OrderedDict)
-    return Typed(kind[key.hint, item.hint], values, frozenset({"object"}), exact=item.exact, hashable=False)
+    return Typed(kind[key.hint, item.hint], values, frozenset({"object"}), exact=item.exact, open=True, hashable=False)
 
 
 def _fields(inner: st.SearchStrategy[Typed], names: list[str] = NAMES) -> st.SearchStrategy[dict[str, Typed]]:
@@ -232,8 +236,8 @@ def _record(
         {name: each.values for name, each in required.items()},
         optional={name: each.values for name, each in optional.items()},
     )
-    exact = all(each.exact for each in [*required.values(), *optional.values()])
-    return Typed(hint, values.map(lambda given: make(**given)), frozenset({"object"}), exact=exact, **about)
+    together = _together([*required.values(), *optional.values()])
+    return Typed(hint, values.map(lambda given: make(**given)), frozenset({"object"}), **{**together, **about})
 
 
 @st.composite
@@ -257,10 +261,7 @@ def dataclass_types(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
 def named_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     fields = draw(_fields(inner, [name for name in NAMES if not name.startswith("_")]))
     made = NamedTuple("Named", [(name, each.hint) for name, each in fields.items()])
-    about = _together(list(fields.values()))
-    return _record(
-        made, lambda **given: made(*(given[name] for name in fields)), fields, {}, hashable=about["hashable"]
-    )
+    return _record(made, lambda **given: made(*(given[name] for name in fields)), fields, {})
 
 
 @st.composite
@@ -289,7 +290,7 @@ def recursive_records(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
         lambda deeper: st.builds(made, payload.values, st.none() | deeper, st.lists(deeper, max_size=2)),
         max_leaves=4,
     )
-    return Typed(made, values, frozenset({"object"}), exact=payload.exact, hashable=False)
+    return Typed(made, values, frozenset({"object"}), exact=payload.exact, open=payload.open, hashable=False)
 
 
 @st.composite

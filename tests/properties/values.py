@@ -19,7 +19,9 @@ _LEAVES = (
     | st.integers()
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=8)
-    | st.sampled_from([0, 1, True, False, 1.0, 0.0, -0.0, "1", "true", "null", "", "a", 1e300, 10**400, "2024-05-01"])
+    | st.sampled_from(
+        [0, 1, True, False, 1.0, 0.0, -0.0, "1", "true", "null", "", "a", 1e300, 10**400, 2**53 + 1, "2024-05-01"]
+    )
 )
 
 

@@ -7,15 +7,16 @@ reads signatures. Importing this package fills the tables in `base`.
 
 from __future__ import annotations
 
-# Importing these fills the tables with their types.
-from . import aliases, choices, constraints, containers, scalars, texts, unions  # noqa: F401 -- each fills the tables with its types  # noqa: F401
+from . import aliases, choices, containers, mappings, records, scalars, texts, unions  # noqa: F401 -- they fill the tables
 from .base import Codec, Reader, Refusal, Schema, Undescribable, Unresolved, type_name
 from .constraints import annotated_codec, field_notes
 from .definitions import assembled
-from .foreign import judged, register_codec
+from .foreign import register_codec
+from .judges import judged
+from .memory import remembering
 from .objects import MISSING, Field, object_codec
 from .plain import plain_emitter
-from .records import typed_dict_fields
+from .typed_dicts import typed_dict_fields
 from .writer import UNSURE, compiled
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "object_codec",
     "plain_emitter",
     "register_codec",
+    "remembering",
     "type_name",
     "typed_dict_fields",
 ]

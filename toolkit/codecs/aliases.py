@@ -5,17 +5,18 @@ Hints that stand for another hint: forward references, aliases, type variables, 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import typing
 from collections import abc
-from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, TypeVar, get_args, get_origin
+from typing import Any, Final, ForwardRef, LiteralString, Never, NewType, NoReturn, Self, TypeVar, get_args, get_origin
 
 import typing_extensions
 
-from .base import FORMS, KINDS, Codec, Reader, Undescribable, Unresolved, always, type_name
+from .base import FORMS, KINDS, Codec, Reader, Schema, Undescribable, Unresolved, always, type_name
 from .scalars import STRING
 from .unions import union_of
 
-__all__ = ["QUALIFIERS", "substituted"]
+__all__ = ["QUALIFIERS", "module_names", "substituted"]
 
 _ALIAS_TYPES = tuple(
     {typing_extensions.TypeAliasType, getattr(typing, "TypeAliasType", typing_extensions.TypeAliasType)}
@@ -49,6 +50,12 @@ def _forward(hint: Any, reader: Reader) -> Codec:
     return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
 
 
+def module_names(module: Any) -> abc.Mapping[str, Any]:
+    """What a module, or the module of this name, defines; nothing if it cannot be had."""
+    found = sys.modules.get(module) if isinstance(module, str) else module
+    return getattr(found, "__dict__", {})
+
+
 def _qualified(hint: Any, reader: Reader) -> Codec:
     arguments = get_args(hint)
     return reader.codec(arguments[0] if arguments else Any)
@@ -66,7 +73,7 @@ def _variable(hint: Any, reader: Reader) -> Codec:
     if hint in reader.variables:
         return reader.codec(reader.variables[hint])
     default = getattr(hint, "__default__", typing_extensions.NoDefault)
-    if default is not typing_extensions.NoDefault and default is not None:
+    if default is not typing_extensions.NoDefault:
         return reader.codec(default)
     if hint.__constraints__:
         return union_of([reader.codec(constraint) for constraint in hint.__constraints__], reader)
@@ -83,12 +90,25 @@ def _alias(hint: Any, reader: Reader) -> Codec:
             value = alias.__value__
         except NameError as error:
             raise Unresolved(error.name or str(alias)) from error
-        module = getattr(alias, "__module__", None)
-        namespace = vars(__import__("sys").modules.get(module or "", object())) if module else {}
-        with reader.inside(namespace, variables=variables):
+        with reader.inside(module_names(alias.__module__), variables=variables):
             return reader.codec(value)
 
-    return reader.named((alias, arguments), alias.__name__, make, inline=True)
+    codec = reader.named((alias, arguments), alias.__name__, make, inline=True)
+    reference = codec.schema.get("$ref")
+    if reference is not None and _is_part(reference, reader.definition(codec)):
+        raise Undescribable(f"{alias.__name__} stands for itself; say what it may hold")
+    return codec
+
+
+def _is_part(reference: str, schema: Schema) -> bool:
+    """Whether *schema* refers back without going deeper into the value."""
+    return schema.get("$ref") == reference or any(_is_part(reference, each) for each in schema.get("anyOf", ()))
+
+
+def _self(hint: Any, reader: Reader) -> Codec:
+    if hint not in reader.variables:
+        raise Undescribable("Self means nothing outside a class; name the class")
+    return reader.codec(reader.variables[hint])
 
 
 def _no_data(reason: str) -> typing.Callable[[Any, Reader], Codec]:
@@ -107,6 +127,7 @@ FORMS.update(dict.fromkeys(QUALIFIERS, _qualified))
 FORMS.update(
     {
         dataclasses.InitVar: _qualified,
+        Self: _self,
         LiteralString: always(STRING),
         typing_extensions.LiteralString: always(STRING),
         abc.Callable: _FUNCTION,

@@ -12,19 +12,24 @@ refuses. That is what lets a union find the member a value was meant for.
 
 from __future__ import annotations
 
+import builtins
+import functools
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import CodeType
 from typing import Any, TypeAlias, get_args, get_origin
 
 from ..errors import DefinitionError, Problem
 from ..strictjson import show
+from .memory import remembered
 from .writer import Writer
 
 __all__ = [
     "FORMS",
     "KINDS",
+    "UNKNOWN",
     "Codec",
     "Reader",
     "Refusal",
@@ -34,10 +39,14 @@ __all__ = [
     "always",
     "below",
     "one_of",
+    "told",
     "type_name",
 ]
 
 Schema: TypeAlias = dict[str, Any]
+
+UNKNOWN = (50,)
+"""The breadth of a form about which nothing is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,6 +64,7 @@ class Codec:
         hashable: Whether decoded values can be in a set.
         tags: For records, the fields that hold one of a few constants.
         choices: For a finite set of constants, those constants.
+        members: For a union, its members; a union around it takes them for its own.
         description: What an annotation on the spot says about the value; it wins over a docstring.
         emit: Writes the generated check-and-convert code; without it jsonschema decides every call.
     """
@@ -63,11 +73,12 @@ class Codec:
     decode: Callable[[Any], Any]
     encode: Callable[[Any], Any]
     type: type | None = None
-    breadth: tuple[Any, ...] = (50,)
+    breadth: tuple[Any, ...] = UNKNOWN
     decisive: bool = False
     hashable: bool = True
     tags: Mapping[str, frozenset[str]] | None = None
     choices: tuple[Any, ...] | None = None
+    members: tuple[Codec, ...] = ()
     description: str | None = None
     emit: Callable[[Writer, str], str] | None = None
 
@@ -77,6 +88,9 @@ class Codec:
         kind = self.schema.get("type", ())
         return frozenset((kind,) if isinstance(kind, str) else kind)
 
+
+_MOST_VARIANTS = 16
+"""Of one generic, inside one another; more are never meant."""
 
 Factory: TypeAlias = Callable[[Any, "Reader"], Codec]
 
@@ -109,11 +123,14 @@ class Refusal(ValueError):  # noqa: N818 -- named by what happens next
         return "; ".join(map(str, self.problems))
 
 
+def told(error: Exception) -> Sequence[Problem]:
+    """The problems that *error* stands for: a codec's refusal, or whatever a constructor raised."""
+    return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
+
+
 def below(key: str | int, error: Exception) -> list[Problem]:
     """The problems that *error* stands for, seen from one level up."""
-    if isinstance(error, Refusal):
-        return [problem.below(key) for problem in error.problems]
-    return [Problem(str(error)[:300] or type(error).__name__, (key,))]
+    return [problem.below(key) for problem in told(error)]
 
 
 class Undescribable(DefinitionError):  # noqa: N818 -- named by what it says of the hint
@@ -142,6 +159,7 @@ class Reader:
         self.variables: Mapping[Any, Any] = {}
         self.definitions: dict[str, Schema] = {}
         self._named: dict[Any, tuple[str, Codec | None]] = {}
+        self._finished: dict[str, Codec] = {}
         self._recursive: set[Any] = set()
 
     def codec(self, hint: Any) -> Codec:
@@ -161,9 +179,14 @@ class Reader:
             f"annotate with `Annotated[..., Codec(...)]`, or call `register_codec` for it"
         )
 
-    def arguments(self, hint: Any, default: Any = Any) -> tuple[Codec, ...]:
-        """Codecs for what stands in the brackets of *hint*; for *default* if it is bare."""
-        return tuple(self.codec(argument) for argument in get_args(hint) or (default,))
+    def arguments(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
+        """Codecs for what stands in the brackets of *hint*, one for each of *defaults*; for these if it is bare."""
+        arguments = get_args(hint) or defaults
+        if len(arguments) != len(defaults):
+            raise Undescribable(
+                f"{type_name(hint)}: {len(defaults)} should stand in its brackets, not {len(arguments)}"
+            )
+        return tuple(map(self.codec, arguments))
 
     def resolve(self, name: str) -> Any:
         """What a forward reference means here."""
@@ -171,9 +194,11 @@ class Reader:
             for namespace in reversed(self.namespaces):
                 if name in namespace:
                     return namespace[name]
+            if hasattr(builtins, name):
+                return getattr(builtins, name)
         try:
             # A reference is the author's own source text, exactly what `typing.get_type_hints` evaluates.
-            return eval(name, {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
+            return eval(_parsed(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
         except NameError as error:
             raise Unresolved(error.name or name) from error
         except Exception as error:
@@ -198,9 +223,15 @@ class Reader:
         reference: that is how records contain themselves. With *inline* there is
         no definition unless that happened.
         """
+        try:
+            hash(key)
+        except TypeError:  # the metadata of an `Annotated` argument may be anything
+            key = repr(key)
         if key in self._named:
             name, codec = self._named[key]
             return codec if codec is not None else self._reference(key, name)
+        if self._same_under_way(key) > _MOST_VARIANTS:
+            raise Undescribable(f"{name[:60]} contains itself with other arguments each time; give it the same ones")
         name = self.free_name(name)
         self._named[key] = (name, None)
         self.definitions[name] = {}
@@ -213,14 +244,24 @@ class Reader:
             del self.definitions[name]
         else:
             self.definitions[name] = codec.schema
-            codec = replace(codec, schema={"$ref": f"#/$defs/{name}"})
+            self._finished[name] = codec = replace(codec, schema={"$ref": f"#/$defs/{name}"}, members=())
         self._named[key] = (name, codec)
         return codec
+
+    def _same_under_way(self, key: Any) -> int:
+        """How many definitions of the same generic class or alias are being made."""
+        unfinished = [each for each, (_, codec) in self._named.items() if codec is None]
+        return sum(isinstance(key, tuple) and isinstance(each, tuple) and each[0] is key[0] for each in unfinished)
 
     def definition(self, codec: Codec) -> Schema:
         """The schema itself, where *codec* only refers to a definition."""
         reference = codec.schema.get("$ref")
         return self.definitions[reference.removeprefix("#/$defs/")] if reference else codec.schema
+
+    def complete(self, codec: Codec) -> Codec:
+        """What *codec* refers to, with all that is known once the definition is there."""
+        reference = codec.schema.get("$ref", "")
+        return self._finished.get(reference.removeprefix("#/$defs/"), codec)
 
     def _reference(self, key: Any, name: str) -> Codec:
         self._recursive.add(key)
@@ -232,7 +273,7 @@ class Reader:
 
         return Codec(
             schema={"$ref": f"#/$defs/{name}"},
-            decode=lambda value: target().decode(value),
+            decode=remembered(lambda value: target().decode(value)),
             encode=lambda value: target().encode(value),
             breadth=(20,),
             hashable=True,
@@ -247,11 +288,20 @@ class Reader:
         return free
 
 
+@functools.lru_cache(maxsize=1000)
+def _parsed(annotation: str) -> CodeType:
+    """The same few annotations stand on most parameters, and parsing one costs more than all else about it."""
+    return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
+
+
 def type_name(hint: Any) -> str:
     """*hint* as its author wrote it, near enough for a message."""
     if isinstance(hint, type) and not get_args(hint):
         return hint.__qualname__
-    return repr(hint).replace("typing.", "")
+    try:
+        return repr(hint).replace("typing.", "")
+    except Exception:  # noqa: BLE001 -- an object that is no type at all may do anything
+        return f"a {type(hint).__name__}"
 
 
 def one_of(words: Sequence[str]) -> str:

@@ -8,6 +8,8 @@ three values. Enums are sent by value, not by name.
 from __future__ import annotations
 
 import enum
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
@@ -26,7 +28,7 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
     """A codec for a finite set of (JSON form, Python value) pairs."""
     forms = [form for form, _ in pairs]
     decoding = {_key(form): value for form, value in pairs}
-    encoding = {(type(value), value): form for form, value in pairs}
+    encoding = {_python_key(value): form for form, value in pairs}
     expected = one_of([show(form) for form in forms[:12]] + (["..."] if len(forms) > 12 else []))
     only_text = all(type(form) is str for form in forms)
 
@@ -39,7 +41,7 @@ def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = Non
 
     def encode(value: Any) -> Any:
         try:
-            return encoding[type(value), value]
+            return encoding[_python_key(value)]
         except KeyError:
             raise ValueError(f"{value!r} is not one of the choices") from None
 
@@ -72,6 +74,11 @@ def _key(form: Any) -> tuple[bool, Any]:
     return type(form) is bool, form
 
 
+def _python_key(value: Any) -> tuple[type, Any]:
+    # By name: an enum with an `__eq__` of its own may have members that cannot be hashed.
+    return type(value), value.name if isinstance(value, enum.Enum) else value
+
+
 def _constants_schema(forms: Sequence[Any]) -> Schema:
     kinds = {_JSON_TYPE[type(form)] for form in forms}
     if len(kinds) > 1:
@@ -83,11 +90,16 @@ def _constants_schema(forms: Sequence[Any]) -> Schema:
 
 def _literal(hint: Any, reader: Reader) -> Codec:
     pairs: list[tuple[Any, Any]] = []
+    if not get_args(hint):
+        raise Undescribable("Literal alone has no choices; write them in brackets")
     for value in get_args(hint):
         if isinstance(value, enum.Enum):
             form = _enum_form(type(value), value, reader)
-        elif isinstance(value, bytes):
-            raise Undescribable(f"{type_name(hint)} holds bytes, which have no JSON form of their own; use str")
+        elif type(value) not in _JSON_TYPE:
+            raise Undescribable(
+                f"{type_name(hint)} holds {type_name(type(value))}, which has no JSON form of its own; "
+                f"use strings, numbers, booleans, None or members of an enum"
+            )
         else:
             form = value
         if all(_key(form) != _key(other) for other, _ in pairs):
@@ -96,10 +108,16 @@ def _literal(hint: Any, reader: Reader) -> Codec:
 
 
 def _enum(hint: Any, reader: Reader) -> Codec:
-    members = list(hint)
-    if not members:
-        raise Undescribable(f"the enum {type_name(hint)} has no members")
-    return constants_codec([(_enum_form(hint, member, reader), member) for member in members], kind=hint)
+    pairs: list[tuple[Any, Any]] = []
+    for member in hint:
+        form = _enum_form(hint, member, reader)
+        twin = next((other for known, other in pairs if _key(known) == _key(form)), None)
+        if twin is not None:
+            raise Undescribable(f"{twin} and {member} look the same in JSON, {show(form)}; give one another value")
+        pairs.append((form, member))
+    if not pairs:
+        raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
+    return constants_codec(pairs, kind=hint)
 
 
 def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: Reader) -> Any:
@@ -121,10 +139,12 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: Reader) -> Any:
 
 
 def _flag(hint: Any, reader: Reader) -> Codec:
-    mask = 0
-    for member in hint:
-        mask |= member.value
-    names = ", ".join(f"{member.value} {member.name}" for member in hint)
+    # Without the aliases, unless a bit has no name of its own.
+    members = list(hint) or list(hint.__members__.values())
+    if not members:
+        raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")
+    mask = functools.reduce(operator.or_, (member.value for member in hint.__members__.values()))
+    names = ", ".join(f"{member.value} {member.name}" for member in members)
 
     def decode(value: Any) -> Any:
         if isinstance(value, float) and value.is_integer():

@@ -1,26 +1,27 @@
 """
-Many of one kind: lists, tuples, sets, dictionaries and their cousins.
+Many of one kind: lists, tuples, sets and their cousins.
 
 A container is always built anew, so a function may change what it was given.
-Dictionary keys are text in JSON; a key type has to be readable from text.
 """
 
 from __future__ import annotations
 
 import collections
 import json
+import re
+import typing
 from collections import abc
 from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
-from typing_extensions import Unpack
+import typing_extensions
 
 from ..errors import Problem
 from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
-from .scalars import ANY, INTEGER
+from .hashes import FEW, crowded
 from .writer import Writer
 
-__all__ = ["dict_codec", "list_codec"]
+__all__ = ["list_codec"]
 
 
 def list_codec(
@@ -33,7 +34,12 @@ def list_codec(
 
     def decode(value: Any) -> Any:
         items = _decode_items(value, lambda index: item)
-        made = build(items)
+        try:
+            if unique and len(items) > FEW and crowded(items):
+                raise Refusal(Problem("expected items that differ, but too many are alike"))
+            made = build(items)
+        except TypeError:  # only what is in an item of any type is seen too late
+            raise Refusal.expected("items that can be in a set, so no arrays or objects", value) from None
         if unique and len(made) != len(items):
             raise Refusal(Problem(f"expected items that differ, but {len(items) - len(made)} equal another once read"))
         return made
@@ -54,9 +60,13 @@ def list_codec(
         if build is list:
             return result
         made = writer.fresh()
+        if unique:
+            writer.line(f"if len({result}) > {FEW} and {writer.constant(crowded)}({result}): return U")
         writer.line(f"{made} = {writer.constant(build)}({result})")
         if unique:
             writer.unless(f"len({made}) == len({value})")
+            if item.type not in _EQUAL_BY_VALUE:
+                writer.unless(f"{writer.constant(_differ)}({value})")
         return made
 
     return Codec(
@@ -73,6 +83,17 @@ def list_codec(
 
 def _canonical(form: Any) -> str:
     return json.dumps(form, sort_keys=True)
+
+
+_EQUAL_BY_VALUE = frozenset({str, int, float, bool})
+_WHOLE_FLOAT = re.compile(r"\.0|e\+")
+
+
+def _differ(items: list[Any]) -> bool:
+    """Whether no two are surely equal in JSON; of a class without `__eq__` equal items would look different."""
+    texts = [_canonical(each) for each in items]
+    # 1.0 equals 1, though their texts differ: jsonschema has to look.
+    return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))
 
 
 def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
@@ -92,7 +113,7 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
 
 def _sequence(build: Callable[[Any], Any], takes: type, breadth: int = 12) -> Callable[[Any, Reader], Codec]:
     def factory(hint: Any, reader: Reader) -> Codec:
-        (item,) = reader.arguments(hint)
+        (item,) = reader.arguments(hint, Any)
         return list_codec(item, build=build, takes=takes, breadth=breadth)
 
     return factory
@@ -100,7 +121,7 @@ def _sequence(build: Callable[[Any], Any], takes: type, breadth: int = 12) -> Ca
 
 def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
     def factory(hint: Any, reader: Reader) -> Codec:
-        (item,) = reader.arguments(hint)
+        (item,) = reader.arguments(hint, Any)
         if not item.hashable:
             raise Undescribable(f"{type_name(hint)}: its items cannot be hashed; use a list, or tuples as items")
         return list_codec(item, build=build, takes=abc.Set, unique=True, breadth=11)
@@ -108,13 +129,17 @@ def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
     return factory
 
 
+_BARE = (tuple, typing.Tuple)  # noqa: UP006 -- the old spelling, as users write it
+_UNPACKS = (typing.Unpack, typing_extensions.Unpack)
+
+
 def _tuple(hint: Any, reader: Reader) -> Codec:
     arguments = get_args(hint)
-    if get_origin(hint) is None:  # bare `tuple`
+    if hint in _BARE:
         arguments = (Any, ...)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
-    if any(get_origin(each) is Unpack or getattr(each, "__unpacked__", False) for each in arguments):
+    if any(get_origin(each) in _UNPACKS or getattr(each, "__unpacked__", False) for each in arguments):
         raise Undescribable(
             f"{type_name(hint)}: a tuple of changing length in a tuple; use tuple[T, ...] or a dataclass"
         )
@@ -158,135 +183,6 @@ def _fixed_tuple(items: list[Codec]) -> Codec:
     )
 
 
-# Dictionaries.
-
-
-def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
-    """A codec for a JSON object of any keys."""
-    names, read_key, write_key = _key_codec(key)
-    schema: Schema = {"type": "object"}
-    if names:
-        schema["propertyNames"] = names
-    if item.schema:
-        schema["additionalProperties"] = item.schema
-
-    def decode(value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise Refusal.expected("an object", value)
-        made: dict[Any, Any] = {}
-        problems: list[Problem] = []
-        for name, each in value.items():
-            try:
-                made[read_key(name)] = item.decode(each)
-            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
-                problems += below(name, error)
-        if not problems and len(made) != len(value):
-            problems.append(Problem(f"{len(value) - len(made)} of the keys equal another once read"))
-        if problems:
-            raise Refusal(*problems)
-        return build(made)
-
-    def encode(value: Any) -> dict[str, Any]:
-        if not isinstance(value, takes):
-            raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
-        return {write_key(name): item.encode(value[name]) for name in value}
-
-    def emit(writer: Writer, value: str) -> str:
-        result, name, each = writer.fresh(), writer.fresh(), writer.fresh()
-        writer.unless(f"type({value}) is dict")
-        writer.line(f"{result} = {{}}")
-        with writer.block(f"for {name}, {each} in {value}.items():"):
-            writer.text(name)
-            read = name if read_key is _same else f"{writer.constant(read_key)}({name})"
-            writer.line(f"{result}[{read}] = {writer.convert(item, each)}")
-        writer.unless(f"len({result}) == len({value})")
-        return result if build is dict else f"{writer.constant(build)}({result})"
-
-    return Codec(
-        schema=schema,
-        decode=decode,
-        encode=encode,
-        type=build if isinstance(build, type) else None,
-        breadth=(30, key.breadth, item.breadth),
-        decisive=item.decisive and read_key is _same,
-        hashable=False,
-        emit=emit,
-    )
-
-
-def _same(name: Any) -> Any:
-    return name
-
-
-_INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
-
-
-def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
-    """What the names of an object's properties have to be, and how to read and write one."""
-    if key.schema in ({}, {"type": "string"}) and key.breadth in ((8,), (99,)):
-        return {}, _same, _text_key
-    if key.kinds == {"string"}:
-        return {name: rule for name, rule in key.schema.items() if name != "type"}, key.decode, key.encode
-    if key.choices is not None:
-        texts = [form if isinstance(form, str) else json.dumps(form) for form in key.choices]
-        if len(set(texts)) == len(texts):
-            forms = dict(zip(texts, key.choices, strict=True))
-            return {"enum": texts}, lambda name: key.decode(forms[name]), lambda value: _as_text(key.encode(value))
-    if key.kinds and key.kinds <= {"integer", "number", "boolean"}:
-        rules = {"pattern": _INTEGER_KEY} if key.kinds == {"integer"} else {}
-        return rules, lambda name: key.decode(_from_text(name)), lambda value: _as_text(key.encode(value))
-    if key.kinds == {"string", "number"}:  # Decimal
-        return {}, key.decode, key.encode
-    raise Undescribable(
-        "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
-    )
-
-
-def _text_key(name: Any) -> str:
-    if not isinstance(name, str):
-        raise TypeError(f"expected str as a key, got {type(name).__name__}")
-    return str(name)
-
-
-def _from_text(name: str) -> Any:
-    try:
-        form = json.loads(name)
-    except (ValueError, RecursionError):
-        form = None
-    if form is None or isinstance(form, (str, list, dict)) or json.dumps(form) != name:
-        raise Refusal.expected("a key that is a number", name)
-    return form
-
-
-def _as_text(form: Any) -> str:
-    return form if isinstance(form, str) else json.dumps(form)
-
-
-def _mapping(build: Callable[[Any], Any], takes: type) -> Callable[[Any, Reader], Codec]:
-    def factory(hint: Any, reader: Reader) -> Codec:
-        key, item = reader.arguments(hint) if get_args(hint) else (reader.codec(str), ANY)
-        return dict_codec(key, item, build=build, takes=takes)
-
-    return factory
-
-
-def _default_dict(hint: Any, reader: Reader) -> Codec:
-    arguments = get_args(hint)
-    factory = (get_origin(arguments[1]) or arguments[1]) if arguments else None
-    if factory is not None and not callable(factory):
-        raise Undescribable(f"{type_name(hint)}: what a missing key gets is not clear; use dict")
-
-    def build(made: dict[Any, Any]) -> Any:
-        return collections.defaultdict(factory, made)
-
-    return _mapping(build, collections.defaultdict)(hint, reader)
-
-
-def _counter(hint: Any, reader: Reader) -> Codec:
-    (key,) = reader.arguments(hint, str)
-    return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
-
-
 FORMS.update(
     {
         list: _sequence(list, list),
@@ -302,11 +198,5 @@ FORMS.update(
         frozenset: _set(frozenset),
         abc.Set: _set(set),
         abc.MutableSet: _set(set),
-        dict: _mapping(dict, dict),
-        abc.Mapping: _mapping(dict, abc.Mapping),
-        abc.MutableMapping: _mapping(dict, abc.MutableMapping),
-        collections.OrderedDict: _mapping(collections.OrderedDict, collections.OrderedDict),
-        collections.defaultdict: _default_dict,
-        collections.Counter: _counter,
     }
 )

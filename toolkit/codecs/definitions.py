@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .base import Schema
 
-__all__ = ["assembled"]
+__all__ = ["assembled", "rewritten"]
 
 _PREFIX = "#/$defs/"
-_DATA = frozenset({"default", "const", "enum", "examples"})
+_DATA = frozenset({"default", "const", "enum", "examples", "required", "dependentRequired"})
+_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
 
 
 def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
@@ -39,14 +40,15 @@ def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
         if name in uses
         and (_contains_itself(name, definitions) or (uses[name] > 1 and not _is_short(definitions[name])))
     ]
-    made: Schema = _written_out(schema, definitions, frozenset(kept))
+    made = _written_out(schema, definitions, frozenset(kept))
     if kept:
         made["$defs"] = {name: _written_out(definitions[name], definitions, frozenset(kept)) for name in kept}
     return made
 
 
 def _is_short(schema: Schema) -> bool:
-    return len(json.dumps(schema)) <= 60
+    """Whether two references and the definition's place would be longer than writing it twice."""
+    return len(json.dumps(schema)) <= 75
 
 
 def _contains_itself(name: str, definitions: Mapping[str, Schema]) -> bool:
@@ -76,27 +78,37 @@ def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
         yield from enumerate(schema)
     elif isinstance(schema, dict):
         for key, part in schema.items():
-            if key in ("properties", "patternProperties", "dependentSchemas") and isinstance(part, dict):
+            if key in _NAMED and isinstance(part, dict):
                 yield from ((None, each) for each in part.values())
             elif key not in _DATA:
                 yield key, part
 
 
-def _written_out(schema: Any, definitions: Mapping[str, Schema], kept: frozenset[str]) -> Any:
+def rewritten(schema: Any, change: Callable[[Schema], Schema]) -> Any:
+    """*schema* with *change* made to it and to every schema inside."""
     if isinstance(schema, list):
-        return [_written_out(each, definitions, kept) for each in schema]
+        return [rewritten(each, change) for each in schema]
     if not isinstance(schema, dict):
         return schema
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith(_PREFIX):
-        name = reference.removeprefix(_PREFIX)
-        if name not in kept:
-            beside = {key: part for key, part in schema.items() if key != "$ref"}
-            return _written_out({**definitions[name], **beside}, definitions, kept)
     made: Schema = {}
-    for key, part in schema.items():
-        if key in ("properties", "patternProperties", "dependentSchemas") and isinstance(part, dict):
-            made[key] = {name: _written_out(each, definitions, kept) for name, each in part.items()}
+    for key, part in change(schema).items():
+        if key in _NAMED and isinstance(part, dict):
+            made[key] = {name: rewritten(each, change) for name, each in part.items()}
         else:
-            made[key] = part if key in _DATA else _written_out(part, definitions, kept)
+            made[key] = part if key in _DATA else rewritten(part, change)
+    return made
+
+
+def _written_out(schema: Schema, definitions: Mapping[str, Schema], kept: frozenset[str]) -> Schema:
+    def change(part: Schema) -> Schema:
+        reference = part.get("$ref")
+        while isinstance(reference, str) and reference.startswith(_PREFIX):
+            name = reference.removeprefix(_PREFIX)
+            if name in kept:
+                break
+            part = {**definitions[name], **{key: each for key, each in part.items() if key != "$ref"}}
+            reference = part.get("$ref")
+        return part
+
+    made: Schema = rewritten(schema, change)
     return made

@@ -2,26 +2,26 @@
 Types that bring their own schema: pydantic's, msgspec's, and those a user registers.
 
 None of these packages is imported unless a signature uses one of its types.
-Their validators accept more than their schemas say, so here they only
-convert; the schema is judged like any other.
 """
 
 from __future__ import annotations
 
-import functools
+import importlib.util
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, get_origin
 
 from ..errors import DefinitionError, Problem
-from ..jsonschemas import check_schema, validator
-from ..wording import problems_of
-from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, always, type_name
-from .plain import plain_emitter
-from .writer import Writer
+from ..jsonschemas import check_schema
+from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, Unresolved, always, type_name
+from .definitions import rewritten
+from .judges import judged
 
-__all__ = ["judged", "register_codec"]
+__all__ = ["register_codec"]
+
+_PREFIX = "#/$defs/"
 
 
 def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], encode: Callable[[Any], Any]) -> Codec:
@@ -36,85 +36,85 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
     """
     if not isinstance(kind, type):
         raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
-    check_schema(schema, f"register_codec({kind.__name__})")
-    codec = judged(Codec(schema=dict(schema), decode=decode, encode=encode, type=kind))
-    FORMS[kind] = always(codec)
-    return codec
+    subject = f"register_codec({kind.__name__})"
+    check_schema(schema, subject)
+    rewritten(schema, lambda part: _movable(part, schema, subject))
+    own = {key: each for key, each in schema.items() if key != "$schema"}
+    codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
+    alone = judged(codec)
+    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _refers(own) else always(alone)
+    return alone
 
 
-def judged(codec: Codec, schema: Schema | None = None) -> Codec:
-    """*codec* made strict: first its schema decides (or the given one, complete in itself), then its function."""
-    whole = codec.schema if schema is None else schema
-    write_check = plain_emitter(whole)
+def _movable(part: Schema, whole: Schema, subject: str) -> Schema:
+    """*part*, unless it refers to what could not be found once *whole* stands inside a larger schema."""
+    reference = part.get("$ref", "#")
+    if "$dynamicRef" in part or (reference != "#" and reference.removeprefix(_PREFIX) not in whole.get("$defs", {})):
+        raise DefinitionError(f"{subject}: the schema refers to {reference!r}; refer to `#` or `#/$defs/NAME`")
+    return part
 
-    @functools.cache
-    def judge() -> Any:
-        return validator(whole)
 
-    def decode(value: Any) -> Any:
-        errors = list(judge().iter_errors(value))
-        if errors:
-            raise Refusal(*problems_of(errors))
-        return codec.decode(value)
+def _refers(schema: Schema) -> bool:
+    return '"$ref":' in json.dumps(schema)
 
-    def encode(value: Any) -> Any:
-        if codec.type is not None and not isinstance(value, codec.type):
-            raise TypeError(f"expected {codec.type.__name__}, got {type(value).__name__}")
-        return codec.encode(value)
 
-    def emit(writer: Writer, value: str) -> str:
-        assert write_check is not None  # noqa: S101 -- used only then
-        write_check(writer, value)
-        return f"{writer.constant(codec.decode)}({value})"
+def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
+    """*codec*, whose schema is a document of its own, in a reader's document."""
+    whole = codec.schema
+    name = reader.free_name(re.sub(r"[^A-Za-z0-9_.-]", "_", getattr(hint, "__name__", type_name(hint))))
 
-    return replace(codec, decode=decode, encode=encode, emit=None if write_check is None else emit)
+    def make() -> Codec:
+        schema = _adopted(name, whole, reader)
+        return judged(replace(codec, schema=schema, tags=_tags(schema)), whole)
+
+    return reader.named(hint, name, make, inline=whole.get("type") != "object" and not _refers(whole))
+
+
+def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
+    """The properties that hold one constant, by which a union tells its members apart."""
+    properties = schema.get("properties", {})
+    found = {name: each["const"] for name, each in properties.items() if isinstance(each, dict) and "const" in each}
+    return {name: frozenset({tag}) for name, tag in found.items() if isinstance(tag, str)} or None
 
 
 def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
-    """*whole* as part of the reader's schema: its definitions become the reader's, under free names."""
-    definitions = whole.get("$defs", {})
-    names = {each: each if each == name else reader.free_name(each) for each in definitions}
+    """*whole* under *name*; its definitions become the reader's, under free names."""
+    definitions: dict[str, Schema] = whole.get("$defs", {})
+    # A document that is only a reference stands for that definition.
+    root = whole["$ref"].removeprefix(_PREFIX) if whole.keys() == {"$ref", "$defs"} else ""
+    names = {"#": name, _PREFIX + root: name}
+    others = [each for each in definitions if each != root]
+    for each in others:
+        names[_PREFIX + each] = reader.free_name(each)
+        reader.definitions[names[_PREFIX + each]] = {}
 
-    def moved(part: Any) -> Any:
-        if isinstance(part, list):
-            return [moved(each) for each in part]
-        if not isinstance(part, Mapping):
-            return part
-        made: dict[str, Any] = {}
-        for key, each in part.items():
-            if key == "$ref" and isinstance(each, str) and each.startswith("#/$defs/"):
-                made[key] = f"#/$defs/{names[each.removeprefix('#/$defs/')]}"
-            elif key == "properties":
-                made[key] = {field: moved(schema) for field, schema in each.items()}
-            elif key == "discriminator" or (key == "title" and isinstance(each, str)):
-                continue  # a title repeats the name; a discriminator is OpenAPI's
-            else:
-                made[key] = moved(each)
-        return made
+    def moved(part: Schema) -> Schema:
+        return {**part, "$ref": _PREFIX + names[part["$ref"]]} if isinstance(part.get("$ref"), str) else part
 
-    for each, schema in definitions.items():
-        if each != name:
-            reader.definitions[names[each]] = moved(schema)
-    top = {key: each for key, each in whole.items() if key != "$defs"}
-    if top.get("$ref") == f"#/$defs/{name}":
-        top = definitions[name]
-    result: Schema = moved(top)
-    return result
+    for each in others:
+        reader.definitions[names[_PREFIX + each]] = rewritten(definitions[each], moved)
+    top = definitions[root] if root else {key: each for key, each in whole.items() if key != "$defs"}
+    made: Schema = rewritten(top, moved)
+    return made
 
 
-def _foreign(
-    hint: Any, reader: Reader, whole: Schema, decode: Callable[[Any], Any], encode: Callable[[Any], Any]
-) -> Codec:
-    kind = hint if isinstance(hint, type) else get_origin(hint)
+def _bare(part: Schema) -> Schema:
+    """*part* without what says nothing new: a title repeats the name, a discriminator is OpenAPI's."""
+    return {key: each for key, each in part.items() if key not in ("title", "discriminator")}
 
-    def make() -> Codec:
-        codec = Codec(schema=_adopted(name, whole, reader), decode=decode, encode=encode, type=kind, breadth=(22,))
-        return judged(codec, whole)
 
-    name = getattr(hint, "__name__", type_name(hint))
-    # pydantic names a generic model `Page[Item]`; a pointer should need no escaping.
-    name = "".join(letter if letter.isalnum() or letter in "_.-" else "_" for letter in name)
-    return reader.named(hint, name, make, inline=whole.get("type") != "object" and "$ref" not in whole)
+def _whole_numbers(value: Any) -> Any:
+    """*value* with 3 for 3.0, which JSON Schema takes for an integer; a strict parser does not."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _whole_numbers(each) for key, each in value.items()}
+    return value
+
+
+# pydantic.
 
 
 def _pydantic(hint: Any, reader: Reader) -> Codec:
@@ -123,41 +123,89 @@ def _pydantic(hint: Any, reader: Reader) -> Codec:
 
     try:
         adapter: Any = TypeAdapter(hint)
-        whole = adapter.json_schema(by_alias=True, mode="validation")
+        schema = adapter.json_schema(by_alias=True, mode="validation")
+    except ImportError as error:
+        raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
     except PydanticUserError as error:
-        raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error.message}") from error
+        if error.code == "class-not-fully-defined":
+            raise Unresolved(type_name(hint)) from error
+        raise Undescribable(
+            f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
+        ) from error
 
     def decode(value: Any) -> Any:
         try:
             # As JSON, not as Python: a strict model takes "2024-05-01" for a date only there.
-            return adapter.validate_json(json.dumps(value))
+            return adapter.validate_json(json.dumps(_whole_numbers(value)))
         except ValidationError as error:
             raise Refusal(*(Problem(each["msg"], each["loc"]) for each in error.errors(include_url=False))) from None
 
     def encode(value: Any) -> Any:
-        return adapter.dump_python(value, mode="json", by_alias=True)
+        return adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
 
-    return _foreign(hint, reader, whole, decode, encode)
+    # A class that only says how pydantic treats it may stand for values of another class, as EmailStr for str.
+    cls = get_origin(hint) or hint
+    kind = cls if hasattr(cls, "__pydantic_validator__") else None
+    hashable = kind is None or kind.__hash__ is not None
+    codec = Codec(schema=rewritten(schema, _bare), decode=decode, encode=encode, type=kind, hashable=hashable)
+    return _foreign(hint, reader, codec)
+
+
+def _is_pydantic(hint: Any) -> bool:
+    cls = get_origin(hint) or hint
+    return (
+        isinstance(cls, type)
+        and (hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__get_pydantic_core_schema__"))
+        and importlib.util.find_spec("pydantic") is not None
+    )
+
+
+# msgspec.
 
 
 def _msgspec(hint: Any, reader: Reader) -> Codec:
     import msgspec
 
     try:
-        whole = msgspec.json.schema(hint)
-    except (TypeError, NameError) as error:
-        raise Undescribable(f"msgspec cannot describe {type_name(hint)}: {error}") from error
+        schema = msgspec.json.schema(hint)
+    except NameError as error:
+        raise Unresolved(error.name or type_name(hint)) from error
+    except TypeError as error:
+        raise Undescribable(
+            f"msgspec cannot describe {type_name(hint)}: {' '.join(str(error).split())}; "
+            f"use types that it can, or `register_codec`"
+        ) from error
 
     def decode(value: Any) -> Any:
-        return msgspec.convert(value, hint)
+        try:
+            return msgspec.convert(_whole_numbers(value), hint)
+        except msgspec.ValidationError as error:
+            raise Refusal(_located(str(error))) from None
 
-    return _foreign(hint, reader, whole, decode, msgspec.to_builtins)
-
-
-def _is_pydantic(hint: Any) -> bool:
-    return isinstance(hint, type) and (
-        hasattr(hint, "__get_pydantic_core_schema__") or hasattr(hint, "__pydantic_validator__")
+    kind = get_origin(hint) or hint
+    codec = Codec(
+        schema=rewritten(schema, _bare),
+        decode=decode,
+        encode=msgspec.to_builtins,
+        type=kind,
+        hashable=kind.__hash__ is not None,
     )
+    return _foreign(hint, reader, codec)
+
+
+_PLACE = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+def _located(message: str) -> Problem:
+    """msgspec's sentence taken apart: `too big - at `$.items[1]``."""
+    found = _PLACE.fullmatch(message)
+    if found is None:
+        return Problem(message)
+    # Which entry of a dictionary it was is not told: `$.items[...].x`.
+    known = found[2].partition("[...]")[0]
+    steps = [int(index) if index else name for name, index in _STEP.findall(known)]
+    return Problem(found[1], steps)
 
 
 def _is_struct(hint: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from itertools import takewhile
 from typing import Any
 
 from ..errors import Problem
@@ -107,12 +108,9 @@ def object_codec(
 
     *build* gets the values by keyword, or with *as_dict* stays out of it: the
     decoded dictionary is the value. *forbidden* names are refused even where
-    *extras* are welcome.
+    *extras* are welcome, by decoding: no schema tells a model of them.
     """
-    names = {field.name for field in fields}
     schema = object_schema(fields, extras)
-    if extras is not None and forbidden:
-        schema["propertyNames"] = {"not": {"enum": sorted(forbidden)}}
 
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -131,9 +129,13 @@ def object_codec(
                 made[field.name] = field.factory()
             elif field.default is not MISSING:
                 made[field.name] = field.default
-        for name in value.keys() - names:
+        known = {field.name for field in fields}
+        for name in value:
+            if name in known:
+                continue
             if extras is None or name in forbidden:
-                problems.append(Problem("unknown key", (name,)))
+                taken = name in forbidden and extras is not None
+                problems.append(Problem("not yours to give; use another key" if taken else "unknown key", (name,)))
             else:
                 try:
                     made[name] = extras.decode(value[name])
@@ -151,12 +153,24 @@ def object_codec(
         decode=decode,
         encode=encode,
         type=kind,
-        breadth=(20 if extras is None else 25,),
+        breadth=_breadth(fields, extras, fills=not as_dict),
         decisive=all(field.codec.decisive for field in fields) and (extras is None or extras.decisive),
         hashable=hashable,
         tags=_tags(fields),
         emit=emit,
     )
+
+
+def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
+    """
+    How much JSON an object takes, so that a union reads back what it wrote.
+
+    A record writes all its fields. Another that takes them and fills in more would write more the next time, so those
+    that fill in nothing come first, then those with fewer fields, then those whose fields take less.
+    """
+    filled = len(fields) if fills and not all(field.required for field in fields) else 0
+    by_name = sorted(fields, key=lambda field: field.name)
+    return 20 if extras is None else 25, filled, tuple(field.codec.breadth for field in by_name)
 
 
 def _tags(fields: Sequence[Field]) -> Mapping[str, frozenset[str]]:
@@ -215,14 +229,16 @@ def _emit_object(
             for field in sorted(fields, key=lambda field: not field.positional)
         )
         return f"{writer.constant(build)}({made})"
-    sure = [field for field in fields if field.name not in loose]
+    # In the order of the fields, whichever of them are there.
+    sure = list(takewhile(lambda field: field.name not in loose, fields))
     literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}"
     if as_dict and not further and not loose:
         return literal
     made = writer.fresh()
     writer.line(f"{made} = {literal}")
-    for name in loose:
-        writer.line(f"if {results[name]} is not U: {made}[{name!r}] = {results[name]}")
+    for field in fields[len(sure) :]:
+        condition = f"if {results[field.name]} is not U: " if field.name in loose else ""
+        writer.line(f"{condition}{made}[{field.name!r}] = {results[field.name]}")
     if further:
         writer.line(f"{made}.update({further})")
     return made if as_dict else f"{writer.constant(build)}(**{made})"

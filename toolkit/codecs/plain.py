@@ -2,19 +2,19 @@
 Generated checks for hand-written schemas.
 
 A schema that somebody else wrote has no codec to write its fast path. The
-keywords that most schemas are made of are understood here; any other keyword,
-wherever it stands, makes the answer "don't know" and jsonschema decides.
+keywords that most schemas are made of are understood here; any other keyword
+that can refuse a value makes the answer "don't know" and jsonschema decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ..patterns import compile_pattern
 from ..strictjson import is_plain
-from .base import Codec
-from .scalars import FLOAT, INTEGER, NULL, STRING, TRUTH
+from .scalars import INTEGER, NULL, STRING, TRUTH
 from .writer import Writer
 
 __all__ = ["plain_emitter"]
@@ -24,26 +24,7 @@ class _NotPlain(Exception):  # noqa: N818 -- a turn in the road, not an error
     pass
 
 
-_ANNOTATIONS = frozenset(
-    [
-        "$schema",
-        "$id",
-        "$comment",
-        "$defs",
-        "definitions",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "format",
-        "contentEncoding",
-        "contentMediaType",
-    ]
-)
-_SCALARS = {"string": STRING, "integer": INTEGER, "number": FLOAT, "boolean": TRUTH, "null": NULL}
+_SCALARS = {"string": STRING, "integer": INTEGER, "boolean": TRUTH, "null": NULL}
 _TESTS = {
     "string": "{0} is str",
     "integer": "{0} is int",
@@ -65,16 +46,29 @@ _LIMITS = {
     "minProperties": ("object", "len({0}) >= {1}"),
     "maxProperties": ("object", "len({0}) <= {1}"),
 }
-_STRUCTURE = {
-    "type": None,
-    "enum": None,
-    "const": None,
-    "pattern": "string",
-    "items": "array",
-    "properties": "object",
-    "required": "object",
-    "additionalProperties": "object",
-}
+_STRUCTURE = frozenset(["type", "enum", "const", "pattern", "items", "properties", "required", "additionalProperties"])
+_NOT_UNDERSTOOD = frozenset(
+    [
+        "$dynamicRef",
+        "$ref",
+        "allOf",
+        "anyOf",
+        "contains",
+        "dependentRequired",
+        "dependentSchemas",
+        "if",
+        "multipleOf",
+        "not",
+        "oneOf",
+        "patternProperties",
+        "prefixItems",
+        "propertyNames",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+        "uniqueItems",
+    ]
+)
+"""The other keywords that can refuse a value; what is in none of the tables is annotation."""
 
 
 def plain_emitter(schema: Any) -> Callable[[Writer, str], str] | None:
@@ -84,22 +78,18 @@ def plain_emitter(schema: Any) -> Callable[[Writer, str], str] | None:
     except (_NotPlain, RecursionError):
         return None
 
-    def emit(writer: Writer, value: str) -> str:
-        _write(writer, value, schema)
-        return value
-
-    return emit
+    return lambda writer, value: _written(writer, value, schema)
 
 
 def _write(writer: Writer, value: str, schema: Any) -> None:
     if schema is True or schema == {}:
-        writer.unless(f"{writer.constant(is_plain)}({value})")
+        writer.unless(f"{writer.constant(is_plain)}({value}, {writer.level})")
         return
     if not isinstance(schema, Mapping):
         raise _NotPlain
-    keywords = schema.keys() - _ANNOTATIONS
+    keywords = schema.keys() & (_STRUCTURE | _LIMITS.keys())
     kinds = schema.get("type")
-    if not keywords <= _STRUCTURE.keys() | _LIMITS.keys() or kinds is None:
+    if kinds is None or schema.keys() & _NOT_UNDERSTOOD:
         raise _NotPlain
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     if "integer" in kinds and "number" in kinds:
@@ -127,6 +117,10 @@ def _write_choice(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
 def _write_kind(writer: Writer, value: str, kind: str, schema: Mapping[str, Any], keywords: Any) -> None:
     if kind in _SCALARS:
         writer.convert(_SCALARS[kind], value)
+    elif kind == "number":
+        # Not the codec of floats: that converts, and a limit is held against what was sent.
+        test = f"LOW < {value} < HIGH if type({value}) is int else {value} - {value} == 0.0"
+        writer.unless(f"(type({value}) is int or type({value}) is float) and ({test})")
     elif kind == "array":
         _write_array(writer, value, schema)
     else:
@@ -159,8 +153,8 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
             writer.line(f"{each} = {value}[{name!r}]")  # KeyError: don't know
             _write_nested(writer, each, subschema)
         else:
-            writer.line(f"{each} = {value}.get({name!r}, U)")
-            with writer.block(f"if {each} is not U:"):
+            with writer.block(f"if {name!r} in {value}:"):
+                writer.line(f"{each} = {value}[{name!r}]")
                 _write_nested(writer, each, subschema)
     further = schema.get("additionalProperties", True)
     key, each = writer.fresh(), writer.fresh()
@@ -174,14 +168,16 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
 
 
 def _write_nested(writer: Writer, value: str, schema: Any) -> None:
-    codec = Codec(schema={}, decode=_same, encode=_same, emit=lambda inner, name: _written(inner, name, schema))
-    writer.convert(codec, value)
+    writer.convert(_Part(lambda inner, name: _written(inner, name, schema)), value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A schema inside the schema: as much of a codec as a writer needs."""
+
+    emit: Callable[[Writer, str], str]
 
 
 def _written(writer: Writer, value: str, schema: Any) -> str:
     _write(writer, value, schema)
-    return value
-
-
-def _same(value: Any) -> Any:
     return value

@@ -1,5 +1,5 @@
 """
-Classes with named fields: dataclasses, typed dicts, named tuples, attrs classes.
+Classes with named fields: dataclasses, named tuples, attrs classes.
 
 All are JSON objects. Each kind of class is read into a list of `Field`s. What
 the class's constructor raises is a problem of the call.
@@ -8,90 +8,22 @@ the class's constructor raises is a problem of the call.
 from __future__ import annotations
 
 import inspect
-import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import MISSING as NO_DEFAULT
-from dataclasses import is_dataclass
-from typing import Any, Never, get_args, get_origin
+from dataclasses import is_dataclass, replace
+from typing import Any, get_origin
 
-import typing_extensions
-
-from ..docstrings import Docstring, attribute_docstrings
-from ..docstrings import parse as parse_docstring
-from .aliases import substituted
-from .base import KINDS, Codec, Reader, type_name
+from .base import KINDS, Codec, Reader, Undescribable
+from .classes import Hints, class_description, definition_name, field_texts, identity
 from .objects import MISSING, Field, object_codec
 
-__all__ = ["class_description"]
+__all__: list[str] = []
 
 
-class _Hints:
-    """The annotations of a class, each read as it is meant where it was written."""
-
-    def __init__(self, hint: Any, reader: Reader) -> None:
-        self.cls: Any = get_origin(hint) or hint
-        self.reader = reader
-        self.written: dict[str, tuple[Any, type]] = {}
-        for owner in reversed(self.cls.__mro__):
-            for name, annotation in inspect.get_annotations(owner).items():
-                self.written[name] = (annotation, owner)
-        self.variables = _variables(self.cls, [substituted(each, reader.variables) for each in get_args(hint)])
-
-    @contextmanager
-    def scope(self, owner: Any) -> Iterator[None]:
-        module = vars(sys.modules[owner.__module__]) if owner.__module__ in sys.modules else {}
-        parameters = {each.__name__: each for each in getattr(owner, "__parameters__", ())}
-        local = [self.reader.local] if "<locals>" in owner.__qualname__ else []
-        # A field's own name may hide a type (`date: date = ...`), so the class body is asked last.
-        names = [vars(owner), {owner.__name__: owner}, module, *local, parameters]
-        with self.reader.inside(*names, variables=self.variables.get(owner, {})):
-            yield
-
-    def codec(self, name: str, annotation: Any = MISSING) -> Codec:
-        written, owner = self.written.get(name, (Any, self.cls))
-        with self.scope(owner):
-            return self.reader.codec(written if annotation is MISSING else annotation)
-
-    def evaluated(self, name: str) -> Any:
-        written, owner = self.written[name]
-        if isinstance(written, (str, typing_extensions.ForwardRef)):
-            with self.scope(owner):
-                return self.reader.resolve(written if isinstance(written, str) else written.__forward_arg__)
-        return written
-
-
-def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
-    """What the type variables of *cls* and of its bases stand for."""
-    own = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
-    found: dict[Any, dict[Any, Any]] = {cls: own}
-    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
-        origin = get_origin(base) or base
-        if isinstance(origin, type):
-            found.update(_variables(origin, [substituted(each, own) for each in get_args(base)]))
-    return found
-
-
-def class_description(cls: type) -> Docstring:
-    """What the author wrote about a class; what Python makes up itself (`Point(x, y)`) does not count."""
-    text = cls.__dict__.get("__doc__") or ""
-    return parse_docstring(None if text.startswith(f"{cls.__name__}(") else text)
-
-
-def _texts(cls: type) -> tuple[str, Mapping[str, str]]:
-    own = class_description(cls)
-    texts: dict[str, str] = {}
-    for owner in reversed(cls.__mro__[:-1]):
-        texts.update(class_description(owner).parameters)
-    texts.update(attribute_docstrings(cls))
-    return own.description, texts
-
-
-def _record(hint: Any, reader: Reader, fields_of: Callable[[_Hints], list[Field]], **options: Any) -> Codec:
+def _record(hint: Any, reader: Reader, fields_of: Callable[[Hints], list[Field]]) -> Codec:
     """A codec for a class that is made from its fields by keyword, and keeps them as attributes."""
     cls: Any = get_origin(hint) or hint
-
     fields: list[Field] = []
 
     def encode(value: Any) -> dict[str, Any]:
@@ -104,26 +36,19 @@ def _record(hint: Any, reader: Reader, fields_of: Callable[[_Hints], list[Field]
         }
 
     def make() -> Codec:
-        fields.extend(fields_of(_Hints(hint, reader)))
-        description, texts = _texts(cls)
+        fields.extend(fields_of(Hints(hint, reader)))
+        texts = field_texts(cls)
         for field in fields:
             field.described(texts.get(field.attribute or field.name, "") or texts.get(field.name, ""))
-        codec = object_codec(fields, cls, encode, kind=cls, hashable=cls.__hash__ is not None, **options)
-        if description:
+        hashable = cls.__hash__ is not None
+        if cls.__hash__ is tuple.__hash__:
+            hashable = all(field.codec.hashable for field in fields)
+        codec = object_codec(fields, cls, encode, kind=cls, hashable=hashable)
+        if description := class_description(cls).description:
             codec.schema["description"] = description
         return codec
 
-    return reader.named(_identity(hint, reader), _definition_name(hint), make)
-
-
-def _identity(hint: Any, reader: Reader) -> Any:
-    return get_origin(hint) or hint, tuple(substituted(each, reader.variables) for each in get_args(hint))
-
-
-def _definition_name(hint: Any) -> str:
-    cls: Any = get_origin(hint) or hint
-    words = [cls.__name__, *(type_name(argument) for argument in get_args(hint))]
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", "_".join(words)).strip("_") or "Record"
+    return reader.named(identity(hint, reader), definition_name(hint, reader), make)
 
 
 # Dataclasses.
@@ -133,28 +58,40 @@ def _dataclass(hint: Any, reader: Reader) -> Codec:
     return _record(hint, reader, _dataclass_fields)
 
 
-def _dataclass_fields(hints: _Hints) -> list[Field]:
-    cls = hints.cls
-    # A hand-written constructor may order its parameters as it likes; the generated one has the fields' order.
-    generated = getattr(getattr(cls.__init__, "__code__", None), "co_filename", "") == "<string>"
-    stored = {name for name, each in cls.__dataclass_fields__.items() if _field_kind(each) == "_FIELD"}
+def _dataclass_fields(hints: Hints) -> list[Field]:
+    declared = hints.cls.__dataclass_fields__
+    taken = [each for each in declared.values() if each.init and _field_kind(each) != "_FIELD_CLASSVAR"]
+    code = getattr(hints.cls.__init__, "__code__", None)
+    parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
+    if list(parameters) != [each.name for each in sorted(taken, key=lambda each: bool(each.kw_only))]:
+        return [_parameter_field(hints, each) for each in inspect.signature(hints.cls).parameters.values()]
     fields = []
-    for name, each in cls.__dataclass_fields__.items():
-        if _field_kind(each) == "_FIELD_CLASSVAR" or not each.init:
-            continue
-        codec = hints.codec(name)
-        described = each.metadata.get("description")
+    for each in taken:
         field = Field(
-            name=name,
-            codec=codec,
+            name=each.name,
+            codec=hints.codec(each.name),
             required=each.default is NO_DEFAULT and each.default_factory is NO_DEFAULT,
             default=MISSING if each.default is NO_DEFAULT else each.default,
             factory=None if each.default_factory is NO_DEFAULT else each.default_factory,
-            attribute=name if name in stored else None,
-            positional=generated and not each.kw_only,
+            attribute=each.name if _field_kind(each) == "_FIELD" else None,
+            positional=not each.kw_only,
         )
-        fields.append(_with_description(field, described))
+        fields.append(_with_description(field, each.metadata.get("description")))
     return fields
+
+
+def _parameter_field(hints: Hints, parameter: inspect.Parameter) -> Field:
+    """A parameter of a constructor that its author wrote by hand; a field of its name says what it leaves open."""
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise Undescribable(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
+    name = parameter.name
+    return Field(
+        name=name,
+        codec=hints.codec(name, MISSING if parameter.annotation is parameter.empty else parameter.annotation),
+        required=parameter.default is parameter.empty,
+        default=MISSING if parameter.default is parameter.empty else parameter.default,
+        attribute=name if name in hints.cls.__dataclass_fields__ else None,
+    )
 
 
 def _field_kind(field: Any) -> str:
@@ -164,14 +101,9 @@ def _field_kind(field: Any) -> str:
 
 def _with_description(field: Field, text: Any) -> Field:
     if isinstance(text, str) and text and not field.codec.description:
-        field.codec = _described_codec(field.codec, text)
+        schema = {**field.codec.schema, "description": text}
+        field.codec = replace(field.codec, schema=schema, description=text, members=())
     return field
-
-
-def _described_codec(codec: Codec, text: str) -> Codec:
-    from dataclasses import replace
-
-    return replace(codec, schema={**codec.schema, "description": text}, description=text)
 
 
 # Named tuples.
@@ -181,7 +113,7 @@ def _named_tuple(hint: Any, reader: Reader) -> Codec:
     return _record(hint, reader, _named_tuple_fields)
 
 
-def _named_tuple_fields(hints: _Hints) -> list[Field]:
+def _named_tuple_fields(hints: Hints) -> list[Field]:
     defaults = hints.cls._field_defaults
     return [
         Field(
@@ -203,7 +135,7 @@ def _attrs(hint: Any, reader: Reader) -> Codec:
     return _record(hint, reader, _attrs_fields)
 
 
-def _attrs_fields(hints: _Hints) -> list[Field]:
+def _attrs_fields(hints: Hints) -> list[Field]:
     attr = sys.modules["attr"]
     fields = []
     for each in hints.cls.__attrs_attrs__:
@@ -224,76 +156,6 @@ def _attrs_fields(hints: _Hints) -> list[Field]:
     return fields
 
 
-# Typed dicts.
-
-
-def _typed_dict(hint: Any, reader: Reader) -> Codec:
-    cls: Any = get_origin(hint) or hint
-
-    def make() -> Codec:
-        fields, extras = typed_dict_fields(hint, reader)
-        by_name = {field.name: field for field in fields}
-
-        def encode(value: Any) -> dict[str, Any]:
-            if not isinstance(value, dict):
-                raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
-            missing = [field.name for field in fields if field.required and field.name not in value]
-            unknown = [] if extras else [name for name in value if name not in by_name]
-            if missing or unknown:
-                raise ValueError(f"the keys do not fit {cls.__name__}: {', '.join(map(str, missing + unknown))}")
-            return {
-                name: (by_name[name].codec if name in by_name else extras or by_name[name].codec).encode(each)
-                for name, each in value.items()
-            }
-
-        codec = object_codec(fields, dict, encode, extras=extras, as_dict=True)
-        description = class_description(cls).description
-        if description:
-            codec.schema["description"] = description
-        return codec
-
-    return reader.named(_identity(hint, reader), _definition_name(hint), make)
-
-
-def typed_dict_fields(hint: Any, reader: Reader) -> tuple[list[Field], Codec | None]:
-    """The described fields of a typed dict, and the codec of further items if it has any."""
-    hints = _Hints(hint, reader)
-    # A typed dict's bases are erased; what their variables stand for is known only together.
-    everything = {variable: meant for each in _typed_dict_variables(hint, reader) for variable, meant in each.items()}
-    hints.variables = dict.fromkeys(hints.variables, everything)
-    _, texts = _texts(hints.cls)
-    fields = []
-    for name in hints.written:
-        annotation = hints.evaluated(name)
-        qualified = _requirement(annotation)
-        required = name in hints.cls.__required_keys__ if qualified is None else qualified
-        field = Field(name=name, codec=hints.codec(name, annotation), required=required)
-        fields.append(field.described(texts.get(name, "")))
-    extra: Any = getattr(hints.cls, "__extra_items__", None)
-    if extra in (None, Never, typing_extensions.Never) or "NoExtra" in repr(extra):
-        return fields, None
-    with hints.scope(hints.cls):
-        return fields, reader.codec(extra)
-
-
-def _typed_dict_variables(hint: Any, reader: Reader) -> list[dict[Any, Any]]:
-    cls: Any = get_origin(hint) or hint
-    return list(_variables(cls, [substituted(each, reader.variables) for each in get_args(hint)]).values())
-
-
-def _requirement(annotation: Any) -> bool | None:
-    """Whether `Required` or `NotRequired` stands around the type, under other qualifiers."""
-    origin = get_origin(annotation)
-    while origin is not None:
-        if origin in (typing_extensions.Required, typing_extensions.NotRequired):
-            return origin is typing_extensions.Required
-        if origin is not typing_extensions.ReadOnly and not hasattr(annotation, "__metadata__"):
-            break
-        annotation = get_args(annotation)[0]
-        origin = get_origin(annotation)
-    return None
-
-
 def _is_record(question: Callable[[Any], bool]) -> Callable[[Any], bool]:
     def recognises(hint: Any) -> bool:
         cls = get_origin(hint) or hint
@@ -303,9 +165,7 @@ def _is_record(question: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 KINDS += [
-    (typing_extensions.is_typeddict, _typed_dict),
-    (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _typed_dict),
     (_is_record(is_dataclass), _dataclass),
     (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _named_tuple),
-    (_is_record(lambda cls: "__attrs_attrs__" in vars(cls)), _attrs),
+    (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _attrs),
 ]

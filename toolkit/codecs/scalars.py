@@ -51,9 +51,13 @@ def _decode_float(value: Any) -> float:
 def _encode_float(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise unexpected(value, "float")
-    if value - value != 0:
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError("the number is too large for a float") from None
+    if number - number != 0:
         raise ValueError(f"{value} has no JSON form")
-    return float(value)
+    return number
 
 
 def _emit_float(writer: Writer, value: str) -> str:
@@ -74,7 +78,8 @@ def _decode_text(value: Any) -> str:
 def _encode_text(value: Any) -> str:
     if not isinstance(value, str):
         raise unexpected(value, "str")
-    return str(value)
+    # Not `str(value)`: of a member of a `str` enum that gives its name.
+    return str.__str__(value)
 
 
 def _emit_text(writer: Writer, value: str) -> str:
@@ -122,7 +127,7 @@ def _encode_any(value: Any) -> Any:
 
 
 def _emit_any(writer: Writer, value: str) -> str:
-    writer.unless(f"{writer.constant(is_plain)}({value})")
+    writer.unless(f"{writer.constant(is_plain)}({value}, {writer.level})")
     return value
 
 
@@ -142,6 +147,7 @@ TRUTH = Codec(
     type=bool,
     breadth=(2,),
     decisive=True,
+    choices=(True, False),
     emit=_emit_truth,
 )
 INTEGER = Codec(

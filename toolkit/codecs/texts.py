@@ -15,15 +15,15 @@ import pathlib
 import re
 import uuid
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
-from typing import Any
+from decimal import Context, Decimal
+from typing import Any, get_args
 
 from ..patterns import compile_pattern
-from .base import FORMS, Codec, Refusal, Schema, always
+from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, always, type_name
 from .scalars import unexpected
 from .writer import Writer
 
-__all__ = ["text_codec"]
+__all__ = ["text_codec", "write_pattern"]
 
 
 def text_codec(
@@ -99,6 +99,8 @@ _DURATION = re.compile(
     rf"([+-]?)P(?=[\dT])(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?",
     re.ASCII,
 )
+# The program's own decimal context may round much sooner.
+_EXACT = Context(prec=60)
 _MICROSECONDS = (604_800_000_000, 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)
 
 
@@ -107,8 +109,10 @@ def _parse_duration(text: str) -> dt.timedelta:
     if match is None:
         raise ValueError(text)
     sign, *amounts = match.groups(default="0")
-    total = sum((Decimal(amount) * unit for amount, unit in zip(amounts, _MICROSECONDS, strict=True)), Decimal())
-    return dt.timedelta(microseconds=int(total.to_integral_value()) * (-1 if sign == "-" else 1))
+    total = Decimal()
+    for amount, unit in zip(amounts, _MICROSECONDS, strict=True):
+        total = _EXACT.fma(Decimal(amount), unit, total)
+    return dt.timedelta(microseconds=round(total) * (-1 if sign == "-" else 1))
 
 
 def _write_duration(value: dt.timedelta) -> str:
@@ -158,15 +162,17 @@ def _parse_pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-def _write_pattern(value: re.Pattern[Any]) -> str:
+def write_pattern(value: re.Pattern[Any]) -> str:
+    """The text that compiles to *value*: its flags stand in front."""
     if not isinstance(value.pattern, str):
         raise TypeError("expected a pattern for str, got one for bytes")
     if re.compile(value.pattern).flags == value.flags:
         return value.pattern
     letters = "".join(letter for letter, flag in _FLAGS if value.flags & flag)
-    return f"(?{letters}){value.pattern}"
+    return (f"(?{letters})" if letters else "") + _OWN_FLAGS.sub("", value.pattern)
 
 
+_OWN_FLAGS = re.compile(r"\A\(\?[aimsux]+\)")
 _FLAGS = [("a", re.ASCII), ("i", re.IGNORECASE), ("m", re.MULTILINE), ("s", re.DOTALL), ("x", re.VERBOSE)]
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII)
@@ -174,11 +180,8 @@ _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,6})?", re.ASCII
 
 def _parse_decimal(value: Any) -> Decimal:
     if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
-        try:
-            return Decimal(value)
-        except InvalidOperation:  # an exponent beyond what the context allows
-            pass
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        return Decimal(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         # By way of repr: 0.1 is meant, not 0.1000000000000000055.
         return Decimal(repr(value))
     raise Refusal.expected('a decimal number such as "12.50"', value)
@@ -214,6 +217,15 @@ DECIMAL = Codec(
 )
 
 
+_PATHS = (
+    pathlib.Path,
+    type(pathlib.Path()),  # the class of the values, where somebody names it
+    pathlib.PurePath,
+    pathlib.PurePosixPath,
+    pathlib.PureWindowsPath,
+)
+
+
 def _path(kind: type[pathlib.PurePath]) -> Codec:
     return text_codec(kind, kind, schema={"format": "path"}, example='"notes/today.txt"', breadth=8)
 
@@ -245,7 +257,7 @@ _CODECS: dict[Any, Codec] = {
         schema={"contentEncoding": "base64"},
         example='"aGVsbG8=" in base64',
         write=_write_base64,
-        breadth=7,
+        breadth=8,
     ),
     bytearray: text_codec(
         bytearray,
@@ -253,18 +265,28 @@ _CODECS: dict[Any, Codec] = {
         schema={"contentEncoding": "base64"},
         example='"aGVsbG8=" in base64',
         write=_write_base64,
-        breadth=7,
+        breadth=8,
     ),
     complex: text_codec(complex, _parse_complex, schema={"format": "complex"}, example='"1+2j"', write=_write_complex),
     re.Pattern: text_codec(
-        re.Pattern, _parse_pattern, schema={"format": "regex"}, example='"^a+$"', write=_write_pattern, breadth=7
+        re.Pattern, _parse_pattern, schema={"format": "regex"}, example='"^a+$"', write=write_pattern, breadth=8
     ),
     os.PathLike: _path(pathlib.Path),
-    **{kind: _path(kind) for kind in (pathlib.Path, pathlib.PurePath, pathlib.PurePosixPath, pathlib.PureWindowsPath)},
+    **{kind: _path(kind) for kind in _PATHS},
     ipaddress.IPv4Address: _address(ipaddress.IPv4Address, "ipv4", "192.0.2.1"),
     ipaddress.IPv6Address: _address(ipaddress.IPv6Address, "ipv6", "2001:db8::1"),
+    ipaddress.IPv4Interface: _address(ipaddress.IPv4Interface, "ipv4-interface", "192.0.2.1/24"),
+    ipaddress.IPv6Interface: _address(ipaddress.IPv6Interface, "ipv6-interface", "2001:db8::1/32"),
     ipaddress.IPv4Network: _address(ipaddress.IPv4Network, "ipv4-network", "192.0.2.0/24"),
     ipaddress.IPv6Network: _address(ipaddress.IPv6Network, "ipv6-network", "2001:db8::/32"),
 }
 
+
+def _pattern(hint: Any, reader: Reader) -> Codec:
+    if get_args(hint) == (bytes,):
+        raise Undescribable(f"{type_name(hint)}: a model sends text, not bytes; use re.Pattern[str]")
+    return _CODECS[re.Pattern]
+
+
 FORMS.update({kind: always(codec) for kind, codec in _CODECS.items()})
+FORMS[re.Pattern] = _pattern

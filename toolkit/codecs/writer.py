@@ -31,8 +31,8 @@ UNSURE = _Unsure()
 _MOST_NESTED = 12
 """Python allows twenty nested blocks; beyond this depth code goes into a function of its own."""
 
-_MOST_RECURSION = 20
-"""Beyond this depth recursive records are left to jsonschema, which counts levels of JSON."""
+_DEEPEST = 40
+"""Beyond this level recursive records are left to jsonschema's way in, which counts levels of JSON exactly."""
 
 
 class Emitter(Protocol):
@@ -56,6 +56,8 @@ class Writer:
         self.source: list[str] = []
         self._lines: list[str] = []
         self._depth = 1
+        self._level = 0
+        self._highest = 0
         self._fresh = 0
         self._constants: dict[int, str] = {}
         self._functions: dict[Any, str] = {}
@@ -106,39 +108,51 @@ class Writer:
             self.line("return U")
             return "U"
         if self._depth > _MOST_NESTED:
-            return self.call(codec, lambda: codec, value)
-        return codec.emit(self, value)
+            result = self.attempt(codec, value)
+            self.line(f"if {result} is U: return U")
+            return result
+        self._level += 1
+        self._highest = max(self._highest, self._level)
+        result = codec.emit(self, value)
+        self._level -= 1
+        return result
+
+    @property
+    def level(self) -> str:
+        """An expression for how deep in the arguments the value stands whose code is being written; never too low."""
+        return f"depth + {self._level - 1}"
 
     def attempt(self, codec: Emitter, value: str) -> str:
         """Call *codec* as a function of its own, whose answer may be `U`."""
         result = self.fresh()
-        self.line(f"{result} = {self._function(codec, lambda: codec)}({value}, depth + 1)")
+        # Not guarded against depth: to a union `U` from a decisive member means "no".
+        self.line(f"{result} = {self._function(codec, lambda: codec, guard=False)}({value}, depth + {self._level})")
         return result
 
     def call(self, key: Any, codec: Callable[[], Emitter], value: str) -> str:
         """Convert by a function made once for *key*: what recursion needs."""
         result = self.fresh()
-        self.line(f"{result} = {self._function(key, codec)}({value}, depth + 1)")
+        self.line(f"{result} = {self._function(key, codec, guard=True)}({value}, depth + {self._level})")
         self.line(f"if {result} is U: return U")
         return result
 
-    def _function(self, key: Any, codec: Callable[[], Emitter], *, guard: bool = True) -> str:
+    def _function(self, key: Any, codec: Callable[[], Emitter], *, guard: bool) -> str:
         name = self._functions.get(key)
         if name is None:
             name = self._functions[key] = f"f{len(self._functions)}"
-            kept = self._lines, self._depth
-            self._lines, self._depth = [], 2
+            kept = self._lines, self._depth, self._level, self._highest
+            self._lines, self._depth, self._level, self._highest = [], 2, 0, 0
             result = self.convert(codec(), "value")
             self.line(f"return {result}")
             self.source += [
                 f"def {name}(value, depth):",
-                *([f"    if depth > {_MOST_RECURSION}: return U"] if guard else []),
+                *([f"    if depth > {_DEEPEST - self._highest}: return U"] if guard else []),
                 "    try:",
                 *self._lines,
                 # Whatever a constructor raises: jsonschema and the strict decoding find the words for it.
                 "    except Exception: return U",
             ]
-            self._lines, self._depth = kept
+            self._lines, self._depth, self._level, self._highest = kept
         return name
 
     def finish(self, codec: Emitter) -> str:
@@ -156,5 +170,5 @@ def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether *name* can stand as a keyword argument in source."""
-    return name.isidentifier() and not keyword.iskeyword(name)
+    """Whether *name* can stand as a keyword argument in source; Python reads other than ASCII names as their twins."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)

@@ -1,0 +1,96 @@
+"""How a type is tried: a tool with one parameter of it, and the three directions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any, Optional
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from toolkit import BadArgs
+from toolkit.spec import Tool
+
+
+def tool_for(hint: Any) -> Tool:
+    """A tool with one parameter `value` of the type *hint*."""
+
+    def probe(value):
+        return value
+
+    probe.__annotations__["value"] = hint
+    return Tool.described(probe, name="probe", description="Probe.")
+
+
+def schema_of(hint: Any) -> Any:
+    """The schema of a value; what it refers to stands under `$defs` beside it."""
+    whole = tool_for(hint).schema
+    schema = whole["properties"]["value"]
+    return {**schema, "$defs": whole["$defs"]} if "$defs" in whole else schema
+
+
+def read(hint: Any, form: Any, validation: str = "fast") -> Any:
+    """What a function receives for the JSON *form*."""
+    return tool_for(hint).check({"value": form}, validation=validation)["value"]
+
+
+def written(hint: Any, value: Any) -> Any:
+    """The JSON form of *value*."""
+    return tool_for(hint).encode({"value": value})["value"]
+
+
+def problem(hint: Any, form: Any, validation: str = "fast") -> str:
+    """What a model is told about *form*; fails if it is accepted."""
+    with pytest.raises(BadArgs) as caught:
+        read(hint, form, validation)
+    return str(caught.value)
+
+
+def three_ways(hint: Any, value: Any, form: Any, schema: Any, validation: str) -> None:
+    """The schema is as given; *form* reads as *value*, *value* is written as *form*: alone, nested and optional."""
+    assert schema_of(hint) == schema
+    there_and_back(hint, value, form, validation)
+    there_and_back(list[hint], [value, value], [form, form], validation)
+    there_and_back(dict[str, hint], {"a": value}, {"a": form}, validation)
+    there_and_back(tuple[hint, int], (value, 1), [form, 1], validation)
+    # Made here: `Holder[hint]` would be answered from a cache that takes `A | B` for `B | A`.
+    holder: Any = dataclasses.make_dataclass("Holder", [("inside", hint), ("count", int, 0)])
+    there_and_back(holder, holder(value, 2), {"inside": form, "count": 2}, validation)
+    there_and_back(list[optional(hint)], [None, value], [None, form], validation)
+    there_and_back(optional(hint), None, None, validation)
+    there_and_back(optional(hint), value, form, validation)
+
+
+def optional(hint: Any) -> Any:
+    """*hint* or None."""
+    return Optional[hint] if hint is None or isinstance(hint, str) else hint | None
+
+
+def there_and_back(hint: Any, value: Any, form: Any, validation: str) -> None:
+    """*form* reads as *value*, of exactly its types, and *value* is written as *form*."""
+    tool = tool_for(hint)
+    Draft202012Validator.check_schema(tool.schema)
+    assert json.loads(json.dumps(tool.schema)) == tool.schema
+    Draft202012Validator(tool.schema).validate({"value": form})
+    assert_alike(tool.check({"value": form}, validation=validation)["value"], value)
+    assert_alike(tool.encode({"value": value})["value"], form)
+
+
+def assert_alike(one: Any, other: Any) -> None:
+    """Equal, and of the same types all the way down: 1, 1.0 and True are three values."""
+    assert type(one) is type(other)
+    assert one == other
+    if dataclasses.is_dataclass(one):
+        one, other = vars_of(one), vars_of(other)
+    if isinstance(one, (set, frozenset)):
+        one, other = sorted(one, key=repr), sorted(other, key=repr)
+    if isinstance(one, dict):
+        one, other = list(one.items()), list(other.items())
+    if isinstance(one, (list, tuple)):
+        for mine, yours in zip(one, other, strict=True):
+            assert_alike(mine, yours)
+
+
+def vars_of(record: Any) -> list[Any]:
+    return [getattr(record, field.name) for field in dataclasses.fields(record)]

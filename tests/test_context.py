@@ -1,0 +1,163 @@
+"""What a tool is given besides its arguments is out of a model's reach."""
+
+import functools
+import json
+import logging
+from dataclasses import dataclass
+from typing import Annotated, Generic, Optional, TypeVar, Union
+
+import pytest
+
+from toolkit import BadArgs, Context, DefinitionError, Facts, Inject, Tool
+from toolkit.context import Injected
+
+pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
+
+T = TypeVar("T")
+
+
+class Database:
+    """Nothing that JSON could say."""
+
+
+@dataclass(slots=True, kw_only=True)
+class OwnContext(Context):
+    user: str = ""
+
+
+class GenericContext(Context, Generic[T]):
+    pass
+
+
+def taking(hint, default=...):
+    """A function with a parameter `given` of this type, and its tool."""
+
+    def take(sent: int, given=default, **more: int):
+        return sent, given, more
+
+    if default is ...:
+
+        def take(given, sent: int, **more: int):
+            return sent, given, more
+
+    take.__annotations__["given"] = hint
+    return take
+
+
+HINTS = [
+    (Context, Context),
+    ("Context", Context),
+    (Optional[Context], Context),
+    (Context | None, Context),
+    (Optional["Context"], Context),
+    ("Optional[Context]", Context),
+    (Annotated[Context, "the call"], Context),
+    (Annotated[Optional[Context], "the call"], Context),
+    (OwnContext, OwnContext),
+    (GenericContext[int], GenericContext[int]),
+    (Inject[Database], Database),
+    ("Inject[Database]", Database),
+    (Inject["Database"], Database),
+    (Inject[Database] | None, Database),
+    (Inject[Optional[Database]], Database),
+    (Inject[Optional["Database"]], Database),
+    (Inject[Database | OwnContext], Database | OwnContext),
+    (Annotated[Database, Injected], Database),
+    (Inject[str], str),
+]
+IDS = [str(hint) for hint, _ in HINTS]
+
+
+@pytest.mark.parametrize(("hint", "wanted"), HINTS, ids=IDS)
+def test_what_is_given_is_not_in_the_schema(hint, wanted):
+    """Only what a model sends is described; the rest is listed for whoever runs the call."""
+    tool = Tool.of(taking(hint))
+    assert list(tool.schema["properties"]) == ["sent"]
+    assert "given" not in json.dumps(tool.definition)
+    assert tool.signature.wanted == {"given": wanted}
+
+
+@pytest.mark.parametrize(("hint", "wanted"), HINTS, ids=IDS)
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+def test_what_is_given_cannot_be_forged(hint, wanted, validation):
+    """An argument of that name is refused, also where the signature is open."""
+    tool = Tool.of(taking(hint))
+    assert tool.check({"sent": 1, "other": 2}, validation=validation) == {"sent": 1, "other": 2}
+    with pytest.raises(BadArgs) as error:
+        tool.check({"sent": 1, "given": 2}, validation=validation)
+    assert [problem.path for problem in error.value.problems] == [("given",)]
+
+
+def test_a_forged_argument_is_refused_under_a_hand_written_schema_too():
+    """Whatever that schema lets through."""
+    tool = Tool.described(taking(Context), schema={"properties": {"sent": {"type": "integer"}}})
+    with pytest.raises(BadArgs, match="given"):
+        tool.check({"sent": 1, "given": 2})
+
+
+def test_a_hand_written_schema_cannot_ask_for_what_is_given():
+    """That would promise a model what is then refused."""
+    with pytest.raises(DefinitionError, match="does not take: given"):
+        Tool.described(taking(Context), schema={"properties": {"sent": {}, "given": {}}})
+
+
+def test_what_is_given_reaches_the_function():
+    """By keyword, or by position where Python wants that."""
+    given = Database()
+
+    def take(given: Inject[Database], /, sent: int, *rest: int):
+        return given, sent, rest
+
+    tool = Tool.of(take)
+    args, kwargs = tool.signature.bind({**tool.check({"sent": 1, "rest": [2]}), "given": given})
+    assert take(*args, **kwargs) == (given, 1, (2,))
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+def test_what_is_not_given_falls_back_to_its_default(validation):
+    """An optional context may be absent, wherever it stands."""
+
+    def by_position(context: Optional[Context] = None, /, *rest: int):
+        return context, rest
+
+    tool = Tool.of(by_position)
+    args, kwargs = tool.signature.bind(tool.check({"rest": [1]}, validation=validation))
+    assert by_position(*args, **kwargs) == (None, (1,))
+
+    by_keyword = taking(Context, None)
+    args, kwargs = Tool.of(by_keyword).signature.bind(Tool.of(by_keyword).check({"sent": 1}))
+    assert by_keyword(*args, **kwargs) == (1, None, {})
+
+
+def test_what_a_partial_has_given_is_not_wanted():
+    """Somebody gave it already."""
+    given = functools.partial(taking(Inject[Database]), given=Database())
+    tool = Tool.of(given)
+    assert tool.signature.wanted == {}
+    with pytest.raises(BadArgs, match="given"):
+        tool.check({"sent": 1, "given": 2})
+
+
+@pytest.mark.parametrize("star", ["*given", "**given"])
+def test_one_thing_cannot_be_given_many_times(star):
+    """`*contexts: Context` is refused, with the remedy."""
+    namespace = {"Context": Context}
+    exec(f"def take({star}: Context): ...", namespace)
+    with pytest.raises(DefinitionError, match=r"parameter `given`: only one is given, so take it .* without \*"):
+        Tool.of(namespace["take"])
+
+
+@pytest.mark.parametrize("hint", [list[Context], Union[Context, int], dict[str, Context]])
+def test_a_context_inside_data_is_refused(hint):
+    """A model cannot send one."""
+    with pytest.raises(DefinitionError, match="parameter `given`"):
+        Tool.of(taking(hint))
+
+
+def test_a_context_holds_what_the_call_is_about():
+    """Facts, resources, and a place to write to."""
+    context = Context(facts=Facts(read_only=True))
+    assert context.facts.read_only
+    assert context.resources == {}
+    assert isinstance(context.logger, logging.Logger)
+    assert repr(Injected()) == "Injected()"

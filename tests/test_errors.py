@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, nearest
+
+
+@pytest.mark.parametrize(
+    ("path", "where"),
+    [
+        ((), ""),
+        (("a",), "a"),
+        (("items", 2, "sku"), "items[2].sku"),
+        ((0, "größe"), "[0].größe"),
+        (("not plain", "1a"), "['not plain']['1a']"),
+        (("k" * 5000,), f"[{'k' * 60!r}]"),
+        (("\ud800",), "['\\ud800']"),
+        ((None,), "['None']"),
+        (("a",) * 20, ".".join(["a"] * 16) + "..."),
+    ],
+    ids=lambda each: str(each)[:12],
+)
+def test_a_path_is_written_as_a_person_would(path, where):
+    """Plain keys with dots, others in brackets, nothing endless."""
+    assert Problem("wrong", path).where == where
+
+
+def test_a_problem_is_worded_when_read():
+    """Words are made once, and only if someone reads them."""
+    made = []
+    problem = Problem(lambda: made.append(1) or "wrong", ("a",))
+    assert made == []
+    assert [problem.message, str(problem), str(problem.below("b", 0))] == ["wrong", "a: wrong", "b[0].a: wrong"]
+    assert made == [1]
+
+
+def test_a_long_message_is_cut():
+    """No message can fill a model's context."""
+    assert len(Problem("x" * 100_000).message) == 500
+
+
+def test_problems_are_values():
+    """Equal problems are equal, whether worded yet or not."""
+    assert Problem("wrong", ["a"]) == Problem(lambda: "wrong", ("a",))
+    assert len({Problem("wrong", ("a",)), Problem("wrong", ("a",)), Problem("other")}) == 2
+    assert repr(Problem("wrong", ("a",))) == "Problem('wrong', ('a',))"
+    assert Problem("wrong") != "wrong"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["wrong", Problem("wrong"), [Problem("wrong")], lambda: [Problem("wrong")]],
+    ids=["text", "problem", "list", "function"],
+)
+def test_bad_args_takes_problems_in_any_form(given):
+    """A message, a problem, several, or a function that words them."""
+    error = BadArgs(given)
+    assert error.problems == (Problem("wrong"),)
+    assert str(error) == "wrong"
+
+
+def test_bad_args_words_its_problems_once():
+    """The function is not asked before someone reads, and not twice."""
+    asked = []
+    error = BadArgs(lambda: asked.append(1) or [Problem("a"), Problem("b")])
+    assert asked == []
+    assert str(error) == "a; b"
+    assert error.problems == error.problems
+    assert asked == [1]
+
+
+@pytest.mark.parametrize(
+    ("problems", "ending"),
+    [([Problem("x")] * 30, "; and 10 more"), ([Problem("x" * 400)] * 30, "; and 21 more")],
+    ids=["many", "long"],
+)
+def test_the_text_of_many_problems_is_bounded(problems, ending):
+    """However much is wrong, the text stays readable."""
+    error = BadArgs(problems)
+    assert len(error.problems) == 30
+    assert len(str(error)) < 5000
+    assert str(error).endswith(ending)
+
+
+class TooLate(BadArgs):
+    """A tool's own kind of bad argument."""
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+@pytest.mark.parametrize("kind", [BadArgs, TooLate])
+def test_bad_args_can_be_copied_and_pickled(again, kind):
+    """Unworded problems are worded on the way."""
+    error = again(kind(lambda: [Problem(lambda: "wrong", ("a", 1))]))
+    assert type(error) is kind
+    assert error.problems == (Problem("wrong", ("a", 1)),)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_other_errors_can_be_copied_and_pickled(again):
+    """What they know goes with them."""
+    unknown, transient = again(UnknownTool("raed", ["read"])), again(Transient("busy", retry_after_seconds=2))
+    assert str(unknown) == "unknown tool `raed`; did you mean `read`?"
+    assert (str(transient), transient.retry_after_seconds, transient.happened) == ("busy", 2, "no")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "found"),
+    [
+        ("raed", ["write", "read"], ["read"]),
+        ("readFile", ["read_file", "write_file"], ["read_file", "write_file"]),
+        ("READ-FILE", ["read_file"], ["read_file"]),
+        ("zzz", ["read"], []),
+        ("a" * 10_000, ["a" * 100], ["a" * 100]),
+        ("read", [], []),
+        ("x5", [f"x{n}" for n in range(10_000)], ["x5"]),
+    ],
+    ids=lambda each: str(each)[:12],
+)
+def test_near_names_are_found(name, known, found):
+    """Case and separators do not count, letters may be swapped, junk is near to nothing."""
+    assert nearest(name, known)[: len(found)] == found
+    assert bool(nearest(name, known)) is bool(found)
+
+
+def test_an_unknown_tool_without_neighbours_says_no_more():
+    """No suggestion is better than a wild one."""
+    assert str(UnknownTool("zzz", ["read"])) == "unknown tool `zzz`"

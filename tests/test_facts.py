@@ -1,0 +1,177 @@
+"""Options are facts, and are checked where they are given."""
+
+import json
+
+import pytest
+
+from toolkit import DefinitionError, Facts, tool
+from toolkit.facts import FactOptions, Options, check_name, stated
+
+
+class Hostile:
+    def __eq__(self, other):
+        raise RuntimeError("compared")
+
+    def __repr__(self):
+        raise RuntimeError("shown")
+
+
+def function(arguments):
+    return True
+
+
+def facts(**options):
+    return stated(options, "test")
+
+
+WRONG = [
+    *[(name, 1) for name in ("read_only", "destructive", "idempotent", "open_world", "defer", "thread")],
+    ("concurrency_safe", "yes"),
+    ("approval", "sometimes"),
+    ("approval", True),
+    ("approval", Hostile()),
+    *[(name, "text") for name in ("preflight", "preview", "validate", "summary")],
+    ("activity", 5),
+    ("activity", " "),
+    *[(name, "") for name in ("search_hint", "group", "version", "name", "description")],
+    *[(name, 5) for name in ("search_hint", "group", "version", "name", "description")],
+    ("timeout_seconds", 0),
+    ("timeout_seconds", -1),
+    ("timeout_seconds", float("nan")),
+    ("timeout_seconds", float("inf")),
+    ("timeout_seconds", True),
+    ("timeout_seconds", "5"),
+    ("max_chars", 0),
+    ("max_chars", 1.5),
+    ("max_chars", True),
+    ("aliases", "cat"),
+    ("aliases", [1]),
+    ("aliases", {"a", "b"}),
+    ("aliases", ["two words"]),
+    ("aliases", ["ok", ""]),
+    ("examples", {"a": 1}),
+    ("examples", ["a"]),
+    ("schema", True),
+    ("schema", []),
+    ("metadata", []),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG, ids=lambda value: str(value) if type(value) is str else None)
+def test_a_wrong_option_is_refused_at_decoration(name, value):
+    """The option is named, and so is what would be right."""
+
+    def f():
+        """Do."""
+
+    with pytest.raises(DefinitionError, match=rf"test_facts\..*f: `{name}`"):
+        tool(f, catalog=None, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[(name, True) for name in ("destructive", "idempotent", "open_world", "defer", "concurrency_safe")],
+        ("thread", False),
+        ("concurrency_safe", function),
+        ("approval", "always"),
+        ("approval", function),
+        *[(name, function) for name in ("preflight", "preview", "validate", "summary", "activity")],
+        ("activity", "Reading"),
+        *[(name, "text") for name in ("search_hint", "group", "version")],
+        ("timeout_seconds", 0.5),
+        ("max_chars", 10),
+        ("metadata", {"any": object}),
+    ],
+)
+def test_a_right_option_is_kept(name, value):
+    """As it was given."""
+    assert getattr(facts(**{name: value}), name) is value
+
+
+def test_all_mistakes_are_reported_together():
+    """One correction, not five."""
+    with pytest.raises(DefinitionError) as error:
+        facts(read_only="yes", max_chars=0, aliases=["a b"], readonly=True, wibble=1)
+    message = str(error.value)
+    assert "`read_only` has to be True or False, got 'yes'" in message
+    assert "`max_chars` has to be a whole number above 0" in message
+    assert "`aliases`: 'a b' cannot be a tool's name" in message
+    assert "unknown option `readonly`; did you mean `read_only`?" in message
+    assert "unknown option `wibble`" in message
+
+
+def test_a_tool_is_not_both_harmless_and_harmful():
+    """`read_only` and `destructive` exclude each other."""
+    with pytest.raises(DefinitionError, match="both `read_only` and `destructive`"):
+        facts(read_only=True, destructive=True)
+    assert facts(read_only=True, destructive=False).read_only
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_tool_that_only_reads_may_be_repeated_and_run_beside_others(read_only):
+    """Unless something else is stated."""
+    assert facts(read_only=read_only).idempotent is read_only
+    assert facts(read_only=read_only).concurrency_safe is read_only
+    assert facts(read_only=read_only, concurrency_safe=not read_only).concurrency_safe is not read_only
+    assert facts(read_only=read_only, idempotent=not read_only).idempotent is not read_only
+
+
+def test_the_defaults_are_those_of_an_unknown_function():
+    """Nothing is assumed of it, neither good nor bad."""
+    assert facts() == Facts()
+    assert Facts().approval == "never"
+    assert Facts().thread is True
+
+
+def test_none_means_not_stated():
+    """Someone may pass options on."""
+    assert facts(read_only=None, aliases=None, timeout_seconds=None) == Facts()
+
+
+def test_lists_are_kept_apart_from_their_giver():
+    """Changing the list afterwards changes nothing."""
+    aliases = ["a"]
+    kept = facts(aliases=aliases)
+    aliases.append("b")
+    assert kept.aliases == ("a",)
+
+
+def test_facts_that_are_data_are_plain_json():
+    """Functions and metadata stay behind."""
+    shown = facts(read_only=True, aliases=["a"], group="g", search_hint="h", version="1", metadata={"x": object()})
+    assert json.loads(json.dumps(shown.as_json())) == {
+        "read_only": True,
+        "destructive": False,
+        "idempotent": True,
+        "open_world": False,
+        "defer": False,
+        "aliases": ["a"],
+        "group": "g",
+        "search_hint": "h",
+        "version": "1",
+    }
+
+
+@pytest.mark.parametrize("name", ["a", "_", "read_file", "fs.read-all", "A" * 64])
+def test_a_legal_name(name):
+    """Letters, digits, and three signs."""
+    assert check_name(name, "test") == name
+
+
+@pytest.mark.parametrize(
+    "name", ["", "9a", "a b", "größe", "A" * 65, "a\n", "-a", ".a", "<lambda>", None, 5, Hostile()]
+)
+def test_an_illegal_name_comes_with_the_rule(name):
+    """And with the option that sets it right."""
+    with pytest.raises(DefinitionError, match="cannot be a tool's name; give one with `name=`"):
+        check_name(name, "test")
+
+
+def test_every_fact_is_an_option_and_documented():
+    """The record, the options and their text cannot drift apart."""
+    names = set(Facts.__dataclass_fields__)
+    assert set(FactOptions.__annotations__) == names
+    assert set(Options.__annotations__) - names == {"name", "description", "schema"}
+    documented = {line.partition(":")[0].strip() for line in FactOptions.__doc__.splitlines() if ": " in line}
+    assert documented == names

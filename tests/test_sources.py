@@ -1,0 +1,495 @@
+"""What can be added, and which tools are in it."""
+
+import functools
+import sys
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from unittest import mock
+
+import pytest
+
+from toolkit import BadArgs, Catalog, CatalogError, DefinitionError, Tool, default_catalog, tool
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no docstring:toolkit.ToolkitWarning")
+
+
+@pytest.fixture(autouse=True)
+def clean_default_catalog():
+    """What a test registers is gone after it."""
+    with default_catalog.isolated():
+        yield
+
+
+def run(made, arguments):
+    args, kwargs = made.signature.bind(made.check(arguments))
+    return made.function(*args, **kwargs)
+
+
+# Objects with decorated methods.
+
+
+class Base:
+    def __init__(self, name="base"):
+        self.name = name
+
+    @tool(read_only=True)
+    def find(self, text: str):
+        """Find."""
+        return self.name, text
+
+    @tool
+    def close(self):
+        """Close."""
+
+    def helper(self):
+        """Not a tool."""
+
+    @property
+    def broken(self):
+        raise AssertionError("a property was asked")
+
+    @functools.cached_property
+    def slow(self):
+        raise AssertionError("a cached property was asked")
+
+
+class Sub(Base):
+    @tool(destructive=True)
+    def find(self, text: str, *, deep: bool = False):
+        """Find better."""
+        return "sub", text
+
+    def close(self):
+        """Not a tool here."""
+
+    @tool
+    def extra(self):
+        """More."""
+
+
+def test_the_decorated_methods_of_an_object_are_added_bound():
+    """In the order they were written; nothing else of it is touched."""
+    catalog = Catalog(Base("mine"))
+    assert catalog.names() == ["find", "close"]
+    assert catalog["find"].facts.read_only
+    assert run(catalog["find"], {"text": "x"}) == ("mine", "x")
+
+
+def test_decorating_a_method_registers_nothing():
+    """A class body only describes."""
+    assert "find" not in default_catalog
+    with pytest.raises(CatalogError, match=r"Base\.find is a method of a class; add an instance"):
+        Catalog(Base.find)
+    with pytest.raises(CatalogError, match="add an instance"):
+        Catalog(Base.find.__tool__)
+
+
+def test_a_method_written_over_counts_as_it_is_written_last():
+    """Decorated again it is that tool, in the same place; undecorated it is none."""
+    catalog = Catalog(Sub())
+    assert catalog.names() == ["find", "extra"]
+    assert catalog["find"].facts.destructive
+    assert list(catalog["find"].schema["properties"]) == ["text", "deep"]
+
+
+def test_two_objects_of_one_class_need_two_names():
+    """A view gives them."""
+    first, second = Base("one"), Base("two")
+    catalog = Catalog(first, Catalog(second).prefixed("second_"))
+    assert run(catalog["find"], {"text": "x"}) == ("one", "x")
+    assert run(catalog["second_find"], {"text": "x"}) == ("two", "x")
+
+
+def test_one_class_is_read_once():
+    """All its objects share what was read from it."""
+    assert Catalog(Base())["find"].about is Catalog(Base())["find"].about
+
+
+class Mixed:
+    @tool
+    @classmethod
+    def made(cls):
+        """Make."""
+        return cls
+
+    @classmethod
+    @tool
+    def also_made(cls):
+        """Make."""
+        return cls
+
+    @tool
+    @staticmethod
+    def alone(a: int):
+        """Do."""
+        return a
+
+    @staticmethod
+    @tool
+    def also_alone(a: int):
+        """Do."""
+        return a
+
+    @staticmethod
+    @tool
+    def bare():
+        """Do."""
+        return "bare"
+
+    @tool
+    def odd(this, a: int):
+        """Do."""
+        return this, a
+
+    @tool
+    @functools.cache  # noqa: B019 -- the object lives as long as the test
+    def kept(self, a: int):
+        """Do."""
+        return a
+
+    @tool
+    async def later(self, a: int):
+        """Do."""
+
+    class Nested:
+        @staticmethod
+        @tool
+        def deep(a: int):
+            """Do."""
+            return a
+
+
+def test_every_kind_of_method_is_bound():
+    """In both orders of the decorators, whatever `self` is called."""
+    mixed = Mixed()
+    catalog = Catalog(mixed)
+    assert catalog.names() == ["made", "also_made", "alone", "also_alone", "bare", "odd", "kept", "later"]
+    assert run(catalog["made"], {}) is run(catalog["also_made"], {}) is Mixed
+    assert run(catalog["alone"], {"a": 1}) == run(catalog["also_alone"], {"a": 1}) == 1
+    assert run(catalog["bare"], {}) == "bare"
+    assert run(catalog["odd"], {"a": 1}) == (mixed, 1)
+    assert run(catalog["kept"], {"a": 1}) == 1
+    assert catalog["later"].signature.style == "async"
+    assert Catalog(Mixed.Nested()).names() == ["deep"]
+
+
+def test_static_and_class_methods_need_no_object():
+    """They can be added by themselves."""
+    catalog = Catalog(Mixed.made, Mixed.also_made, Mixed.alone, Mixed.also_alone, Mixed.Nested.deep)
+    assert run(catalog["made"], {}) is Mixed
+    assert run(catalog["also_alone"], {"a": 1}) == run(catalog["deep"], {"a": 1}) == 1
+
+
+@dataclass(slots=True)
+class Counter:
+    counts: list[int] = field(default_factory=list)
+
+    @tool
+    def count(self, n: int):
+        """Count."""
+        self.counts.append(n)
+
+
+def test_a_dataclass_instance_may_have_tools():
+    """It need not be hashable, nor have a dictionary."""
+    counter = Counter()
+    run(Catalog(counter)["count"], {"n": 3})
+    assert counter.counts == [3]
+
+
+class Callable:
+    def __call__(self):
+        """Call."""
+
+    @tool
+    def method(self):
+        """Do."""
+
+
+class CallableTool:
+    @tool
+    def __call__(self):
+        """Call."""
+        return "called"
+
+    @tool
+    def method(self):
+        """Do."""
+
+
+def test_of_a_callable_object_the_decorated_methods_count():
+    """Calling it is a tool only if that is decorated too; it is named like its class."""
+    assert Catalog(Callable()).names() == ["method"]
+    catalog = Catalog(CallableTool())
+    assert catalog.names() == ["callable_tool", "method"]
+    assert run(catalog["callable_tool"], {}) == "called"
+
+
+class Answering:
+    """Answers every question, and has a tool."""
+
+    lazy = SimpleNamespace()
+
+    def __getattr__(self, name):
+        return mock.Mock()
+
+    @tool
+    def real(self):
+        """Do."""
+
+
+def test_an_object_that_answers_everything_has_only_its_own_tools():
+    """What it makes up does not count."""
+    assert Catalog(Answering()).names() == ["real"]
+
+
+class Proxy:
+    """Like a framework's context-local object: it may not be looked at now."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("outside of its context")
+
+
+class WithProxy:
+    request = Proxy()
+
+    @tool
+    def real(self):
+        """Do."""
+
+
+def test_a_proxy_beside_the_tools_is_not_disturbed():
+    """Whatever it raises when it is looked at."""
+    assert Catalog(WithProxy()).names() == ["real"]
+    with pytest.raises(CatalogError, match="is not a tool"):
+        Catalog(Proxy())
+
+
+# Callable things.
+
+
+@pytest.mark.parametrize("double", [mock.Mock(), mock.MagicMock()])
+def test_a_mock_can_be_added(double):
+    """It ends, and the tool takes anything."""
+    (made,) = Catalog(double)
+    run(made, {"anything": 1})
+    double.assert_called_once_with(anything=1)
+
+
+def test_a_mock_of_a_function_has_its_signature():
+    """So tests can stand in for the real thing."""
+
+    def send(to: str):
+        """Send."""
+
+    double = mock.create_autospec(send)
+    (made,) = Catalog(double)
+    run(made, {"to": "me"})
+    double.assert_called_once_with(to="me")
+    with pytest.raises(BadArgs):
+        made.check({"to": 5})
+
+
+# Tools by their shape.
+
+
+class Shaped:
+    name = "shaped"
+    description = "Has the shape of a tool."
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+    def call(self, arguments):
+        return self, arguments
+
+
+@dataclass
+class Record:
+    name: str
+    description: str | None
+    schema: dict
+
+    async def call(self, arguments):
+        return arguments
+
+
+class Methods:
+    def name(self):
+        return "by_methods"
+
+    @property
+    def description(self):
+        return "Says it by methods."
+
+    def schema(self):
+        return {}
+
+    call = staticmethod(lambda arguments: arguments)
+
+
+def test_an_object_with_the_shape_of_a_tool_is_one():
+    """Nobody has to subclass anything."""
+    shaped = Shaped()
+    catalog = Catalog(shaped, Record("record", None, {}), Methods())
+    assert catalog.names() == ["shaped", "record", "by_methods"]
+    assert run(catalog["shaped"], {"a": 1}) == (shaped, {"a": 1})
+    assert catalog["record"].signature.style == "async"
+    assert catalog["record"].description == "Record"
+    assert catalog["by_methods"].description == "Says it by methods."
+    with pytest.raises(BadArgs):
+        catalog["shaped"].check({"a": "x"})
+
+
+def test_a_shape_that_does_not_fit_is_refused():
+    """Like any other definition."""
+    with pytest.raises(DefinitionError, match="cannot be a tool's name"):
+        Catalog(Record("not a name", "Is a record.", {}))
+    with pytest.raises(DefinitionError, match="has to be a dictionary"):
+        Catalog(Record("record", "Is a record.", "schema"))
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        ("read", "`catalog.load` adds a module by name"),
+        (sys, "use `catalog.load`"),
+        (Base, "add an instance"),
+        (5, "add a function"),
+        (None, "add a function"),
+        ([print], "add a function"),
+    ],
+)
+def test_what_is_no_tool_is_refused_with_a_hint(thing, words):
+    """The hint says what to do instead."""
+    with pytest.raises(CatalogError, match=words):
+        Catalog(thing)
+
+
+# Catalogs.
+
+
+def test_a_catalog_brings_the_names_it_gave():
+    """Aliases that it gave itself, and those of a view."""
+
+    def read():
+        """Read."""
+
+    source = Catalog(Tool.described(read, aliases=["cat"])).alias("less", "read")
+    assert Catalog(source)["less"] is Catalog(source)["cat"] is source["read"]
+    assert Catalog(source.prefixed("fs_"))["fs_less"].name == "fs_read"
+
+
+# Modules.
+
+TOOLS = """
+    from types import SimpleNamespace
+    from json import dumps
+    from toolkit import Catalog, Tool, default_catalog, tool
+    from tools_library import imported
+
+    class Proxy:
+        def __getattr__(self, name):
+            raise RuntimeError("outside of its context")
+
+    request = Proxy()
+
+    @tool
+    def registered():
+        "Registered with everyone."
+
+    @tool(catalog=None)
+    def described():
+        "Only described."
+
+    def plain():
+        "No tool."
+
+    class Service:
+        @tool
+        def method(self):
+            "A method."
+
+    service = Service()
+    own = Catalog()
+
+    @own.tool
+    def owned():
+        "In a catalog of its own."
+
+    schematic = Tool.from_schema("schematic", "From a schema.", {}, lambda arguments: arguments)
+    sized = tool(len, name="sized")
+"""
+LIBRARY = """
+    from toolkit import tool
+
+    @tool(catalog=None)
+    def imported():
+        "From elsewhere."
+"""
+
+
+@pytest.fixture
+def modules(write_module):
+    write_module("tools_library", LIBRARY)
+    write_module("tools_plain", TOOLS)
+    write_module(
+        "tools_exporting",
+        TOOLS + "\n    __all__ = ['imported', 'described', 'own', 'sized', 'dumps', 'service', 'Service']\n",
+    )
+
+
+def test_a_module_offers_what_it_defines(modules):
+    """Tools, and the tools of its catalogs; not what it imported."""
+    catalog = Catalog().load("tools_plain")
+    assert catalog.names() == ["registered", "described", "owned", "schematic"]
+
+
+def test_a_module_offers_what_it_exports(modules):
+    """`__all__` is its author's word: re-exports and objects count, the rest does not."""
+    catalog = Catalog().load("tools_exporting")
+    assert sorted(catalog.names()) == ["described", "imported", "method", "owned", "sized"]
+
+
+def test_a_module_may_be_given_itself(modules):
+    """And twice."""
+    import tools_plain
+
+    catalog = Catalog().load(tools_plain).load("tools_plain")
+    assert len(catalog) == 4
+
+
+def test_the_shared_catalog_is_nobodys_export(modules):
+    """A module that imports it does not offer everyone's tools."""
+
+    @tool
+    def unrelated():
+        """Be elsewhere."""
+
+    assert "unrelated" not in Catalog().load("tools_plain")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tools_missing", "cannot load 'tools_missing': No module named 'tools_missing'; install it, or correct"),
+        ("tools_plain.deeper", "cannot load 'tools_plain.deeper'"),
+        ("tools_needing", "cannot load 'tools_needing': No module named 'not_installed'"),
+        ("tools_mistaken", "cannot load 'tools_mistaken': cannot import name 'nothing'"),
+        ("tools_promising", "tools_promising lists 'absent' in `__all__`, but has no such name"),
+        (".relative", "give the whole name"),
+        ("", "give the whole name"),
+    ],
+)
+def test_a_module_that_cannot_be_loaded_says_why(name, words, modules, write_module):
+    """The cause is kept."""
+    write_module("tools_needing", "import not_installed")
+    write_module("tools_mistaken", "from json import nothing")
+    write_module("tools_promising", "__all__ = ['absent']")
+    with pytest.raises(CatalogError, match=words):
+        Catalog().load(name)
+
+
+def test_a_mistake_inside_a_module_is_its_own(write_module):
+    """It is not dressed up as ours."""
+    write_module("tools_broken", "1 / 0")
+    with pytest.raises(ZeroDivisionError):
+        Catalog().load("tools_broken")

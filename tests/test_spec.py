@@ -1,0 +1,431 @@
+"""A tool is a value: made from a function or a schema, checked, renamed."""
+
+import json
+from collections.abc import Mapping
+from unittest import mock
+
+import pytest
+
+from toolkit import BadArgs, DefinitionError, Problem, Tool, ToolkitWarning, tool
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no docstring:toolkit.ToolkitWarning")
+
+
+def add(a: int, b: int = 2) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+# Tool.of.
+
+
+def test_the_tool_of_a_decorated_function_is_the_one_on_it():
+    """The same each time."""
+
+    @tool(catalog=None, read_only=True)
+    def look():
+        """Look."""
+
+    assert Tool.of(look) is look.__tool__
+    assert Tool.of(look).facts.read_only
+    assert Tool.of(look).function is look
+
+
+def test_the_tool_of_any_other_function_is_made():
+    """And the function stays untouched."""
+    made = Tool.of(add)
+    assert made.name == "add"
+    assert not hasattr(add, "__tool__")
+
+
+class Service:
+    @tool(read_only=True, name="look_up")
+    def find(self, a: int):
+        """Find."""
+        return self, a
+
+    @tool(read_only=True)
+    @classmethod
+    def inside(cls, a: int):
+        """Look inside."""
+        return cls, a
+
+    @classmethod
+    @tool(read_only=True)
+    def outside(cls, a: int):
+        """Look outside."""
+        return cls, a
+
+    @tool(read_only=True)
+    @staticmethod
+    def within(a: int):
+        """Look within."""
+        return a
+
+    @staticmethod
+    @tool(read_only=True)
+    def without(a: int):
+        """Look without."""
+        return a
+
+
+service = Service()
+
+
+@pytest.mark.parametrize(
+    ("function", "result"),
+    [
+        (service.find, (service, 1)),
+        (service.inside, (Service, 1)),
+        (Service.inside, (Service, 1)),
+        (Service.outside, (Service, 1)),
+        (service.within, 1),
+        (Service.within, 1),
+        (service.without, 1),
+        (Service.without, 1),
+    ],
+)
+def test_the_tool_of_a_bound_method_has_the_facts_of_its_class(function, result):
+    """In both orders of the decorators; and it can be called."""
+    made = Tool.of(function)
+    assert made.facts.read_only
+    assert list(made.schema["properties"]) == ["a"]
+    args, kwargs = made.signature.bind(made.check({"a": 1}))
+    assert made.function(*args, **kwargs) == result
+
+
+def test_the_tool_of_a_method_in_its_class_still_wants_an_object():
+    """It is described, but not ready to be called."""
+    made = Tool.of(Service.find)
+    assert made is Service.find.__tool__
+    assert made.is_method
+    assert made.name == "look_up"
+    assert not Tool.of(service.find).is_method
+
+
+def test_a_decorated_function_may_become_a_method():
+    """Bound, it takes one argument less and keeps the facts."""
+
+    @tool(catalog=None, read_only=True)
+    def look(where, a: int):
+        """Look."""
+        return where, a
+
+    class Place:
+        find = look
+
+    place = Place()
+    made = Tool.of(place.find)
+    assert made.facts.read_only
+    args, kwargs = made.signature.bind(made.check({"a": 1}))
+    assert made.function(*args, **kwargs) == (place, 1)
+
+
+@pytest.mark.parametrize("thing", [5, "read", None, object(), [add]])
+def test_what_cannot_be_called_is_not_a_tool(thing):
+    """Saying so is better than failing later."""
+    with pytest.raises(DefinitionError, match="cannot be called"):
+        Tool.described(thing)
+
+
+def test_a_class_is_not_a_tool():
+    """Its instances may be."""
+    with pytest.raises(DefinitionError, match="a class is not a tool"):
+        Tool.described(int)
+
+
+def test_a_method_without_its_object_is_refused():
+    """The model would be asked for `self`."""
+
+    class Plain:
+        def find(self, a: int): ...
+
+    with pytest.raises(DefinitionError, match="method without its object"):
+        Tool.of(Plain.find)
+    with pytest.raises(DefinitionError, match="method without its object"):
+        Tool.of(Loose.find)
+
+
+class Loose:
+    def find(self, a: int): ...
+
+
+# Names.
+
+
+class HTTPFetcher:
+    def __call__(self):
+        """Fetch."""
+
+
+class Misnamed:
+    __name__ = 5
+
+    def __call__(self):
+        """Do."""
+
+
+class Caller:
+    @tool
+    def __call__(self):
+        """Call."""
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (add, "add"),
+        (HTTPFetcher(), "http_fetcher"),
+        (Caller.__call__, "caller"),
+        (Misnamed(), "misnamed"),
+        (mock.create_autospec(add), "add"),
+    ],
+)
+def test_a_tool_is_called_like_its_function(function, name):
+    """An object is called like its class."""
+    assert Tool.of(function).name == name
+
+
+def test_a_lambda_wants_a_name():
+    """Given one, it is a tool like any other."""
+    with pytest.raises(DefinitionError, match="'<lambda>' cannot be a tool's name; give one with `name=`"):
+        Tool.of(lambda a: a)
+    assert Tool.described(lambda a: a, name="same", description="Give it back.").check({"a": 1}) == {"a": 1}
+
+
+def größe(): ...  # noqa: PLC2401 -- that is the point
+
+
+def test_a_name_that_no_provider_takes_is_refused():
+    """With the remedy."""
+    with pytest.raises(DefinitionError, match="give one with `name=`"):
+        Tool.of(größe)
+    assert Tool.described(größe, name="size").name == "size"
+
+
+def test_a_renamed_tool_knows_its_original():
+    """It is a second tool; the first stays as it is."""
+    first = Tool.described(add, aliases=["plus"], read_only=True)
+    second = first.renamed("sum_up")
+    third = second.renamed("total")
+    assert (second.name, second.original) == ("sum_up", "add")
+    assert (third.name, third.original) == ("total", "add")
+    assert first.original is None
+    assert second.facts.aliases == ()
+    assert second.facts.read_only
+    assert second.function is add
+    with pytest.raises(DefinitionError):
+        first.renamed("not a name")
+
+
+# From a schema.
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+def handler(arguments):
+    return arguments
+
+
+async def async_handler(arguments):
+    return arguments
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+def test_a_tool_from_a_schema_takes_the_whole_object(validation):
+    """Checked like any other, and handed on as it is."""
+    made = Tool.from_schema("take", "Take it.", SCHEMA, handler, read_only=True)
+    arguments = {"a": 1, "further": {"b": [1]}}
+    args, kwargs = made.signature.bind(made.check(arguments, validation=validation))
+    assert made.function(*args, **kwargs) == arguments
+    assert made.encode(arguments) == arguments
+    assert made.facts.read_only
+    assert made.output_schema is None
+    assert made.signature.style == "sync"
+    with pytest.raises(BadArgs, match="a: required"):
+        made.check({}, validation=validation)
+
+
+def test_a_handler_may_be_async():
+    """The style says how it runs."""
+    assert Tool.from_schema("take", "Take it.", SCHEMA, async_handler).signature.style == "async"
+
+
+@pytest.mark.parametrize(
+    ("name", "description", "schema", "handler", "options", "words"),
+    [
+        ("a b", "Take.", SCHEMA, handler, {}, "cannot be a tool's name"),
+        (None, "Take.", SCHEMA, handler, {}, "cannot be a tool's name"),
+        ("take", 5, SCHEMA, handler, {}, "`description`"),
+        ("take", "Take.", {"type": "array"}, handler, {}, "has to be"),
+        ("take", "Take.", {"$ref": "http://example.com"}, handler, {}, "nothing is fetched"),
+        ("take", "Take.", None, handler, {}, "the schema has to be a dictionary"),
+        ("take", "Take.", SCHEMA, "handler", {}, "the handler has to be a function"),
+        ("take", "Take.", SCHEMA, dict, {}, "the handler has to be a function"),
+        ("take", "Take.", SCHEMA, handler, {"read_only": 1}, "`read_only`"),
+        ("take", "Take.", SCHEMA, handler, {"wibble": 1}, "unknown option `wibble`"),
+        ("take", "Take.", SCHEMA, handler, {"examples": [{"a": "x"}]}, "example 1 does not fit"),
+    ],
+)
+def test_a_mistaken_tool_from_a_schema_is_refused(name, description, schema, handler, options, words):
+    """As early as a decorated one."""
+    with pytest.raises(DefinitionError, match=words):
+        Tool.from_schema(name, description, schema, handler, **options)
+
+
+@pytest.mark.parametrize("description", [None, "", "  "])
+def test_a_tool_from_a_schema_without_a_text_is_warned_of(description):
+    """Like a function without one."""
+    with pytest.warns(ToolkitWarning, match="tool `take_it` has no docstring"):
+        made = Tool.from_schema("take_it", description, SCHEMA, handler)
+    assert made.description == "Take it"
+
+
+# Definitions.
+
+
+def test_a_definition_is_plain_json():
+    """Everything a provider needs."""
+    definition = Tool.described(add, read_only=True, metadata={"x": object()}).definition
+    assert json.loads(json.dumps(definition)) == {
+        "name": "add",
+        "description": "Add two numbers.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}},
+            "required": ["a"],
+            "additionalProperties": False,
+        },
+        "output_schema": {"type": "integer"},
+        "facts": {
+            "read_only": True,
+            "destructive": False,
+            "idempotent": True,
+            "open_world": False,
+            "defer": False,
+        },
+    }
+
+
+@pytest.mark.parametrize("made", [Tool.of(add), Tool.from_schema("take", "Take.", SCHEMA, handler)])
+def test_changing_what_is_shown_changes_no_check(made):
+    """A provider's adapter may do to a schema what it likes."""
+    made.definition["input_schema"].clear()
+    made.schema["additionalProperties"] = True
+    with pytest.raises(BadArgs):
+        made.check({"a": "x"})
+    with pytest.raises(BadArgs):
+        made.check({"a": "x"}, validation="jsonschema")
+
+
+# The author's own check.
+
+
+@pytest.mark.parametrize("answer", [None, True, [], {}, (), iter([])])
+def test_no_objection(answer):
+    """There are many ways to say nothing."""
+    assert Tool.described(add, validate=lambda arguments: answer).check({"a": 1}) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(
+    ("answer", "problems"),
+    [
+        (False, [Problem("refused by the tool's own check")]),
+        ("too much", [Problem("too much")]),
+        (Problem("too much", ["a"]), [Problem("too much", ["a"])]),
+        (["too much", Problem("odd", ["b"])], [Problem("too much"), Problem("odd", ["b"])]),
+        ({"a": "too much", ("b", 0): "odd"}, [Problem("too much", ["a"]), Problem("odd", ["b", 0])]),
+        ((each for each in ["too much"]), [Problem("too much")]),
+        (5, [Problem("the tool's own check returned int; it has to return problems or None")]),
+    ],
+)
+def test_an_objection_is_a_problem_with_its_path(answer, problems):
+    """Whatever form it has."""
+    with pytest.raises(BadArgs) as error:
+        Tool.described(add, validate=lambda arguments: answer).check({"a": 1})
+    assert list(error.value.problems) == problems
+
+
+def broken_list():
+    yield "too much"
+    raise RuntimeError("broken")
+
+
+@pytest.mark.parametrize(
+    ("error", "problems"),
+    [
+        (ValueError("too much"), [Problem("too much")]),
+        (BadArgs([Problem("too much", ["a"])]), [Problem("too much", ["a"])]),
+        (KeyError(), [Problem("the tool's own check raised KeyError")]),
+    ],
+)
+def test_a_check_that_raises_refuses(error, problems):
+    """It fails closed."""
+
+    def validate(arguments):
+        raise error
+
+    with pytest.raises(BadArgs) as raised:
+        Tool.described(add, validate=validate).check({"a": 1})
+    assert list(raised.value.problems) == problems
+
+
+def test_a_check_that_raises_on_the_way_refuses():
+    """Also while its problems are listed."""
+    with pytest.raises(BadArgs, match="broken"):
+        Tool.described(add, validate=lambda arguments: broken_list()).check({"a": 1})
+
+
+def test_the_check_sees_decoded_arguments_with_defaults():
+    """And cannot change them."""
+    seen = []
+
+    def validate(arguments):
+        assert isinstance(arguments, Mapping)
+        seen.append(dict(arguments))
+        arguments["a"] = 100
+
+    assert Tool.described(add, validate=validate).check({"a": 1.0}) == {"a": 1, "b": 2}
+    assert seen == [{"a": 1, "b": 2}]
+
+
+def test_the_check_is_asked_only_when_the_arguments_fit():
+    """Its author need not check them again."""
+    asked = []
+    with pytest.raises(BadArgs):
+        Tool.described(add, validate=asked.append).check({"a": "x"})
+    assert asked == []
+
+
+async def too_much(arguments):
+    return {"a": "too much"} if arguments["a"] > 5 else None
+
+
+async def fails(arguments):
+    raise ValueError("failed")
+
+
+@pytest.mark.anyio
+async def test_the_check_may_be_async():
+    """Then it is awaited."""
+    made = Tool.described(add, validate=too_much)
+    assert await made.check_async({"a": 1}) == {"a": 1, "b": 2}
+    with pytest.raises(BadArgs, match="a: too much"):
+        await made.check_async({"a": 9})
+    with pytest.raises(BadArgs, match="failed"):
+        await Tool.described(add, validate=fails).check_async({"a": 9})
+
+
+@pytest.mark.anyio
+async def test_a_plain_check_serves_there_too():
+    """Async callers need not know which it is."""
+    assert await Tool.of(add).check_async('{"a": 1}') == {"a": 1, "b": 2}
+    with pytest.raises(BadArgs, match="no"):
+        await Tool.described(add, validate=lambda arguments: "no").check_async({"a": 1})
+
+
+@pytest.mark.parametrize("validate", [too_much, lambda arguments: too_much(arguments)])
+def test_an_async_check_cannot_be_asked_without_waiting(validate):
+    """The error says which door to take, and nothing is left un-awaited."""
+    with pytest.raises(DefinitionError, match="check_async"):
+        Tool.described(add, validate=validate).check({"a": 9})

@@ -1,0 +1,348 @@
+"""Views hold nothing of their own and follow their source."""
+
+import logging
+import threading
+
+import pytest
+
+from toolkit import Catalog, CatalogError, DefinitionError, DuplicateTool, Tool, UnknownTool
+
+
+def named(name, **options):
+    """A tool of this name."""
+
+    def function(a: int = 1) -> int:
+        return a
+
+    return Tool.described(function, name=name, description=f"Do {name}.", **options)
+
+
+@pytest.fixture
+def catalog():
+    return Catalog(named("read", read_only=True, aliases=["cat"]), named("write"), named("append", defer=True))
+
+
+VIEWS = {
+    "filtered": lambda source: source.filtered(lambda tool: tool.facts.read_only),
+    "merged": lambda source: source.merged(Catalog(named("other"))),
+    "prefixed": lambda source: source.prefixed("fs."),
+    "sorted": lambda source: source.sorted(),
+    "provided": lambda source: source.provided({int: 5}),
+}
+
+
+@pytest.fixture(params=VIEWS)
+def view(request, catalog):
+    return VIEWS[request.param](catalog)
+
+
+# Looking up.
+
+
+def test_a_tool_is_found_by_name_and_alias(catalog):
+    """An alias is callable and never listed."""
+    assert catalog["cat"] is catalog["read"]
+    assert catalog.get("cat") is catalog.get("read")
+    assert catalog.get("nothing") is None
+    assert catalog.names() == ["read", "write", "append"]
+    assert [tool.name for tool in catalog] == catalog.names()
+    assert len(catalog) == 3
+
+
+def test_an_unknown_tool_comes_with_the_nearest_names(catalog):
+    """Aliases are near, too."""
+    with pytest.raises(UnknownTool, match="unknown tool `raed`; did you mean `read`") as error:
+        catalog["raed"]
+    assert isinstance(error.value, KeyError)
+    with pytest.raises(UnknownTool, match="`cat`"):
+        catalog["cats"]
+
+
+def test_names_aliases_tools_and_functions_can_be_in_a_catalog(catalog):
+    """Also a bound method, which Python makes anew each time."""
+
+    class Service:
+        def find(self):
+            """Find."""
+
+    service = Service()
+    catalog.add(service.find)
+    assert "read" in catalog
+    assert "cat" in catalog
+    assert catalog["read"] in catalog
+    assert catalog["read"].function in catalog
+    assert service.find in catalog
+    assert Service().find not in catalog
+    assert "nothing" not in catalog
+    assert 5 not in catalog
+
+
+def test_an_empty_catalog_is_false():
+    """And says that it is empty."""
+    assert not Catalog()
+    assert Catalog(named("a"))
+    assert repr(Catalog()) == "<Catalog: empty>"
+    assert repr(Catalog(named("a"), named("b"))) == "<Catalog: a, b>"
+    assert repr(Catalog(*[named(f"t{n}") for n in range(9)])).endswith("t7, ...>")
+
+
+# Definitions.
+
+
+def test_deferred_tools_are_left_out_unless_asked_for(catalog):
+    """A search finds them."""
+    assert [each["name"] for each in catalog.definitions()] == ["read", "write"]
+    assert [each["name"] for each in catalog.definitions(deferred=True)] == ["read", "write", "append"]
+    assert [each["name"] for each in catalog.definitions()] == ["read", "write"]
+
+
+def test_definitions_follow_the_catalog(catalog):
+    """They are kept, until something changes."""
+    first = catalog.definitions()
+    first.clear()
+    assert len(catalog.definitions()) == 2
+    catalog.remove("read")
+    assert [each["name"] for each in catalog.definitions()] == ["write"]
+
+
+# Views.
+
+
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("filtered", ["read"]),
+        ("merged", ["read", "write", "append", "other"]),
+        ("prefixed", ["fs.read", "fs.write", "fs.append"]),
+        ("sorted", ["append", "read", "write"]),
+        ("provided", ["read", "write", "append"]),
+    ],
+)
+def test_a_view_shows_the_tools_in_its_way(name, names, catalog):
+    """And follows its source."""
+    view = VIEWS[name](catalog)
+    assert view.names() == names
+    added = named("look", read_only=True)
+    catalog.add(added)
+    assert len(view) == len(names) + 1
+    catalog.remove("look")
+    assert view.names() == names
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [("filtered", "cat"), ("merged", "cat"), ("prefixed", "fs.cat"), ("sorted", "cat"), ("provided", "cat")],
+)
+def test_a_view_keeps_aliases(name, alias, catalog):
+    """They lead to the tool as the view has it."""
+    view = VIEWS[name](catalog)
+    assert view[alias] is next(tool for tool in view if tool.name.endswith("read"))
+    assert ("cat" in view) is (alias == "cat")
+    catalog.alias("more", "read")
+    assert alias.replace("cat", "more") in view
+
+
+def test_a_filter_takes_aliases_with_it(catalog):
+    """The alias of a tool that is left out leads nowhere."""
+    view = catalog.filtered(lambda tool: not tool.facts.read_only)
+    assert "cat" not in view
+    assert view.get("cat") is None
+
+
+def test_views_chain(catalog):
+    """A view of a view is a view."""
+    view = catalog.filtered(lambda tool: not tool.facts.defer).prefixed("a_").sorted(lambda tool: -len(tool.name))
+    assert view.names() == ["a_write", "a_read"]
+    assert view["a_cat"].original == "read"
+    assert view.prefixed("b_")["b_a_cat"].original == "read"
+    catalog.add(named("longest"))
+    assert view.names()[0] == "a_longest"
+
+
+def test_a_view_does_what_a_catalog_does(view):
+    """Look up, list, define, finish."""
+    view.finish()
+    assert view
+    assert len(view.definitions(deferred=True)) == len(view) == len(list(view))
+    assert repr(view).startswith("<CatalogView: ")
+    assert view.table is view.table
+
+
+def test_a_prefixed_tool_states_its_new_aliases(catalog):
+    """So that it can be added elsewhere and still answer to them."""
+    assert catalog.prefixed("fs.")["fs.read"].facts.aliases == ("fs.cat",)
+
+
+@pytest.mark.parametrize("prefix", ["9", "a b", "x" * 64, 5, "."])
+def test_an_illegal_prefix_is_refused_at_once(prefix):
+    """Also while there is no tool yet to carry it."""
+    with pytest.raises(DefinitionError, match="prefix"):
+        Catalog().prefixed(prefix)
+
+
+def test_a_prefix_that_makes_a_name_too_long_is_refused(catalog):
+    """The name is in the message."""
+    catalog.add(named("n" * 60))
+    with pytest.raises(DefinitionError, match="cannot be a tool's name"):
+        catalog.prefixed("prefix_")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ([named("read")], "`read` is in both"),
+        ([named("cat")], "`cat` is in both"),
+        ([named("new", aliases=["read"])], "`read` is in both"),
+        ([named("new", aliases=["cat"])], "`cat` is in both"),
+    ],
+)
+def test_merging_two_of_one_name_is_refused(other, words, catalog):
+    """Names and aliases are one namespace; a prefix helps."""
+    with pytest.raises(DuplicateTool, match=words):
+        catalog.merged(Catalog(*other))
+    assert len(catalog.merged(Catalog(*other).prefixed("other."))) == 4
+
+
+def test_merging_the_same_tool_twice_is_fine(catalog):
+    """It is one tool."""
+    assert catalog.merged(catalog, Catalog(catalog["read"])).names() == catalog.names()
+
+
+def test_a_clash_that_comes_later_shows_when_someone_looks(catalog):
+    """The view follows its sources, also into trouble and out of it."""
+    other = Catalog()
+    view = catalog.merged(other)
+    other.add(named("read"))
+    with pytest.raises(DuplicateTool):
+        view.names()
+    other.remove("read")
+    assert view.names() == catalog.names()
+
+
+def test_provided_resources_are_on_the_tools(catalog):
+    """Later ones win; the source does not change."""
+    view = catalog.provided({int: 1, str: "a"}).provided({int: 2})
+    assert view["read"].resources == {int: 2, str: "a"}
+    assert catalog["read"].resources == {}
+    with pytest.raises(CatalogError, match="'int' is not a type"):
+        catalog.provided({"int": 1})
+
+
+# Listening.
+
+
+def test_a_listener_hears_what_came_and_went(catalog):
+    """A replaced tool does both."""
+    heard = []
+    end = catalog.subscribe(heard.append)
+    new = named("new")
+    catalog.add(new)
+    assert (heard[-1].added, heard[-1].removed) == ((new,), ())
+    catalog.remove("new")
+    assert (heard[-1].added, heard[-1].removed) == ((), (new,))
+    old, newer = catalog["read"], named("read")
+    catalog.add(newer, replace=True)
+    assert (heard[-1].added, heard[-1].removed) == ((newer,), (old,))
+    end()
+    end()
+    catalog.remove("read")
+    assert len(heard) == 3
+
+
+def test_nothing_is_heard_where_nothing_changed(catalog):
+    """Adding what is there, or an alias, changes no list."""
+    heard = []
+    catalog.subscribe(heard.append)
+    catalog.add(catalog["read"]).alias("other", "read")
+    assert heard == []
+
+
+def test_one_listener_may_listen_twice(catalog):
+    """Ending one leaves the other."""
+    heard = []
+    end = catalog.subscribe(heard.append)
+    catalog.subscribe(heard.append)
+    end()
+    end()
+    catalog.add(named("new"))
+    assert len(heard) == 1
+
+
+def test_a_listener_that_raises_harms_nobody(catalog, caplog):
+    """The change has happened, the others are told, and the log knows."""
+    heard = []
+
+    def broken(change):
+        raise RuntimeError("broken listener")
+
+    catalog.subscribe(broken)
+    catalog.subscribe(heard.append)
+    with caplog.at_level(logging.ERROR):
+        catalog.add(named("new"))
+    assert "new" in catalog
+    assert len(heard) == 1
+    assert "broken listener" in caplog.text
+
+
+def test_a_view_tells_only_what_it_shows(view, catalog):
+    """One tool comes, one tool is told of, as the view has it."""
+    heard = []
+    end = view.subscribe(heard.append)
+    catalog.add(named("look", read_only=True))
+    (change,) = heard
+    assert change.removed == ()
+    (came,) = change.added
+    assert came in view
+    catalog.remove("look")
+    assert heard[-1].removed == (came,)
+    end()
+    catalog.add(named("look", read_only=True))
+    assert len(heard) == 2
+
+
+def test_a_view_is_silent_about_what_it_hides(catalog):
+    """A filtered-out tool comes unheard."""
+    heard = []
+    catalog.filtered(lambda tool: tool.facts.read_only).subscribe(heard.append)
+    catalog.add(named("delete"))
+    assert heard == []
+
+
+def test_a_change_reaches_a_merged_view_once(catalog):
+    """Although it comes by two ways."""
+    heard = []
+    catalog.merged(catalog.prefixed("x_")).subscribe(heard.append)
+    catalog.add(named("new"))
+    assert sorted(tool.name for change in heard for tool in change.added) == ["new", "x_new"]
+
+
+def test_a_listener_may_change_the_catalog(catalog):
+    """It is told when everything is done."""
+
+    def follow(change):
+        if "new" in [tool.name for tool in change.added]:
+            catalog.add(named("follower"))
+
+    catalog.subscribe(follow)
+    catalog.add(named("new"))
+    assert catalog.names()[-2:] == ["new", "follower"]
+
+
+def test_a_view_is_right_whatever_threads_do():
+    """Reading while others add never leaves a view behind its source."""
+    catalog = Catalog()
+    view = catalog.prefixed("p_").sorted()
+    start = threading.Barrier(6)
+
+    def add(number):
+        start.wait()
+        for n in range(40):
+            catalog.add(named(f"t{number}_{n}"))
+            assert f"p_t{number}_{n}" in view
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(view) == 240

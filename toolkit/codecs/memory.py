@@ -1,0 +1,55 @@
+"""
+What was made of a value already, while one call's arguments are decoded.
+
+A union tries its members in turn. Where records contain themselves, each
+member decodes the values below again, at every level twice as often; so what
+a recursive record made of a value is kept until the arguments are decoded.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["remembered", "remembering"]
+
+
+class _Memory(threading.local):
+    known: dict[tuple[int, int], tuple[bool, Any]] | None = None
+
+
+_MEMORY = _Memory()
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Keep what `remembered` functions answer until the end of the block; the values have to live as long."""
+    outer = _MEMORY.known
+    _MEMORY.known = {}
+    try:
+        yield
+    finally:
+        _MEMORY.known = outer
+
+
+def remembered(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """*decode*, asked once about each array and object inside a `remembering` block."""
+
+    def remembering_decode(value: Any) -> Any:
+        known = _MEMORY.known
+        if known is None or not isinstance(value, (dict, list)):
+            return decode(value)
+        place = id(decode), id(value)
+        if place not in known:
+            try:
+                known[place] = True, decode(value)
+            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; it would again
+                known[place] = False, error
+        fine, made = known[place]
+        if fine:
+            return made
+        raise made.with_traceback(None)
+
+    return remembering_decode
