@@ -25,6 +25,9 @@ pytestmark = [
 LIMIT = 0.2  # what clients wait for a server that hangs; nothing else is waited for
 
 
+POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\npay"
+
+
 def patience(url: str) -> float:
     """Little where the server will hang; much where only the machine can be slow."""
     return LIMIT if url.endswith("hang") else 30.0
@@ -71,7 +74,7 @@ def with_http_client(url: str) -> str:
 def with_socket(url: str) -> str:
     """Post with a socket."""
     with socket.create_connection(address(url), timeout=patience(url)) as connection:
-        connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\npay")
+        connection.sendall(POST)
         received = b""
         while piece := connection.recv(1000):
             received += piece
@@ -82,7 +85,7 @@ async def with_streams(url: str) -> str:
     """Post with asyncio's streams."""
     reader, writer = await asyncio.open_connection(*address(url))
     try:
-        writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\npay")
+        writer.write(POST)
         async with asyncio.timeout(patience(url)):
             head = await reader.readuntil(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
@@ -261,15 +264,19 @@ async def test_what_destroys_is_run_once_whatever_is_certain(client, nobody, clo
 
 async def with_all_patience(url: str) -> str:
     """Post, and wait for as long as it takes."""
-    async with httpx.AsyncClient(timeout=None, trust_env=False) as client:
-        return (await client.post(url)).text
+    reader, writer = await asyncio.open_connection(*address(url))
+    try:
+        writer.write(POST)
+        return (await reader.read()).decode()
+    finally:
+        writer.close()
 
 
 @pytest.mark.parametrize(("facts", "attempts"), [("writes", 1), ("reads", 3)])
 async def test_a_tool_that_hangs_is_cancelled(facts, attempts, server, clock):
     """It may have happened; what changes nothing is tried again."""
     server.script = [hang]
-    result = await called(with_all_patience, server.url, clock, facts=facts, timeout_seconds=LIMIT)
+    result = await called(with_all_patience, server.url, clock, facts=facts, timeout_seconds=0.5)
     assert (result.kind, result.attempts, len(server.requests)) == ("timeout", attempts, attempts)
     assert result.error.details["happened"] == "maybe"
 
@@ -284,8 +291,7 @@ async def test_a_thread_that_hangs_is_abandoned_and_not_joined_by_another(server
     def post(url: str) -> str:
         """Post and wait for as long as it takes."""
         workers.append(threading.current_thread())
-        with httpx.Client(timeout=None, trust_env=False) as client:
-            return client.post(url).text
+        return with_socket(url)
 
     clock = Clock()
     async with Dispatcher(catalog, sleep=clock.sleep) as dispatcher:

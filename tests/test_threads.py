@@ -214,7 +214,7 @@ async def test_closing_ends_idle_threads_at_once():
     futures = [threads.run(gate) for gate in gates]
     for gate in gates:
         await begun(gate)
-    made = set(threading.enumerate()) - before
+    made = [thread for thread in threading.enumerate() if thread.name == "toolkit" and thread not in before]
     for gate in gates:
         gate.released.set()
     await asyncio.gather(*futures)
@@ -222,7 +222,8 @@ async def test_closing_ends_idle_threads_at_once():
     for thread in made:
         thread.join(5)  # one that was still handing over its result
     assert threads.alive == 0
-    assert not any(thread.is_alive() for thread in made if thread.name == "toolkit")
+    assert len(made) == 5
+    assert not any(thread.is_alive() for thread in made)
 
 
 async def test_closing_lets_busy_threads_finish():
