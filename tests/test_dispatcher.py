@@ -433,4 +433,4 @@ def test_a_dispatcher_that_nobody_closes_leaves_nothing_behind(catalog):
     gc.collect()
     assert gone() is None
     assert ended(threads)
-    assert catalog._listeners == []
+    assert not catalog._listeners

@@ -121,7 +121,8 @@ class Dispatcher:
         _report_missing_resources(catalog, self._settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind.
         stop_listening = catalog.subscribe(_Newcomers(self._settings))
-        self._ending = weakref.finalize(self, _end, stop_listening, self._settings.threads)
+        # Calls under way hold the settings, so a dispatcher made for one call lives as long as the call.
+        self._ending = weakref.finalize(self._settings, _end, stop_listening, self._settings.threads)
         self._ending.atexit = False
 
     # One call.

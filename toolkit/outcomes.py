@@ -19,6 +19,7 @@ from .plans import Plan, Stopped
 from .redaction import Redaction
 from .rendering import as_json, as_text, cleaned, is_strict
 from .results import KINDS, ErrorInfo, Kind, ToolResult
+from .wording import problems_of
 
 __all__ = ["failure", "hook_failure", "rendered", "truncated"]
 
@@ -31,9 +32,9 @@ def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False
     if kind is plan.plain and not check and encode:
         if kind is int:
             if -(2**62) < value < 2**62:  # quickly compared; larger ones may take the longer way
-                return ToolResult(repr(value), value)
+                return _plain(repr(value), value)
         elif value.isascii():
-            return ToolResult(value, value)
+            return _plain(value, value)
     if isinstance(value, ToolResult):
         return _own(value)
     if isinstance(value, PARTS):
@@ -46,6 +47,17 @@ def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False
         if wrong:
             return ToolResult.error("tool", f"it returned what its output schema does not allow: {wrong}")
     return ToolResult(text, form)
+
+
+def _plain(text: str, value: Any) -> ToolResult:
+    """`ToolResult(text, value)` without the constructor, which costs more than the result."""
+    result = _BLANK(ToolResult)
+    result.text = text
+    result.value = value
+    return result
+
+
+_BLANK = ToolResult.__new__
 
 
 def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:
@@ -75,7 +87,7 @@ def _against_schema(form: Any, plan: Plan) -> str | None:
         error = next(plan.output_judge.iter_errors(form), None)
     except Exception as broken:  # noqa: BLE001 -- too deep for it, most likely
         return f"it could not be checked: {type(broken).__name__}"
-    return None if error is None else cleaned(str(error.message)[:300])
+    return None if error is None else cleaned("; ".join(map(str, problems_of([error])))[:300])
 
 
 # What a tool made itself.

@@ -179,9 +179,9 @@ def _left_out(error: Any, holder: Any, key: Any, root: Any, judge: Any) -> bool:
         return False
     kept = dict(holder)
     del holder[key]
-    place = list(error.absolute_path)[:-1]
+    place = list(error.absolute_path)
     for other in judge.iter_errors(root):
-        if other.validator == "required" and list(other.absolute_path) == place and key in other.validator_value:
+        if other.validator == "required" and list(other.absolute_path) == place:
             holder.clear()
             holder.update(kept)
             return False
