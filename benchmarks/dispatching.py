@@ -10,9 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from toolkit import Catalog
-from toolkit.dispatcher import Dispatcher
-from toolkit.results import ToolCall, ToolResult
+from toolkit import Catalog, Dispatcher, ToolCall, ToolResult
 from toolkit.hooks import Outcome, Proceed
 
 from .subjects import CALLS, FUNCTIONS

@@ -24,7 +24,7 @@ from .classify import Rules
 from .context import Progress
 from .errors import DefinitionError, ToolkitWarning, UnknownTool
 from .hooks.base import Chain
-from .pipeline import run, unstarted
+from .pipeline import run, run_bare, unstarted
 from .plans import Plan, Settings
 from .redaction import Redaction, RedactionRule
 from .resources import missing_resources
@@ -144,18 +144,17 @@ class Dispatcher:
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call,
         waits and retries included. Never raises for what a tool does.
         """
-        if type(name) is str:
-            call = ToolCall(
-                name,
-                arguments,
-                id or f"call_{next(self._ids)}",
-                session,
-                principal if session is None or principal is not None else session.principal,
-            )
-        else:
-            call = self._adopted(name, arguments, id, session, principal)
         known, plans = self._prepared
-        plan = plans.get(call.name) if self.catalog.table is known else None
+        is_known = self.catalog.table is known
+        if type(name) is str and is_known and resources is None and timeout_seconds is None:
+            plan = plans.get(name)
+            if plan is not None and plan.is_bare:
+                if session is not None and principal is None:
+                    principal = session.principal
+                number = id or f"call_{next(self._ids)}"
+                return run_bare(plan, self._settings, name, arguments, number, session, principal)
+        call = self._adopted(name, arguments, id, session, principal)
+        plan = plans.get(call.name) if is_known else None
         if plan is None:
             try:
                 plan = self._plan(call.name)

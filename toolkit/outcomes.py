@@ -21,7 +21,7 @@ from .rendering import as_json, as_text, cleaned, is_strict
 from .results import KINDS, ErrorInfo, Kind, ToolResult
 from .wording import problems_of
 
-__all__ = ["failure", "hook_failure", "rendered", "truncated"]
+__all__ = ["BLANK", "failure", "hook_failure", "rendered", "truncated"]
 
 _log = logging.getLogger("toolkit")
 
@@ -51,13 +51,13 @@ def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False
 
 def _plain(text: str, value: Any) -> ToolResult:
     """`ToolResult(text, value)` without the constructor, which costs more than the result."""
-    result = _BLANK(ToolResult)
+    result = BLANK(ToolResult)
     result.text = text
     result.value = value
     return result
 
 
-_BLANK = ToolResult.__new__
+BLANK = ToolResult.__new__
 
 
 def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:

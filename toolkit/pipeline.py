@@ -23,18 +23,55 @@ from .deadline import NEVER, Deadline
 from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
 from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
 from .hooks.passing import UNASKED, Answer, correction, from_answer, objection
-from .outcomes import failure, hook_failure, rendered, truncated
+from .outcomes import BLANK, failure, hook_failure, rendered, truncated
 from .plans import Plan, Settings
 from .redaction import Redaction
 from .rendering import described
 from .repair import repaired
 from .results import ToolCall, ToolResult
+from .session import Session
 from .tries import Tries
 from .validation import objections
 
-__all__ = ["run", "unstarted"]
+__all__ = ["run", "run_bare", "unstarted"]
 
 _NOTHING: Mapping[Any, Any] = {}
+
+
+async def run_bare(
+    plan: Plan,
+    settings: Settings,
+    name: str,
+    arguments: Any,
+    call_id: str,
+    session: Session | None,
+    principal: str | None,
+) -> ToolResult:
+    """The whole path for a plan that is bare; a `ToolCall` is made only if somebody has to see one."""
+    clock = settings.clock
+    started = clock()
+    decoded = plan.fast(arguments, 0)
+    if decoded is UNSURE or settings.abandoned.alive:
+        call = ToolCall(name, arguments, call_id, session, principal, tool=plan.tool)
+        return await run(call, plan, settings)
+    try:
+        value = await plan.function(**decoded)
+        if type(value) is int is plan.plain and -(2**62) < value < 2**62:
+            result = BLANK(ToolResult)
+            result.text = repr(value)
+            result.value = value
+        else:
+            result = rendered(value, plan)
+    except BaseException as error:  # noqa: BLE001 -- as in `run`
+        call = ToolCall(name, arguments, call_id, session, principal, tool=plan.tool)
+        return await _Walk(call, plan, settings, started, decoded).rescued(error)
+    result.attempts = 1
+    result.call_id = call_id
+    result.tool = plan.name
+    if len(result.text) > plan.max_chars:
+        truncated(result, plan.max_chars)
+    result.duration_seconds = clock() - started
+    return result
 
 
 async def run(

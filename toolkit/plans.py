@@ -88,6 +88,7 @@ class Plan:
         fast: The generated check, or one that is never sure where jsonschema judges every call.
         is_direct: Whether the function can be awaited with the decoded arguments as they are.
         is_hooked: Whether there are hooks at all.
+        is_bare: Whether a call needs nothing but check, await, render; most do.
         is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
         may_ask: Whether a person may have to agree.
         hides: Whether something has to be masked.
@@ -101,6 +102,7 @@ class Plan:
         "fast",
         "function",
         "hides",
+        "is_bare",
         "is_demanding",
         "is_direct",
         "is_hooked",
@@ -149,6 +151,7 @@ class Plan:
             or not self.is_direct
             or settings.check_output
         )
+        self.is_bare = not (self.is_demanding or self.is_hooked or self.hides)
 
     def redaction(self, *arguments: Any) -> Redaction:
         """What to mask in the exits of a call with these arguments, in whatever forms they came."""
