@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/.ready
 	$(BIN)/python examples/demo.py
+	$(BIN)/python examples/06_calls.py
 
 test: $(VENV)/.ready
 	$(BIN)/coverage run -m pytest

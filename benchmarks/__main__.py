@@ -6,13 +6,14 @@ import platform
 import sys
 from importlib.metadata import version
 
-from . import accepting, decorating, defining, importing, refusing
+from . import accepting, decorating, defining, dispatching, endurance, importing, refusing
 from .timing import print_table
 
 BENCHMARKS = {
     "Decorating a function of five parameters": decorating,
     "Accepting and converting good arguments": accepting,
     "Refusing bad arguments, all problems worded": refusing,
+    "One call, and many": dispatching,
     "Definitions": defining,
     "Importing": importing,
 }
@@ -26,6 +27,9 @@ def main(chosen: list[str]) -> None:
     for title, benchmark in BENCHMARKS.items():
         if not chosen or benchmark.__name__.rpartition(".")[2] in chosen:
             print_table(title, benchmark.rows())
+    if not chosen or "endurance" in chosen:
+        print()
+        endurance.main(60.0)
 
 
 main(sys.argv[1:])

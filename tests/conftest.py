@@ -1,7 +1,7 @@
 """
-What tests share.
+What all tests share: the event loop, and the hypothesis profiles.
 
-Hypothesis profiles: `HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples.
+`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples.
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, He
 settings.register_profile("default", max_examples=60, **_PATIENT)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def anyio_backend():
+    """The core is asyncio's."""
+    return "asyncio"
 
 
 @pytest.fixture

@@ -15,15 +15,18 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors facts strictjson",
+    "errors facts strictjson digests requests session parts results",
     "context docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
     "describe spec views sources catalog decorator",
+    "rendering repair classify retry redaction threads resources approval",
+    "abandoned deadline hooks background attempt plans outcomes tries pipeline batch dispatcher",
     "__init__",
 ]
 INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
+    "hooks": "base passing cache log loop_guard rate_limit stats __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

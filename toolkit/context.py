@@ -8,32 +8,76 @@ call. It is not part of the schema, and no argument of its name gets through.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
 from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
 from .facts import Facts
+from .results import ToolCall
+from .session import Session
 
-__all__ = ["Context", "Inject", "Injected", "wanted_resource"]
+__all__ = ["Context", "Inject", "Injected", "Progress", "Secret", "is_secret", "wanted_resource"]
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """
+    A sign of life from a running call.
+
+    Attributes:
+        value: What a streaming tool yielded, in JSON form.
+    """
+
+    call_id: str
+    tool: str
+    progress: float | None = None
+    total: float | None = None
+    message: str | None = None
+    value: Any = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class Context:
     """
     The call as the tool sees it.
 
     Attributes:
         facts: What the tool's author stated about it.
+        call: What was asked for.
+        attempt: Which try this is, counted from 1.
+        deadline: When the call has to be finished, by `time.monotonic()`; None if it may take its time.
         resources: What was provided for this call, by type.
         logger: Where the tool may write; its name is the tool's.
     """
 
     facts: Facts
+    call: ToolCall = field(default_factory=lambda: ToolCall(""))
+    attempt: int = 1
+    deadline: float | None = None
     resources: Mapping[type, Any] = field(default_factory=dict)
     logger: logging.Logger = field(default_factory=lambda: logging.getLogger("toolkit"))
+    on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
+    stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    @property
+    def session(self) -> Session | None:
+        """The conversation that the call belongs to."""
+        return self.call.session
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more; code that loops in a thread should look now and then."""
+        return self.stop.is_set()
+
+    def report(self, progress: float | None = None, total: float | None = None, message: str | None = None) -> None:
+        """Tell whoever listens how far the work has come; can be called from any thread."""
+        tool = self.call.name if self.call.tool is None else self.call.tool.name
+        event = Progress(call_id=self.call.id, tool=tool, progress=progress, total=total, message=message)
+        self.on_progress(event)
 
 
 class Injected:
@@ -47,6 +91,17 @@ class Injected:
 
 Inject = Annotated[T, Injected()]
 """`database: Inject[Database]`: a parameter that is filled from resources, never by a model."""
+
+
+class Secret:
+    """Marks a parameter whose value is never shown: `key: Annotated[str, Secret]`."""
+
+
+def is_secret(hint: Any) -> bool:
+    """Whether *hint* marks a secret, at the top or anywhere inside: `Annotated[str, Secret] | None`."""
+    if hint is Secret or isinstance(hint, Secret):
+        return True
+    return any(map(is_secret, get_args(hint)))
 
 
 def wanted_resource(hint: Any, resolve: Callable[[str], Any]) -> Any:

@@ -69,6 +69,17 @@ class Judge:
         self._work.begin()
         return islice(_judged(self._validator, value, None, None), MOST_ERRORS)
 
+    def is_valid(self, value: Any) -> bool:
+        """Whether nothing is wrong with *value*."""
+        return next(self.iter_errors(value), None) is None
+
+    def evolve(self, schema: Any) -> Judge:
+        """A judge of a part of the schema, which may refer to the whole."""
+        made = object.__new__(Judge)
+        made._work, made.resolver = self._work, self.resolver
+        made._validator = self._validator.evolve(schema=schema)
+        return made
+
 
 def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
     """Every object in the document that *schema* is, whether it is a schema or not."""

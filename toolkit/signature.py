@@ -46,7 +46,7 @@ from .codecs import (
     object_codec,
     typed_dict_fields,
 )
-from .context import wanted_resource
+from .context import is_secret, wanted_resource
 from .docstrings import Docstring
 from .errors import DefinitionError
 from .origins import run_by
@@ -75,6 +75,8 @@ class Signature:
         wanted: Parameters that are given, not sent: what each asks for.
         bind: From decoded arguments (and what is given) to positional and keyword arguments.
         style: How it runs.
+        by_keyword: Whether every argument is passed by keyword.
+        secrets: Parameters whose values are never shown.
     """
 
     codec: Codec
@@ -85,6 +87,8 @@ class Signature:
     wanted: Mapping[str, Any]
     bind: Binder
     style: Style
+    by_keyword: bool = False
+    secrets: frozenset[str] = frozenset()
 
 
 def read_signature(
@@ -110,6 +114,7 @@ def read_signature(
         as_dict=True,
     )
     style = style_of(function)
+    bind = _binder(parameters, first_by_position=_is_dispatched(function))
     output, output_schema, waits = _read_output(returns, scope, style)
     return Signature(
         codec=codec,
@@ -118,8 +123,10 @@ def read_signature(
         output_schema=output_schema,
         waits=waits,
         wanted=reading.wanted,
-        bind=_binder(parameters, first_by_position=_is_dispatched(function)),
+        bind=bind,
         style=style,
+        by_keyword=bind is _by_keyword,
+        secrets=frozenset(reading.secrets),
     )
 
 
@@ -157,6 +164,7 @@ class _Reading:
         self.fields: list[Field] = []
         self.extras: Codec | None = None
         self.wanted: dict[str, Any] = {}
+        self.secrets: set[str] = set()
         self.reader = reader
         self._texts = docstring.parameters
         self._subject = subject
@@ -220,6 +228,8 @@ class _Reading:
         self.fields += [field for field in fields if field.name not in self._bound]
 
     def _field(self, parameter: Parameter, hint: Any) -> Field:
+        if is_secret(hint):
+            self.secrets.add(parameter.name)
         text = self._texts.get(parameter.name, "")
         if parameter.kind is Parameter.VAR_POSITIONAL:
             codec = self.reader.codec(list[hint])
@@ -244,6 +254,10 @@ def _metadata(hint: Any) -> tuple[Any, ...]:
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 
+def _by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    return [], values
+
+
 def _is_dispatched(function: Any) -> bool:
     """Whether `functools.singledispatch` chooses by the first argument, which it then wants by position."""
     return isinstance(function, FunctionType) and hasattr(function, "registry") and hasattr(function, "dispatch")
@@ -259,7 +273,7 @@ def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
         or (each.kind is Parameter.POSITIONAL_OR_KEYWORD and (variadic or (first_by_position and index == 0)))
     }
     if not positional and variadic is None:
-        return lambda values: ([], values)
+        return _by_keyword
 
     def bind(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         rest = dict(values)

@@ -65,14 +65,19 @@ class Checker:
         except ValueError as error:
             raise BadArgs(str(error)) from None
 
+    def generated(self) -> Callable[[Any, int], Any]:
+        """The generated code, made now if it was not yet."""
+        if self.fast == self._generate:
+            try:
+                self.fast = compiled(self._codec, self._title)
+            except (SyntaxError, RecursionError, MemoryError):
+                # Code too deep or too large for Python's compiler: jsonschema decides every call.
+                self.fast = _always_unsure
+        return self.fast
+
     def _generate(self, arguments: Any, depth: int) -> Any:
         """Stands in for the generated code until the first call makes it."""
-        try:
-            self.fast = compiled(self._codec, self._title)
-        except (SyntaxError, RecursionError, MemoryError):
-            # Code too deep or too large for Python's compiler: jsonschema decides every call.
-            self.fast = _always_unsure
-        return self.fast(arguments, depth)
+        return self.generated()(arguments, depth)
 
     def _judged(self, arguments: Any) -> dict[str, Any]:
         if type(arguments) is not dict or not is_plain(arguments):

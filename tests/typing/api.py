@@ -13,6 +13,7 @@ from typing import Any
 from typing_extensions import assert_type
 
 from toolkit import (
+    PER_CALL,
     BadArgs,
     Catalog,
     CatalogView,
@@ -20,15 +21,24 @@ from toolkit import (
     Codec,
     Context,
     Definition,
+    Dispatcher,
     Facts,
     Inject,
     Problem,
+    Progress,
+    RetryPolicy,
+    Session,
     Tool,
+    ToolCall,
+    ToolResult,
+    Transient,
     UnknownTool,
     default_catalog,
     register_codec,
+    retrying,
     tool,
 )
+from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
 
 
 class Database:
@@ -161,3 +171,38 @@ def codecs() -> None:
 
 def options(extra: Mapping[str, Any]) -> None:
     tool(bare, catalog=Catalog(), name="other", metadata=extra)
+
+
+class Guard:
+    def before(self, call: ToolCall) -> Outcome:
+        return Deny("no") if call.name == "wipe" else Proceed()
+
+    async def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        return result
+
+
+async def calls(progress: list[Progress]) -> None:
+    stats = Stats()
+    async with Dispatcher(
+        default_catalog,
+        hooks=[Guard(), Cache(), RateLimit(5), Log(), LoopGuard(most=2), stats],
+        retry=RetryPolicy(attempts=2),
+        resources={Database: PER_CALL},
+        classify={KeyError: Transient},
+        redact=["secret"],
+        on_progress=progress.append,
+    ) as dispatcher:
+        result = await dispatcher.call("bare", {"a": 1}, session=Session(), resources={Database: Database()})
+        assert_type(result, ToolResult)
+        assert_type(result.text, str)
+        assert_type(await dispatcher.call_many([ToolCall("bare"), ("bare", {"a": 1})]), list[ToolResult])
+        assert_type(dispatcher.call_sync("bare", '{"a": 1}'), ToolResult)
+        assert_type(ToolResult.error("tool", "it broke"), ToolResult)
+        if result.error is not None:
+            assert_type(result.error.message, str)
+    assert_type(stats.snapshot(), list[ToolStats])
+
+    async def fetch() -> int:
+        return 1
+
+    assert_type(await retrying(fetch, RetryPolicy()), int)

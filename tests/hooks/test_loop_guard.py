@@ -1,0 +1,58 @@
+"""
+Refusing a call that repeats itself.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.hooks import LoopGuard
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def dispatcher():
+    """A guarded dispatcher with one tool."""
+    catalog = Catalog()
+
+    @catalog.tool(aliases=["look"])
+    async def read(path: str, limit: int = 10) -> str:
+        """Read."""
+        return path
+
+    return Dispatcher(catalog, hooks=[LoopGuard(most=2)])
+
+
+async def test_the_same_call_too_often_in_a_row_is_refused_with_advice(dispatcher):
+    """However it is written: defaults, aliases, the order of keys."""
+    forms = [("read", {"path": "a"}), ("look", {"limit": 10, "path": "a"}), ("read", '{"path": "a"}')]
+    kinds = [(await dispatcher.call(*form)).kind for form in forms]
+    assert kinds == ["ok", "ok", "denied"]
+    assert "try something else" in (await dispatcher.call("read", {"path": "a"})).text
+
+
+async def test_another_call_in_between_starts_the_count_anew(dispatcher):
+    """So do other sessions, which have their own."""
+    for path in ("a", "a", "b", "a", "a"):
+        assert (await dispatcher.call("read", {"path": path})).kind == "ok"
+    for session in (Session(), Session()):
+        assert (await dispatcher.call("read", {"path": "a"}, session=session)).kind == "ok"
+
+
+async def test_sessions_are_not_kept_for_ever(dispatcher):
+    """There is no end to conversations."""
+    guard = LoopGuard()
+    other = Dispatcher(dispatcher.catalog, hooks=[guard])
+    for number in range(10_010):
+        await other.call("read", {"path": "a"}, session=Session(id=str(number)))
+    assert len(guard._seen) == 10_000
+
+
+def test_a_guard_allows_at_least_one():
+    """Otherwise nothing could be called."""
+    with pytest.raises(ValueError, match="most"):
+        LoopGuard(most=0)

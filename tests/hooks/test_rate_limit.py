@@ -1,0 +1,124 @@
+"""
+Who may call how often.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.clocks import Clock
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.hooks import RateLimit
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def catalog():
+    """Three tools, two of them in one group."""
+    catalog = Catalog()
+    for name, group in (("a", "g"), ("b", "g"), ("c", None)):
+
+        async def act() -> str:
+            """Act."""
+            return "done"
+
+        catalog.tool(name=name, read_only=True, group=group)(act)
+    return catalog
+
+
+async def test_calls_beyond_the_rate_wait_for_their_turn(catalog):
+    """A burst goes through; then one a half second."""
+    clock = Clock()
+    limit = RateLimit(2, seconds=1, clock=clock, sleep=clock.sleep)
+    dispatcher = Dispatcher(catalog, hooks=[limit])
+    results = [await dispatcher.call("a") for _ in range(4)]
+    assert [result.kind for result in results] == ["ok"] * 4
+    assert clock.slept == [0.5, 0.5]
+    clock.now += 100
+    await asyncio.gather(*(dispatcher.call("a") for _ in range(2)))
+    assert len(clock.slept) == 2
+
+
+async def test_those_who_come_later_queue_behind(catalog):
+    """Three at once, one a second: nobody waits the same time."""
+    slept = []
+
+    async def sleep(seconds):
+        slept.append(seconds)
+
+    limit = RateLimit(1, seconds=1, clock=lambda: 0.0, sleep=sleep)
+    await asyncio.gather(*(Dispatcher(catalog, hooks=[limit]).call("a") for _ in range(3)))
+    assert slept == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("options", [{"wait": False}, {"wait_max": 0.5}])
+async def test_a_call_that_must_not_wait_is_refused(catalog, options, caplog):
+    """As transient, with the time to come back; the tool did not run, and nobody is blamed in the log."""
+    clock = Clock()
+    dispatcher = Dispatcher(catalog, hooks=[RateLimit(1, seconds=1, clock=clock, sleep=clock.sleep, **options)])
+    await dispatcher.call("a")
+    refused = await dispatcher.call("a")
+    assert (refused.kind, refused.attempts, clock.slept) == ("transient", 0, [])
+    assert refused.error.details == {"retry_after_seconds": 1.0, "happened": "no"}
+    assert caplog.text == ""
+    clock.now += 1
+    assert (await dispatcher.call("a")).kind == "ok"
+
+
+@pytest.mark.parametrize(
+    ("by", "free"),
+    [
+        ("tool", [("b", "ada"), ("c", "ada")]),
+        ("group", [("c", "ada")]),
+        ("principal", [("a", "bob")]),
+        ("all", []),
+    ],
+)
+async def test_each_has_a_bucket_of_its_own(catalog, by, free):
+    """Tools, groups or principals; or one for everyone."""
+    dispatcher = Dispatcher(catalog, hooks=[RateLimit(1, seconds=60, by=by, wait=False)])
+    await dispatcher.call("a", principal="ada")
+    for name, principal in [("b", "ada"), ("c", "ada"), ("a", "bob"), ("a", "ada")]:
+        result = await dispatcher.call(name, principal=principal)
+        assert (result.kind == "ok") == ((name, principal) in free)
+
+
+async def test_who_is_cancelled_while_waiting_gives_its_turn_back(catalog):
+    """The next one does not wait for somebody who left."""
+    clock, waiting = Clock(), asyncio.Event()
+
+    async def sleep(seconds):
+        clock.slept.append(seconds)
+        waiting.set()
+        if len(clock.slept) == 1:
+            await asyncio.Event().wait()
+
+    dispatcher = Dispatcher(catalog, hooks=[RateLimit(1, seconds=1, clock=clock, sleep=sleep)])
+    await dispatcher.call("a")
+    task = asyncio.ensure_future(dispatcher.call("a"))
+    await waiting.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await dispatcher.call("a")
+    assert clock.slept == [1.0, 1.0]
+
+
+async def test_buckets_are_not_kept_for_ever(catalog):
+    """There is no end to principals."""
+    limit = RateLimit(1, seconds=60, by="principal", wait=False)
+    dispatcher = Dispatcher(catalog, hooks=[limit])
+    for number in range(10_050):
+        await dispatcher.call("a", principal=str(number))
+    assert len(limit._buckets) == 10_000
+
+
+@pytest.mark.parametrize("options", [{"calls": 0}, {"seconds": 0}, {"wait_max": -1}, {"by": "moon"}])
+def test_a_rate_that_makes_no_sense_is_refused(options):
+    """Where it is given."""
+    with pytest.raises(ValueError, match=r"rate|by"):
+        RateLimit(**{"calls": 1, **options})

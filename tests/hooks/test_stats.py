@@ -1,0 +1,102 @@
+"""
+What the tools did, in numbers.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.clocks import Clock
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.errors import ToolError, Transient
+from toolkit.hooks import Stats
+from toolkit.retry import RetryPolicy
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_snapshot_counts_calls_failures_retries_and_sizes():
+    """A record for each tool, in the order of their first calls; later calls do not change it."""
+    catalog, tries = Catalog(), []
+
+    @catalog.tool(metadata={"cost": 0.5})
+    async def act(how: str) -> str:
+        """Act."""
+        tries.append(how)
+        if how == "fail":
+            raise ToolError("no")
+        if how == "flaky" and len(tries) % 2:
+            raise Transient("later")
+        return "x" * 10
+
+    stats = Stats()
+    dispatcher = Dispatcher(catalog, hooks=[stats], retry=RetryPolicy(wait_initial=0))
+    for how in ("flaky", "fine", "fail"):
+        await dispatcher.call("act", {"how": how})
+    await dispatcher.call("act", {})
+    await dispatcher.call("nope1")
+    await dispatcher.call("nope2")
+    known, unknown = stats.snapshot()
+    assert (known.tool, known.calls, known.failures, known.retries) == ("act", 4, {"tool": 1, "bad_args": 1}, 1)
+    assert known.cost == 1.5
+    assert known.tokens == -(-known.chars // 4)
+    assert (unknown.tool, unknown.calls, unknown.failures) == ("(unknown)", 2, {"not_found": 2})
+    await dispatcher.call("act", {"how": "fail"})
+    assert known.failures == {"tool": 1, "bad_args": 1}
+
+
+async def test_percentiles_are_of_the_last_calls_that_ran():
+    """Half of them were at least as quick as p50; those that never ran took no time."""
+    catalog, clock = Catalog(), Clock()
+
+    @catalog.tool
+    async def take(seconds: int) -> None:
+        """Take some time."""
+        clock.now += seconds
+
+    stats = Stats(window=100)
+    dispatcher = Dispatcher(catalog, hooks=[stats], clock=clock)
+    for seconds in [1000, *range(1, 101)]:
+        await dispatcher.call("take", {"seconds": seconds})
+    await dispatcher.call("take", {})
+    (record,) = stats.snapshot()
+    assert (record.p50_seconds, record.p95_seconds, record.p99_seconds) == (50, 95, 99)
+
+
+async def test_one_call_is_its_own_percentile_and_none_is_zero():
+    """Small numbers work too."""
+    catalog, stats = Catalog(), Stats()
+    dispatcher = Dispatcher(catalog, hooks=[stats], clock=Clock())
+    await dispatcher.call("nope")
+    assert stats.snapshot()[0].p99_seconds == 0
+    assert Stats().snapshot() == []
+
+
+@pytest.mark.parametrize(
+    ("metadata", "cost", "expected"),
+    [
+        ({"cost": 2}, None, 2.0),
+        ({"cost": "much"}, None, 0.0),
+        ({"cost": True}, None, 0.0),
+        (None, None, 0.0),
+        (None, lambda call, result: len(result.text), 4.0),
+    ],
+)
+async def test_costs_are_hints_or_computed(metadata, cost, expected):
+    """By the tool's metadata, or by a function of call and result."""
+    catalog, stats = Catalog(), Stats(cost=cost)
+
+    @catalog.tool(metadata=metadata)
+    async def act() -> str:
+        """Act."""
+        return "done"
+
+    await Dispatcher(catalog, hooks=[stats]).call("act")
+    assert stats.snapshot()[0].cost == expected
+
+
+def test_a_window_holds_at_least_one():
+    """Otherwise there is nothing to count."""
+    with pytest.raises(ValueError, match="window"):
+        Stats(window=0)

@@ -1,0 +1,361 @@
+"""A call has a digest, a result has words for the model, and both survive being written down."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties.values import json_objects, json_values
+from toolkit import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
+from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart, part_from_json
+from toolkit.requests import ApprovalRequest
+from toolkit.results import KINDS, ErrorInfo, ToolCall, ToolResult
+from toolkit.session import Session
+
+ERROR_KINDS = sorted(KINDS - {"ok", "waiting"})
+
+texts = st.text(max_size=20)
+parts = (
+    st.builds(TextPart, texts)
+    | st.builds(JsonPart, json_values())
+    | st.builds(ImagePart, st.binary(max_size=20), texts)
+    | st.builds(FilePart, texts, st.none() | texts, st.none() | texts)
+)
+approval_requests = st.builds(
+    ApprovalRequest,
+    tool=texts,
+    call_id=texts,
+    reason=texts,
+    arguments=json_objects(),
+    preview=st.none() | texts,
+    repairs=st.lists(texts, max_size=2).map(tuple),
+    session=st.none() | texts,
+    principal=st.none() | texts,
+    waits_for=st.none() | texts,
+)
+results = st.builds(
+    ToolResult,
+    texts,
+    json_values(),
+    st.sampled_from(sorted(KINDS)),
+    call_id=texts,
+    tool=texts,
+    parts=st.lists(parts, max_size=3),
+    error=st.none() | st.builds(ErrorInfo, texts, json_objects()),
+    request=st.none() | approval_requests,
+    repairs=st.lists(texts, max_size=2),
+    attempts=st.integers(0, 5),
+    retries=st.lists(texts, max_size=2),
+    duration_seconds=st.floats(0, 1e6),
+    truncated=st.booleans(),
+    metadata=st.none() | json_objects(),
+)
+
+
+@given(results)
+def test_a_result_comes_back_from_json_as_it_was(result):
+    """Everything but the exception is written down, and read again."""
+    written = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    read = ToolResult.from_json(written)
+    assert read.to_json() == written
+    assert list(read.parts) == list(result.parts)
+    assert read.request == result.request
+    assert (read.kind, read.text, read.value, read.attempts) == (
+        result.kind,
+        result.text,
+        result.value,
+        result.attempts,
+    )
+
+
+@given(approval_requests)
+def test_a_request_comes_back_from_json_as_it_was(request):
+    """Its id above all: an answer names it."""
+    assert ApprovalRequest.from_json(json.loads(json.dumps(request.to_json()))) == request
+
+
+@pytest.mark.parametrize("version", [None, 0, 2, "1", True, 1.0])
+@pytest.mark.parametrize("kind", [ToolResult, ApprovalRequest])
+def test_another_version_is_refused(kind, version):
+    """What was written by another format is not guessed at, and the message says which can be read."""
+    with pytest.raises(ValueError, match=r"of version .* cannot be read; version 1 can"):
+        kind.from_json({"version": version, "kind": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"kind": "nice"}, "nobody knows the kind 'nice'"),
+        ({"kind": ["ok"]}, "'kind' cannot be list"),
+        ({"text": 5}, "'text' cannot be int"),
+        ({"surprise": 1}, "'surprise' cannot be int"),
+        ({"parts": [{"type": "video"}]}, "type 'video' cannot be read; known are text"),
+        ({"parts": [{"type": "text"}]}, "lacks 'text'"),
+        ({"parts": ["text"]}, "type None cannot be read"),
+        ({"parts": [{"type": "image", "data": "!", "media_type": "image/png"}]}, "base64"),
+        ({"error": {"details": {}}}, "its error lacks 'message'"),
+        ({"request": {"version": 1}}, "it lacks call_id, id, reason, tool"),
+        ({"request": {"version": 1, "tool": 5}}, "'tool' cannot be int"),
+        ({"request": {"version": 1, "surprise": 5}}, "'surprise' cannot be int"),
+    ],
+)
+def test_a_shape_nobody_knows_is_refused(changes, match):
+    """One kind of exception, with what is wrong."""
+    with pytest.raises(ValueError, match=match):
+        ToolResult.from_json({**ToolResult("fine").to_json(), **changes})
+
+
+@pytest.mark.parametrize("data", [None, [], "text"])
+@pytest.mark.parametrize("read", [ToolResult.from_json, ApprovalRequest.from_json, part_from_json])
+def test_what_is_no_object_is_refused(read, data):
+    """Whoever reads a file may find anything."""
+    with pytest.raises(ValueError):
+        read(data)
+
+
+def test_the_exception_is_never_written_down():
+    """It may hold anything, and nobody could read it."""
+    result = ToolResult.error("tool", "broken", cause=ValueError("inside"))
+    assert "inside" not in json.dumps(result.to_json())
+    assert "inside" not in repr(result.error)
+
+
+# The words.
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "text"),
+    [
+        ("not_found", "unknown tool `x`", "error: unknown tool `x`\nCall one of the tools you were given."),
+        (
+            "bad_args",
+            'limit: expected an integer, got "ten"',
+            'error: invalid arguments: limit: expected an integer, got "ten"\nCorrect the arguments and call again.',
+        ),
+        ("safety", "no", "error: safety check failed: no\nDo not try again; tell the user why it was refused."),
+        ("transient", "busy", "error: transient failure: busy\nIt may work later."),
+        ("tool", "broken", "error: tool failed: broken\nTry another way, or tell the user."),
+        ("tool", "", "error: tool failed\nTry another way, or tell the user."),
+    ],
+)
+def test_the_model_reads_what_happened_and_what_to_do(kind, message, text):
+    """The phrase of the kind, the message, the advice."""
+    assert ToolResult.error(kind, message).text == text
+
+
+def test_an_unknown_tool_is_named_with_its_neighbours():
+    """The name first, then what was probably meant."""
+    cause = UnknownTool("red_file", ["read_file", "write"])
+    text = ToolResult.error("not_found", str(cause), cause=cause).text
+    assert text.startswith("error: unknown tool `red_file`; did you mean `read_file`?\n")
+
+
+@pytest.mark.parametrize("kind", ERROR_KINDS)
+def test_every_kind_of_error_has_words(kind):
+    """And is an error, whatever else is known about it."""
+    result = ToolResult.error(kind, "why", details={"a": 1}, tool="read", attempts=2)
+    assert result.is_error
+    assert result.text.startswith("error: ")
+    assert result.text.count("\n") == 1
+    assert (result.kind, result.tool, result.attempts) == (kind, "read", 2)
+    assert (result.error.message, result.error.details) == ("why", {"a": 1})
+
+
+def test_advice_can_be_another():
+    """Whoever knows better says so; nothing is said if there is nothing to say."""
+    assert ToolResult.error("tool", "why", advice="Wait.").text == "error: tool failed: why\nWait."
+    assert ToolResult.error("tool", "why", advice="").text == "error: tool failed: why"
+
+
+@pytest.mark.parametrize("kind", ["ok", "waiting", "nice"])
+def test_only_errors_are_built_as_errors(kind):
+    """The other kinds are no errors, or none at all."""
+    with pytest.raises(ValueError, match="not a kind of error; use one of tool, bad_args"):
+        ToolResult.error(kind, "why")
+
+
+def test_a_result_that_went_well_has_no_error():
+    """`result.error` is the field, `ToolResult.error` the builder."""
+    result = ToolResult("5", 5)
+    assert result.error is None
+    result.error = ErrorInfo("late")
+    assert result.error.message == "late"
+    assert repr(result) == "<ToolResult ok of ?: '5'>"
+
+
+def test_a_result_takes_no_field_it_does_not_have():
+    """A misspelt one would be lost."""
+    with pytest.raises(TypeError, match="a result has no 'atempts'"):
+        ToolResult("5", atempts=3)
+
+
+@pytest.mark.parametrize("kind", ["ok", "waiting"])
+def test_waiting_is_no_error(kind):
+    """Nothing went wrong; somebody was asked."""
+    assert not ToolResult("", None, kind).is_error
+
+
+# Unwrapping.
+
+
+def test_unwrapping_gives_the_value():
+    """What a program wants of a call that went well."""
+    assert ToolResult("5", 5).unwrap() == 5
+
+
+@pytest.mark.parametrize(
+    "cause", [ToolError("a"), BadArgs("b"), Safety("c"), Transient("d", happened="maybe"), UnknownTool("e")]
+)
+def test_unwrapping_raises_the_error_itself(cause):
+    """If it was one of ours."""
+    with pytest.raises(type(cause)) as raised:
+        ToolResult.error("tool", str(cause), cause=cause).unwrap()
+    assert raised.value is cause
+
+
+def test_unwrapping_wraps_what_was_not_ours():
+    """With the exception as its cause."""
+    cause = ZeroDivisionError("by zero")
+    with pytest.raises(ToolError, match="by zero") as raised:
+        ToolResult.error("tool", "by zero", cause=cause).unwrap()
+    assert raised.value.__cause__ is cause
+
+
+@pytest.mark.parametrize(
+    ("kind", "raised"),
+    [
+        ("tool", ToolError),
+        ("bad_args", BadArgs),
+        ("safety", Safety),
+        ("transient", Transient),
+        ("timeout", Transient),
+        ("not_found", UnknownTool),
+        ("denied", ToolError),
+        ("cancelled", ToolError),
+        ("halted", ToolError),
+        ("internal", ToolError),
+    ],
+)
+def test_unwrapping_works_without_the_exception(kind, raised):
+    """A result that was stored raises the same class as a fresh one."""
+    stored = ToolResult.from_json(ToolResult.error(kind, "why", tool="why").to_json())
+    with pytest.raises(raised, match="why") as error:
+        stored.unwrap()
+    assert isinstance(error.value, ToolkitError)
+
+
+def test_what_is_known_of_a_stored_failure_is_raised_with_it():
+    """The problems of bad arguments; whether it may have happened, and how long to wait."""
+    problems = [{"path": ["a", 0], "message": "no"}]
+    with pytest.raises(BadArgs) as bad:
+        ToolResult.error("bad_args", "x", details={"problems": problems}).unwrap()
+    assert bad.value.problems == (Problem("no", ("a", 0)),)
+
+    details = {"happened": "no", "retry_after_seconds": 7}
+    with pytest.raises(Transient) as transient:
+        ToolResult.error("transient", "x", details=details).unwrap()
+    assert (transient.value.happened, transient.value.retry_after_seconds) == ("no", 7)
+
+
+def test_unwrapping_what_waits_raises():
+    """There is no value yet."""
+    with pytest.raises(ToolError, match="waiting for approval"):
+        ToolResult("waiting for approval", None, "waiting").unwrap()
+
+
+# Calls.
+
+
+@given(json_objects(), st.randoms())
+def test_the_order_of_keys_does_not_change_the_digest(arguments, random):
+    """Nor does it matter whether they came as text."""
+
+    def shuffled(value):
+        if isinstance(value, dict):
+            items = list(value.items())
+            random.shuffle(items)
+            return {key: shuffled(each) for key, each in items}
+        return [shuffled(each) for each in value] if isinstance(value, list) else value
+
+    digest = ToolCall("read", arguments).digest()
+    assert ToolCall("read", shuffled(arguments)).digest() == digest
+    assert ToolCall("read", json.dumps(shuffled(arguments))).digest() == digest
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ({"a": 1}, {"a": 2}),
+        ({"a": 1}, {"a": "1"}),
+        ({"a": 1}, {"a": True}),
+        ({"a": [1, 2]}, {"a": [2, 1]}),
+        ({"a": None}, {}),
+        ({"a": 10**5000}, {"a": 10**5000 + 1}),
+        ({"a": {1, 2}}, {"a": {1, 3}}),
+        ("{not json", "{not json either"),
+        (b"\xff", b"\xfe"),
+    ],
+)
+def test_other_arguments_have_another_digest(one, two):
+    """Also where they are no JSON."""
+    assert ToolCall("read", one).digest() != ToolCall("read", two).digest()
+
+
+def _cyclic():
+    value = {"a": []}
+    value["a"] += [value, value]
+    return value
+
+
+def _deep():
+    value = []
+    for _ in range(5000):
+        value = [value]
+    return {"a": value}
+
+
+class Unprintable:
+    def __repr__(self):
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": {3, 1, 2}, 1: (1, 2)},
+        {"a": 10**5000},
+        {"a": float("nan")},
+        {"a": "\ud800"},
+        _cyclic(),
+        _deep(),
+        {"a": Unprintable()},
+        b"\xff",
+        "text",
+    ],
+    ids=["set", "long", "nan", "surrogate", "cycle", "deep", "unprintable", "bytes", "text"],
+)
+def test_arguments_that_are_no_json_have_a_digest_too(arguments):
+    """A call is refused later, and hooks see it before."""
+    digest = ToolCall("read", arguments).digest()
+    assert len(digest) == 64
+    assert ToolCall("read", arguments).digest() == digest
+    assert ToolCall("write", arguments).digest() != digest
+
+
+def test_an_alias_has_the_digest_of_its_tool():
+    """The tool's own name counts, once it was found."""
+
+    class Found:
+        name = "read"
+
+    assert ToolCall("cat", {"a": 1}, tool=Found()).digest() == ToolCall("read", {"a": 1}).digest()
+
+
+def test_a_call_knows_its_conversation():
+    """By the session's id; without one all calls are of the same."""
+    session = Session(id="s")
+    assert ToolCall("read", session=session).session_key == "s"
+    assert ToolCall("read").session_key == ""
+    assert Session().id != Session().id
+    assert repr(ToolCall("read", {"a": 1}, "c1")) == "ToolCall('read', {'a': 1}, id='c1')"

@@ -1,0 +1,244 @@
+"""
+One try of one call: resources in, the function run where it belongs, time kept.
+
+Async functions run on the loop, sync ones in a thread unless they ask to stay.
+What outlasts its limit is cancelled and may clean up; what cannot be stopped is
+abandoned, and counted until it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from .abandoned import Abandoned, Job
+from .context import Context, Progress
+from .errors import ToolError, Transient
+from .rendering import as_json
+from .resources import supplied
+from .spec import Tool
+from .threads import Threads
+
+__all__ = ["Attempt", "TimedOut", "has_to_pass", "teller"]
+
+_log = logging.getLogger("toolkit")
+
+
+class TimedOut(Transient):
+    """One attempt outlasted its limit."""
+
+
+def has_to_pass(error: BaseException) -> bool:
+    """Whether *error* ends more than this call: a cancellation somebody asked for, or an interrupt."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, (KeyboardInterrupt, GeneratorExit))
+
+
+class Attempt:
+    """
+    How a tool is tried, if that takes more than a plain await.
+
+    Attributes:
+        began: Whether the function was called; before that, nothing can have happened.
+        returned: Whether it came back; what fails after that fails too late to be tried again.
+    """
+
+    __slots__ = (
+        "_abandoned",
+        "_arguments",
+        "_cleanup_seconds",
+        "_context",
+        "_digest",
+        "_is_stuck",
+        "_sources",
+        "_threads",
+        "_tool",
+        "_unsafe",
+        "began",
+        "returned",
+    )
+
+    def __init__(
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        context: Context,
+        sources: list[Mapping[Any, Any]],
+        threads: Threads,
+        abandoned: Abandoned,
+        *,
+        digest: Callable[[], str],
+        unsafe: bool,
+        cleanup_seconds: float,
+    ) -> None:
+        self._tool = tool
+        self._arguments = arguments
+        self._context = context
+        self._sources = sources
+        self._threads = threads
+        self._abandoned = abandoned
+        self._digest = digest
+        self._unsafe = unsafe
+        self._cleanup_seconds = cleanup_seconds
+        self._is_stuck = False
+        self.began = False
+        self.returned = False
+
+    async def run(self, timeout_seconds: float | None) -> Any:
+        """What the function returns; `TimedOut` if it takes longer than it may."""
+        if timeout_seconds is None:
+            return await self._with_resources()
+        task = asyncio.ensure_future(_held(self._with_resources()))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        if not done:
+            await self._stop(task)
+        if task.done() and not task.cancelled() and (done or task.exception() is None):
+            value, escaping = task.result()  # it may have finished in the very moment
+            if escaping is not None:
+                raise escaping
+            return value
+        if done:
+            raise asyncio.CancelledError  # from inside: nobody here had asked for it
+        raise self._timed_out(timeout_seconds)
+
+    async def _stop(self, task: asyncio.Task[Any]) -> None:
+        """Cancel *task*; its cleanup may await, but not for ever."""
+        self._context.stop.set()
+        task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=self._cleanup_seconds)
+        finally:
+            if not task.done():
+                seconds = self._cleanup_seconds
+                _log.warning("`%s` did not end within %g s of being cancelled", self._tool.name, seconds)
+                self._is_stuck = True
+                ended = self._abandoned.add(self._digest(), unsafe=self._unsafe)
+                task.add_done_callback(lambda _: ended())
+            task.add_done_callback(_look_at)
+
+    def _timed_out(self, timeout_seconds: float) -> TimedOut:
+        if not self.began:
+            return TimedOut(f"could not be started within {timeout_seconds:g} s")
+        stuck = ", and could not be stopped" if self._is_stuck else ""
+        return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
+
+    async def _with_resources(self) -> Any:
+        wanted = self._tool.signature.wanted
+        if not wanted:
+            return await self._call(self._arguments)
+        async with contextlib.AsyncExitStack() as stack:
+            given = await supplied(wanted, self._sources, self._context, stack)
+            return await self._call({**self._arguments, **given})
+        raise ToolError("it failed, and one of its resources swallowed why")
+
+    async def _call(self, arguments: dict[str, Any]) -> Any:
+        args, keywords = self._tool.signature.bind(arguments)
+        function, style = self._tool.function, self._tool.signature.style
+        self.began = True
+        if style in ("async", "async_generator"):
+            value = function(*args, **keywords)
+        elif self._tool.facts.thread:
+            value = await self._in_a_thread(lambda: self._drained(function(*args, **keywords)))
+        else:
+            value = self._drained(function(*args, **keywords))
+        # What came back decides, not what was declared: a wrapper may differ from what it wraps.
+        if inspect.isasyncgen(value):
+            value = await self._collected(value)
+        elif inspect.isawaitable(value):
+            value = await value
+        self.returned = True
+        return value
+
+    async def _in_a_thread(self, work: Callable[[], Any]) -> Any:
+        job = Job(work)
+        future = self._threads.run(job)
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError:
+            self._context.stop.set()
+            future.add_done_callback(_look_at)
+            if job.call_off():
+                self.began = False
+            elif not future.done():
+                _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
+                self._is_stuck = True
+                job.when_over(self._abandoned.add(self._digest(), unsafe=self._unsafe))
+            raise
+        return future.result()
+
+    async def _collected(self, stream: Any) -> list[Any]:
+        items = []
+        async with contextlib.aclosing(stream):
+            async for item in stream:
+                items.append(item)
+                self._yielded(item)
+        return items
+
+    def _drained(self, value: Any) -> Any:
+        """What a sync function returned; all that it yielded, if it is a generator."""
+        if not inspect.isgenerator(value):
+            return value
+        items = []
+        with contextlib.closing(value):
+            for item in value:
+                if self._context.cancelled:
+                    break
+                items.append(item)
+                self._yielded(item)
+        return items
+
+    def _yielded(self, item: Any) -> None:
+        call_id = self._context.call.id
+        self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
+
+
+async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """Await *work* in a task of its own; what a task would throw into the event loop is handed over instead."""
+    try:
+        return await work, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
+
+
+def _look_at(ended: asyncio.Future[Any]) -> None:
+    """Nobody waits for it any more, so nobody has to be warned of how it ended."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
+    """
+    Tell *listener* of progress, always in the running loop's thread, so that it may be plain async code.
+
+    What a listener raises is logged: the call is not its business.
+    """
+    loop = asyncio.get_running_loop()
+
+    def tell(progress: Progress) -> None:
+        try:
+            listener(progress)
+        except Exception:  # noqa: BLE001 -- a stranger's; see above
+            _log.exception("a listener to progress failed")
+
+    def pass_on(progress: Progress) -> None:
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            tell(progress)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who listened
+                loop.call_soon_threadsafe(tell, progress)
+
+    return pass_on

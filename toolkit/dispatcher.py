@@ -1,0 +1,322 @@
+"""
+Runs calls: finds the tool, sends the call along the pipeline, hands back a result.
+
+A dispatcher holds policies; facts are on the tools. It needs no agent, no
+server and no model. `call` runs one call, `call_many` a batch, `call_sync` one
+from code that has no event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Self, get_args
+
+from .background import BackgroundLoop
+from .batch import run_batch
+from .classify import Rules
+from .context import Progress
+from .errors import DefinitionError, ToolkitWarning, UnknownTool
+from .hooks.base import Chain
+from .pipeline import run, run_bare, unstarted
+from .plans import Plan, Settings
+from .redaction import Redaction, RedactionRule
+from .resources import missing_resources
+from .results import ToolCall, ToolResult
+from .retry import RetryPolicy
+from .session import Session
+from .spec import Tool
+from .threads import Threads
+from .validation import Validation
+from .views import CatalogView, Change, Table
+
+__all__ = ["Dispatcher"]
+
+_DEFAULT_RETRY = RetryPolicy()
+
+
+class Dispatcher:
+    """
+    Runs the tools of a catalog.
+
+    Args:
+        catalog: Where the tools are; followed as it changes.
+        hooks: Objects with `before`, `around` or `after`; run in this order.
+        retry: How transient failures are tried again.
+        repair: Whether arguments that fail the check may be mended.
+        validation: "fast", or "jsonschema" to have it judge every call.
+        resources: What `Inject[T]` parameters get, by type; `PER_CALL` for what each call brings.
+        classify: What exceptions count as, before the built-in table is asked.
+        redact: Texts, patterns or functions that mask what must not leave.
+        timeout_seconds: The limit of one attempt, for tools that state none.
+        max_chars: The size of a result's text, for tools that state none.
+        max_concurrency: How many calls of a batch, and how many threads, may run at once.
+        check_output: Whether results are held against the output schema.
+        raise_bugs: Whether what is not a `ToolError` is raised instead of becoming a result.
+        on_progress: Told what running calls report, and what streaming ones yield.
+        cleanup_seconds: How long a cancelled tool may take to clean up.
+    """
+
+    def __init__(
+        self,
+        catalog: CatalogView,
+        *,
+        hooks: Iterable[Any] = (),
+        retry: RetryPolicy = _DEFAULT_RETRY,
+        repair: bool = True,
+        validation: Validation = "fast",
+        resources: Mapping[Any, Any] | None = None,
+        classify: Rules = (),
+        redact: Sequence[RedactionRule] = (),
+        timeout_seconds: float | None = None,
+        max_chars: int = 100_000,
+        max_concurrency: int = 100,
+        check_output: bool = False,
+        raise_bugs: bool = False,
+        on_progress: Callable[[Progress], object] | None = None,
+        cleanup_seconds: float = 5.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        if max_concurrency < 1 or max_chars < 50:
+            raise ValueError("max_concurrency has to be at least 1, and max_chars at least 50")
+        if cleanup_seconds < 0 or not (timeout_seconds is None or timeout_seconds > 0):
+            raise ValueError("timeout_seconds has to be above 0, and cleanup_seconds at least 0")
+        if validation not in get_args(Validation):
+            raise ValueError(f'validation has to be "fast" or "jsonschema", got {validation!r}')
+        self.catalog = catalog
+        self._max_concurrency = max_concurrency
+        self._settings = Settings(
+            chain=Chain.of(hooks),
+            retry=retry,
+            repair=repair,
+            validation=validation,
+            resources=dict(resources or {}),
+            classify=classify,
+            redaction=Redaction(redact),
+            timeout_seconds=timeout_seconds,
+            max_chars=max_chars,
+            check_output=check_output,
+            raise_bugs=raise_bugs,
+            threads=Threads(max_concurrency),
+            on_progress=on_progress,
+            cleanup_seconds=cleanup_seconds,
+            clock=clock,
+            sleep=sleep,
+            chance=chance,
+        )
+        self._ids = itertools.count(1)
+        # A table and what was worked out for its tools: one attribute, so that threads never see halves of two.
+        self._prepared: tuple[Table | None, dict[str, Plan]] = None, {}
+        self._background: BackgroundLoop | None = None
+        self._is_closed = False
+        self._lock = threading.Lock()
+        _report_missing_resources(catalog, self._settings)
+        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind.
+        stop_listening = catalog.subscribe(_Newcomers(self._settings))
+        # Calls under way hold the settings, so a dispatcher made for one call lives as long as the call.
+        self._ending = weakref.finalize(self._settings, _end, stop_listening, self._settings.threads)
+        self._ending.atexit = False
+
+    # One call.
+
+    def call(
+        self,
+        name: str | ToolCall,
+        arguments: Any = None,
+        *,
+        id: str | None = None,  # noqa: A002 -- what everyone calls it
+        session: Session | None = None,
+        principal: str | None = None,
+        resources: Mapping[Any, Any] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> Coroutine[Any, Any, ToolResult]:
+        """
+        Run one call: `await dispatcher.call("read", {"path": "notes.txt"})`.
+
+        *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call,
+        waits and retries included. Never raises for what a tool does.
+        """
+        known, plans = self._prepared
+        is_known = self.catalog.table is known
+        if type(name) is str and is_known and resources is None and timeout_seconds is None:
+            plan = plans.get(name)
+            if plan is not None and plan.is_bare:
+                if session is not None and principal is None:
+                    principal = session.principal
+                number = id or f"call_{next(self._ids)}"
+                return run_bare(plan, self._settings, name, arguments, number, session, principal)
+        call = self._adopted(name, arguments, id, session, principal)
+        plan = plans.get(call.name) if is_known else None
+        if plan is None:
+            try:
+                plan = self._plan(call.name)
+            except DefinitionError as error:
+                refusal = ToolResult.error("internal", str(error), cause=error)
+                return unstarted(call, refusal, None, self._settings)
+            if plan is None:
+                return self._not_found(call)
+        call.tool = plan.tool
+        if resources is None and timeout_seconds is None:
+            return run(call, plan, self._settings)
+        return run(call, plan, self._settings, resources=resources or {}, timeout_seconds=timeout_seconds)
+
+    def _adopted(
+        self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
+    ) -> ToolCall:
+        """A call of our own, so that nobody's changes; what is given beside it fills what it leaves open."""
+        if isinstance(call, str):
+            call = ToolCall(str.__str__(call), arguments)  # an enum's own `str` would be its label
+        elif not isinstance(call, ToolCall):
+            raise TypeError(f"call wants a tool's name or a ToolCall, got {type(call).__name__}")
+        elif arguments is not None:
+            raise TypeError("a ToolCall has its own arguments; give one or the other")
+        session = call.session or session
+        return ToolCall(
+            call.name,
+            call.arguments,
+            call.id or call_id or f"call_{next(self._ids)}",
+            session,
+            call.principal or principal or (None if session is None else session.principal),
+            call.turn,
+            None if call.metadata is None else dict(call.metadata),
+        )
+
+    def _plan(self, name: str) -> Plan | None:
+        table = self.catalog.table
+        known, plans = self._prepared
+        if table is not known:
+            # The catalog changed: what is worked out for its tools is worked out again.
+            plans = {}
+            self._prepared = table, plans
+        plan = plans.get(name)
+        if plan is None:
+            tool = table.find(name)
+            if tool is None:
+                return None
+            plan = plans[name] = Plan(tool, self._settings)
+        return plan
+
+    def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
+        table = self.catalog.table
+        error = UnknownTool(call.name, [*table.tools, *table.aliases])
+        return unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
+
+    # Many calls.
+
+    async def call_many(
+        self,
+        calls: Iterable[ToolCall | tuple[str, Any]],
+        *,
+        session: Session | None = None,
+        principal: str | None = None,
+        resources: Mapping[Any, Any] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> list[ToolResult]:
+        """
+        Run a batch; results come back in the order of the calls.
+
+        Neighbouring calls of concurrency-safe tools run together, others alone, in order. One
+        call's failure, wait or cancellation never loses another's result.
+        """
+        given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
+        taken = {call.id for call in given if isinstance(call, ToolCall)}
+        fresh = (name for number in self._ids if (name := f"call_{number}") not in taken)
+        adopted = [
+            self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
+            for call in given
+        ]
+
+        def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
+            return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
+
+        def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
+            plan = self._plan(call.name)
+            call.tool = None if plan is None else plan.tool
+            return unstarted(call, result, plan, self._settings)
+
+        return await run_batch(adopted, start, leave, self.catalog.get, self._max_concurrency)
+
+    # From code without an event loop.
+
+    def call_sync(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> ToolResult:
+        """
+        The same as `call`, from sync code; also inside a notebook or a sync tool.
+
+        One background loop per dispatcher serves all such calls, so async clients survive between them.
+        """
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("the dispatcher is closed")
+            if self._background is None:
+                self._background = BackgroundLoop(cleanup_seconds=self._settings.cleanup_seconds)
+        with self._settings.threads.lent():
+            return self._background.wait_for(lambda: self.call(name, arguments, **options))
+
+    # Life.
+
+    @property
+    def abandoned(self) -> int:
+        """How many calls still run in threads that nobody waits for."""
+        return self._settings.abandoned.alive
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        # In a thread, because what runs in the background may need this loop for its cleanup.
+        helper = Threads(1)
+        await helper.run(self.close)
+        helper.close()
+
+    def close(self) -> None:
+        """End threads and the background loop; calls under way in them are given up."""
+        with self._lock:
+            self._is_closed = True
+        if self._background is not None:
+            self._background.close()
+        self._ending()
+
+
+def _end(stop_listening: Callable[[], None], threads: Threads) -> None:
+    stop_listening()
+    threads.close()
+
+
+def _report_missing_resources(catalog: CatalogView, settings: Settings) -> None:
+    wanting = [(tool, names) for tool in catalog if (names := _missing(tool, settings.resources))]
+    if wanting:
+        listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in wanting)
+        raise DefinitionError(
+            f"resources are missing: {listed}; give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
+        )
+
+
+class _Newcomers:
+    """Looks at the tools that a catalog gets later; holds no dispatcher alive."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._resources = settings.resources
+
+    def __call__(self, change: Change) -> None:
+        for tool in change.added:
+            if names := _missing(tool, self._resources):
+                warnings.warn(
+                    f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have",
+                    ToolkitWarning,
+                    stacklevel=2,
+                )
+
+
+def _missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
+    try:
+        return missing_resources(tool, resources)
+    except DefinitionError:
+        return []  # it waits for a name; its first call will say so

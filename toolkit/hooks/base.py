@@ -1,0 +1,237 @@
+"""
+What a hook may say, and how a chain of hooks is prepared.
+
+A hook is any object with one or more of these, sync or async:
+
+    before(call) -> Proceed | Modify | Deny | Replace | Ask | Halt
+    around(call, run) -> result        run() takes no arguments and gives the result
+    after(call, result) -> result
+
+They run in the order they were given. A hook that raises fails the call closed.
+`run()` may be awaited again only if the tool is idempotent and not destructive.
+`blocking = True` on a sync hook moves it to a thread; `timeout_seconds` limits an async
+one, not counting the time that an `around` spends in `run()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..digests import digest_of
+from ..results import ToolCall, ToolResult
+
+__all__ = [
+    "Ask",
+    "Chain",
+    "Deny",
+    "Halt",
+    "Modify",
+    "Outcome",
+    "Proceed",
+    "Replace",
+    "Run",
+    "ShownCall",
+    "Step",
+    "copied",
+]
+
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """Go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Modify:
+    """Go on with other arguments (JSON form); they are checked again."""
+
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """Do not run it; the model is told why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Do not run it; this is the result. A plain value is rendered as a tool's would be."""
+
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A person has to agree first."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Do not run it, nor what comes after it in this batch; an agent's run ends."""
+
+    reason: str
+
+
+Outcome: TypeAlias = Proceed | Modify | Deny | Replace | Ask | Halt
+Run: TypeAlias = Callable[[], Awaitable[ToolResult]]
+
+
+class ShownCall(ToolCall):
+    """
+    A call as hooks see it: theirs to change, to no effect.
+
+    Attributes:
+        seen: This hook's copy of the arguments, made when it looks; most do not. None gives the next one its own.
+    """
+
+    __slots__ = ("_arguments", "seen")
+
+    def __init__(self, call: ToolCall, arguments: Any) -> None:
+        self.name = call.name
+        self.id = call.id
+        self.session = call.session
+        self.principal = call.principal
+        self.turn = call.turn
+        self.metadata = call.metadata
+        self.tool = call.tool
+        self._arguments = arguments
+        self.seen: Any = None
+
+    @property
+    def arguments(self) -> Any:
+        if self.seen is None:
+            self.seen = copied(self._arguments)
+        return self.seen
+
+    @arguments.setter
+    def arguments(self, value: Any) -> None:
+        self.seen = value
+
+    def digest(self) -> str:
+        """The same for calls that mean the same: decoded, defaults filled in, whatever form they came in."""
+        if self.tool is None:
+            return super().digest()
+        try:
+            canonical = self.tool.encode(self.tool.about.checker.check(self._arguments))
+        except Exception:  # noqa: BLE001 -- what does not fit, or has no JSON form, is compared as it came
+            canonical = self._arguments
+        return digest_of(self.tool.name, canonical)
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def copied(value: Any) -> Any:
+    """A copy of JSON, all the way down."""
+    if isinstance(value, dict):
+        return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [each if type(each) in _SCALARS else copied(each) for each in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """
+    One method of one hook, ready to be called.
+
+    Attributes:
+        is_plain: Whether it can be called with nothing around it.
+    """
+
+    hook: Any
+    function: Callable[..., Any]
+    is_blocking: bool
+    timeout_seconds: float | None
+    is_plain: bool
+
+    async def run(self, in_thread: InThread, limit: float | None, *arguments: Any) -> Any:
+        """Call it as it wants to be called: in a thread, or within *limit* seconds and its own limit."""
+        seconds = self._limit(limit)
+        if seconds is None:
+            return await self._answer(in_thread, *arguments)
+        async with asyncio.timeout(seconds):
+            return await self._answer(in_thread, *arguments)
+
+    async def run_around(self, in_thread: InThread, limit: float | None, call: ToolCall, run: Run) -> Any:
+        """The same, for what has others inside: these keep their own time."""
+        seconds = self._limit(limit)
+        if seconds is None:
+            return await self._answer(in_thread, call, run)
+        async with asyncio.timeout(seconds) as timer:
+            return await self._answer(in_thread, call, _untimed(run, timer))
+
+    async def _answer(self, in_thread: InThread, *arguments: Any) -> Any:
+        if self.is_blocking:
+            found = await in_thread(lambda: self.function(*arguments))
+        else:
+            found = self.function(*arguments)
+        return await found if inspect.isawaitable(found) else found
+
+    def _limit(self, limit: float | None) -> float | None:
+        return min((each for each in (limit, self.timeout_seconds) if each is not None), default=None)
+
+
+def _untimed(run: Run, timer: asyncio.Timeout) -> Run:
+    """*run*, with *timer* stopped meanwhile."""
+
+    async def untimed() -> ToolResult:
+        loop, due = asyncio.get_running_loop(), timer.when()
+        if due is None:  # stopped already: the hook awaits several at once
+            return await run()
+        left = due - loop.time()
+        timer.reschedule(None)
+        try:
+            return await run()
+        finally:
+            timer.reschedule(loop.time() + left)
+
+    return untimed
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The hooks of a dispatcher by what they do."""
+
+    before: tuple[Step, ...]
+    around: tuple[Step, ...]
+    after: tuple[Step, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.before or self.around or self.after)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all of them can be asked in passing."""
+        return not self.around and all(step.is_plain for step in (*self.before, *self.after))
+
+    @classmethod
+    def of(cls, hooks: Iterable[Any]) -> Chain:
+        steps: dict[str, list[Step]] = {"before": [], "around": [], "after": []}
+        for hook in hooks:
+            found = [(name, getattr(hook, name, None)) for name in steps]
+            if isinstance(hook, type) or not any(callable(method) for _, method in found):
+                what = "is a class; give an instance" if isinstance(hook, type) else "has none of before, around, after"
+                raise TypeError(f"{hook!r} is not a hook: it {what}")
+            for name, method in found:
+                if callable(method):
+                    steps[name].append(_step(hook, method))
+        return cls(*(tuple(each) for each in steps.values()))
+
+
+def _step(hook: Any, method: Callable[..., Any]) -> Step:
+    limit = getattr(hook, "timeout_seconds", None)
+    if limit is not None and not limit > 0:
+        raise ValueError(f"the timeout_seconds of {hook!r} have to be above 0, got {limit!r}")
+    is_blocking = bool(getattr(hook, "blocking", False)) and not inspect.iscoroutinefunction(method)
+    return Step(hook, method, is_blocking, limit, is_plain=not is_blocking and limit is None)

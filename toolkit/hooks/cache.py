@@ -1,0 +1,134 @@
+"""Remembers the results of tools that change nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..results import ToolCall, ToolResult
+from .base import Run
+
+__all__ = ["Cache"]
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+class Cache:
+    """
+    Answer a read-only call from memory if the same one was answered before.
+
+    The same means: the same tool, arguments, session and principal. Errors are not kept. Any other
+    call of the session may have changed the world, so it clears what the session has. Of several
+    equal calls at once one runs and the others wait for it.
+
+    Args:
+        size: How many results are kept; the longest unused goes first.
+        seconds: How long a result is good for.
+        key: For tools that take a `Context` or resources, what else their result depends on;
+            without it they are not cached.
+    """
+
+    def __init__(
+        self,
+        *,
+        size: int = 1000,
+        seconds: float = 300.0,
+        key: Callable[[ToolCall], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if size < 1 or seconds <= 0:
+            raise ValueError("a cache needs room for one result, and a time above 0")
+        self._size = size
+        self._seconds = seconds
+        self._extra = key
+        self._clock = clock
+        self._kept: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
+        self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
+        # A dispatcher serves several loops: its callers', and the one behind `call_sync`.
+        self._lock = threading.Lock()
+
+    async def around(self, call: ToolCall, run: Run) -> ToolResult:
+        if not call.tool.facts.read_only:
+            self._forget(call.session_key)
+            try:
+                return await run()
+            finally:
+                self._forget(call.session_key)  # what was read while it ran may be old
+        key = self._key(call)
+        if key is None:
+            return await run()
+        while True:
+            kept = self._found(key)
+            if kept is not None:
+                return _copy(kept)
+            leader = self._running.get(key)
+            if leader is None or leader.get_loop() is not asyncio.get_running_loop():
+                return await self._lead(key, run)
+            # Shielded: the leader's followers may be cancelled one by one.
+            result = await asyncio.shield(leader)
+            # None: the leader was cancelled, or its result was not worth keeping. Someone else leads.
+            if result is not None:
+                return _copy(result)
+
+    async def _lead(self, key: _Key, run: Run) -> ToolResult:
+        future: asyncio.Future[ToolResult | None] = asyncio.get_running_loop().create_future()
+        self._running[key] = future
+        good: ToolResult | None = None
+        try:
+            result = await run()
+            if result.kind == "ok" and self._running.get(key) is future:
+                good = _copy(result)
+                self._keep(key, good)
+            return result
+        finally:
+            if self._running.get(key) is future:
+                del self._running[key]
+            if not future.done():
+                future.set_result(good)
+
+    def _found(self, key: _Key) -> ToolResult | None:
+        with self._lock:
+            until, result = self._kept.get(key, (0.0, None))
+            if result is None or self._clock() >= until:
+                self._kept.pop(key, None)
+                return None
+            self._kept.move_to_end(key)
+            return result
+
+    def _keep(self, key: _Key, result: ToolResult) -> None:
+        with self._lock:
+            self._kept[key] = (self._clock() + self._seconds, result)
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._size:
+                self._kept.popitem(last=False)
+
+    def _forget(self, session: str) -> None:
+        with self._lock:
+            for key in [key for key in self._kept if key[0] == session]:
+                del self._kept[key]
+        # A read under way began before the change; its result is not kept.
+        for key in [key for key in list(self._running) if key[0] == session]:
+            self._running.pop(key, None)
+
+    def _key(self, call: ToolCall) -> _Key | None:
+        extra = None
+        if call.tool.signature.wanted:
+            if self._extra is None:
+                return None
+            extra = self._extra(call)
+        identity = (call.tool.origin, call.tool.about, call.tool.facts.version)
+        return (call.session_key, call.principal, identity, call.digest(), extra)
+
+
+def _copy(result: ToolResult) -> ToolResult:
+    """A result nobody else holds: hooks outside may change it."""
+    copied = copy.copy(result)
+    copied.value = copy.deepcopy(result.value)
+    copied.parts = copy.deepcopy(result.parts)
+    copied.metadata = copy.deepcopy(result.metadata)
+    return copied

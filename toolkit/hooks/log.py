@@ -1,0 +1,45 @@
+"""One record a call."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+from ..results import ToolCall, ToolResult
+
+__all__ = ["Log"]
+
+_MOST_CHARS = 64
+
+
+class Log:
+    """
+    Write one structured record for each call: what was called, how it ended, how long it took.
+
+    Arguments and results are not written; the record's `toolkit` attribute holds the same as a dictionary.
+
+    Args:
+        logger: Where to; "toolkit.calls" unless given.
+        level: For calls that went well; failures are warnings.
+    """
+
+    def __init__(self, logger: logging.Logger | None = None, *, level: int = logging.INFO) -> None:
+        self._logger = logger or logging.getLogger("toolkit.calls")
+        self._level = level
+
+    def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        level = logging.WARNING if result.is_error else self._level
+        if self._logger.isEnabledFor(level):
+            record = {
+                "call_id": call.id,
+                "tool": call.name[:_MOST_CHARS] if call.tool is None else call.tool.name,
+                "kind": result.kind,
+                "attempts": result.attempts,
+                "duration_seconds": round(result.duration_seconds, 6),
+                "chars": len(result.text),
+                "session": call.session_key or None,
+                "principal": call.principal,
+            }
+            shown = json.dumps({name: value for name, value in record.items() if value is not None})
+            self._logger.log(level, "%s", shown, extra={"toolkit": record})
+        return result

@@ -1,0 +1,38 @@
+"""Refuses a call that repeats itself."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from ..results import ToolCall
+from .base import Deny, Outcome, Proceed
+
+__all__ = ["LoopGuard"]
+
+_MOST_SESSIONS = 10_000
+
+
+class LoopGuard:
+    """
+    Refuse a call that repeats itself, with advice instead of an answer.
+
+    Args:
+        most: How often in a row the same call may be made in one session.
+    """
+
+    def __init__(self, *, most: int = 3) -> None:
+        if most < 1:
+            raise ValueError(f"most has to be at least 1, got {most}")
+        self._most = most
+        self._seen: OrderedDict[str, tuple[str, int]] = OrderedDict()
+
+    def before(self, call: ToolCall) -> Outcome:
+        digest, key = call.digest(), call.session_key
+        last, times = self._seen.pop(key, ("", 0))
+        times = times + 1 if digest == last else 1
+        self._seen[key] = (digest, times)
+        if len(self._seen) > _MOST_SESSIONS:
+            self._seen.popitem(last=False)
+        if times > self._most:
+            return Deny(f"`{call.name}` was called {times} times in a row with the same arguments; try something else")
+        return Proceed()

@@ -1,0 +1,93 @@
+"""Not more than so many calls in so much time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Literal
+
+from ..results import ToolCall, ToolResult
+from .base import Run
+
+__all__ = ["RateLimit"]
+
+_MOST_BUCKETS = 10_000
+
+
+class RateLimit:
+    """
+    Let through *calls* in *seconds*, in bursts of at most that many; the rest waits or is refused.
+
+    A token bucket for each tool, group or principal.
+
+    Args:
+        by: What has a bucket of its own; "all" for one that everyone shares. A tool without a group is its own.
+        wait: Whether a call waits for its turn; otherwise it is refused as transient.
+        wait_max: A call that would have to wait longer is refused.
+    """
+
+    def __init__(
+        self,
+        calls: int,
+        *,
+        seconds: float = 1.0,
+        by: Literal["tool", "group", "principal", "all"] = "tool",
+        wait: bool = True,
+        wait_max: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        if calls < 1 or seconds <= 0 or wait_max < 0:
+            raise ValueError("a rate needs at least one call, a time above 0, and no wait below 0")
+        if by not in ("tool", "group", "principal", "all"):
+            raise ValueError(f'by has to be "tool", "group", "principal" or "all", got {by!r}')
+        self._capacity = float(calls)
+        self._per_second = calls / seconds
+        self._by = by
+        self._wait = wait
+        self._wait_max = wait_max
+        self._clock = clock
+        self._sleep = sleep
+        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+
+    async def around(self, call: ToolCall, run: Run) -> ToolResult:
+        key = self._key(call)
+        delay = self._taken(key)
+        if delay > (self._wait_max if self._wait else 0.0):
+            self._give_back(key)
+            return ToolResult.error(
+                "transient",
+                f"too many calls; the next may come in {delay:.1f} s",
+                details={"retry_after_seconds": delay, "happened": "no"},
+            )
+        if delay:
+            try:
+                await self._sleep(delay)
+            except BaseException:
+                self._give_back(key)
+                raise
+        return await run()
+
+    def _taken(self, key: tuple[str, str]) -> float:
+        """Take a token, and say how long to wait for it. Taken before the wait, so that those who come later queue."""
+        now = self._clock()
+        tokens, updated = self._buckets.pop(key, (self._capacity, now))
+        tokens = min(self._capacity, tokens + (now - updated) * self._per_second)
+        self._buckets[key] = (tokens - 1, now)
+        if len(self._buckets) > _MOST_BUCKETS:
+            self._buckets.popitem(last=False)
+        return max(0.0, (1 - tokens) / self._per_second)
+
+    def _give_back(self, key: tuple[str, str]) -> None:
+        if key in self._buckets:
+            tokens, updated = self._buckets[key]
+            self._buckets[key] = (tokens + 1, updated)
+
+    def _key(self, call: ToolCall) -> tuple[str, str]:
+        if self._by == "principal":
+            return ("principal", call.principal or "")
+        if self._by == "group" and call.tool.facts.group is not None:
+            return ("group", call.tool.facts.group)
+        return ("tool", "" if self._by == "all" else call.tool.name)

@@ -1,0 +1,120 @@
+"""What the tools did, in numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..results import ToolCall, ToolResult
+
+__all__ = ["Stats", "ToolStats"]
+
+_CHARS_PER_TOKEN = 4
+_UNKNOWN = "(unknown)"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStats:
+    """
+    What one tool did; "(unknown)" stands for all names that no tool has.
+
+    Attributes:
+        failures: How many calls ended in each kind of error.
+        retries: Attempts beyond the first.
+        p50_seconds: Half of the last calls that ran were at least this quick; likewise p95 and p99.
+        tokens: What the results' texts cost a model, estimated at four characters a token.
+        cost: What the calls cost, by the tools' `metadata={"cost": ...}`.
+    """
+
+    tool: str
+    calls: int
+    failures: dict[str, int]
+    retries: int
+    p50_seconds: float
+    p95_seconds: float
+    p99_seconds: float
+    chars: int
+    tokens: int
+    cost: float
+
+
+class _Tally:
+    __slots__ = ("calls", "chars", "cost", "failures", "retries", "seconds")
+
+    def __init__(self, window: int) -> None:
+        self.calls = self.chars = self.retries = 0
+        self.cost = 0.0
+        self.failures: Counter[str] = Counter()
+        self.seconds: deque[float] = deque(maxlen=window)
+
+
+class Stats:
+    """
+    Count calls, failures, retries, sizes and costs by tool, and keep the latencies of the last *window* calls.
+
+    Args:
+        cost: What a call costs; by default the number in the tool's `metadata={"cost": ...}`.
+    """
+
+    def __init__(
+        self,
+        *,
+        window: int = 1000,
+        cost: Callable[[ToolCall, ToolResult], float] | None = None,
+    ) -> None:
+        if window < 1:
+            raise ValueError(f"window has to be at least 1, got {window}")
+        self._window = window
+        self._cost = cost or _stated_cost
+        self._tallies: dict[str, _Tally] = {}
+
+    def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        tally = self._tally(call)
+        tally.calls += 1
+        tally.chars += len(result.text)
+        tally.retries += max(0, result.attempts - 1)
+        if result.is_error:
+            tally.failures[result.kind] += 1
+        if result.attempts:
+            tally.seconds.append(result.duration_seconds)
+            tally.cost += self._cost(call, result)
+        return result
+
+    def snapshot(self) -> list[ToolStats]:
+        """The numbers as they are now, a record for each tool in the order of their first calls."""
+        return [_record(name, tally) for name, tally in self._tallies.items()]
+
+    def _tally(self, call: ToolCall) -> _Tally:
+        # Names that no tool has are a model's invention, and there is no end to them.
+        name = _UNKNOWN if call.tool is None else call.tool.name
+        if name not in self._tallies:
+            self._tallies[name] = _Tally(self._window)
+        return self._tallies[name]
+
+
+def _stated_cost(call: ToolCall, result: ToolResult) -> float:
+    metadata = None if call.tool is None else call.tool.facts.metadata
+    cost = (metadata or {}).get("cost", 0)
+    return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else 0.0
+
+
+def _record(name: str, tally: _Tally) -> ToolStats:
+    ordered = sorted(tally.seconds)
+
+    def at(part: float) -> float:
+        return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0
+
+    return ToolStats(
+        tool=name,
+        calls=tally.calls,
+        failures=dict(tally.failures),
+        retries=tally.retries,
+        p50_seconds=at(0.50),
+        p95_seconds=at(0.95),
+        p99_seconds=at(0.99),
+        chars=tally.chars,
+        tokens=-(-tally.chars // _CHARS_PER_TOKEN),
+        cost=tally.cost,
+    )

@@ -1,0 +1,387 @@
+"""
+One call, one path, from top to bottom.
+
+    check (refused: repair once, check again) → before-hooks → check again if one modified
+    → verdict → around-hooks → tries → after-hooks → mask, truncate → result
+
+What is not configured is not entered: a tool's plan is made once, and a plain
+async tool costs little more than awaiting it. Whatever happens ends in a
+`ToolResult`; only a cancellation somebody asked for and KeyboardInterrupt pass on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from .approval import asked_of
+from .attempt import TimedOut, has_to_pass
+from .codecs import UNSURE
+from .context import Progress
+from .deadline import NEVER, Deadline
+from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
+from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
+from .hooks.passing import UNASKED, Answer, correction, from_answer, objection
+from .outcomes import BLANK, failure, hook_failure, rendered, truncated
+from .plans import Plan, Settings
+from .redaction import Redaction
+from .rendering import described
+from .repair import repaired
+from .results import ToolCall, ToolResult
+from .session import Session
+from .tries import Tries
+from .validation import objections
+
+__all__ = ["run", "run_bare", "unstarted"]
+
+_NOTHING: Mapping[Any, Any] = {}
+
+
+async def run_bare(
+    plan: Plan,
+    settings: Settings,
+    name: str,
+    arguments: Any,
+    call_id: str,
+    session: Session | None,
+    principal: str | None,
+) -> ToolResult:
+    """The whole path for a plan that is bare; a `ToolCall` is made only if somebody has to see one."""
+    clock = settings.clock
+    started = clock()
+    decoded = plan.fast(arguments, 0)
+    if decoded is UNSURE or settings.abandoned.alive:
+        call = ToolCall(name, arguments, call_id, session, principal, tool=plan.tool)
+        return await run(call, plan, settings)
+    try:
+        value = await plan.function(**decoded)
+        if type(value) is int is plan.plain and -(2**62) < value < 2**62:
+            result = BLANK(ToolResult)
+            result.text = repr(value)
+            result.value = value
+        else:
+            result = rendered(value, plan)
+    except BaseException as error:  # noqa: BLE001 -- as in `run`
+        call = ToolCall(name, arguments, call_id, session, principal, tool=plan.tool)
+        return await _Walk(call, plan, settings, started, decoded).rescued(error)
+    result.attempts = 1
+    result.call_id = call_id
+    result.tool = plan.name
+    if len(result.text) > plan.max_chars:
+        truncated(result, plan.max_chars)
+    result.duration_seconds = clock() - started
+    return result
+
+
+async def run(
+    call: ToolCall,
+    plan: Plan,
+    settings: Settings,
+    *,
+    resources: Mapping[Any, Any] = _NOTHING,
+    timeout_seconds: float | None = None,
+) -> ToolResult:
+    """Take *call* along the path; *plan* is its tool's."""
+    clock = settings.clock
+    started = clock()
+    # The generated check answers most calls. What it does not know, or what wants more than an await, walks.
+    decoded = plan.fast(call.arguments, 0)
+    if decoded is UNSURE or plan.is_demanding or timeout_seconds is not None or settings.abandoned.alive:
+        return await _Walk(call, plan, settings, started, decoded, resources, timeout_seconds).result()
+    # Hooks that have nothing to say are asked in passing.
+    if plan.is_hooked:
+        shown = ShownCall(call, call.arguments)
+        answer = objection(settings.chain.before, shown)
+        if answer is not None:
+            return await _Walk(call, plan, settings, started, decoded).result(answer)
+    try:
+        result = rendered(await plan.function(**decoded), plan)
+    except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
+        return await _Walk(call, plan, settings, started, decoded).rescued(error)
+    result.attempts = 1
+    result.call_id = call.id
+    result.tool = plan.name
+    if plan.is_hooked:
+        result.duration_seconds = clock() - started
+        answer = correction(settings.chain.after, shown, result)
+        if answer is not None:
+            return await _Walk(call, plan, settings, started, decoded).corrected(result, answer)
+    if plan.hides:
+        plan.redaction(decoded).result(result)
+    if len(result.text) > plan.max_chars:
+        truncated(result, plan.max_chars)
+    result.duration_seconds = clock() - started
+    return result
+
+
+class _Walk:
+    """A call on its way, if it needs more than a plain await: the stages in order, and what is known so far."""
+
+    # What seldom differs is on the class, as in `ToolResult`.
+    asked: str | None = None
+    is_over = False
+    repairs: Sequence[str] = ()
+    replacement: ToolResult | None = None
+
+    def __init__(
+        self,
+        call: ToolCall,
+        plan: Plan,
+        settings: Settings,
+        started: float,
+        decoded: Any,
+        resources: Mapping[Any, Any] = _NOTHING,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        self.call = call
+        self.plan = plan
+        self.settings = settings
+        self.started = started
+        self.arguments = call.arguments
+        self.decoded = decoded
+        self.deadline = NEVER if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
+        self.tries = Tries(call, plan, settings, self.deadline, resources, self._report, self._redaction)
+
+    async def result(self, answer: Answer | None = None) -> ToolResult:
+        """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
+        plan, chain = self.plan, self.settings.chain
+        result = None
+        try:
+            if self.decoded is UNSURE or plan.validate is not None:
+                result = await self.check()
+            if result is None and chain.before:
+                result = await self.before(answer)
+            if result is None and (plan.may_ask or self.asked is not None or self.replacement is not None):
+                result = await self.verdict()
+            if result is None:
+                result = await (self.around() if chain.around else self.execute())
+        except BaseException as error:  # noqa: BLE001 -- as in `run`
+            result = self._stumbled(error)
+        return self.finished(await self.after(result) if chain.after else result)
+
+    async def rescued(self, error: BaseException) -> ToolResult:
+        """The result of a call whose first attempt, a plain await, raised *error*."""
+        result = await self.tries.rescued(error, self.arguments, self.decoded)
+        return self.finished(await self.after(result) if self.settings.chain.after else result)
+
+    async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
+        """The result of a call that ran, if an after-hook has something to say about it."""
+        self.tries.count = 1
+        return self.finished(await self.after(result, answer))
+
+    # Check, repair.
+
+    async def check(self) -> ToolResult | None:
+        """Decode the arguments; a result if they are refused."""
+        checker, validation = self.plan.checker, self.settings.validation
+        try:
+            self.arguments = _parsed(self.arguments, self.plan)
+            try:
+                _refuse_text(self.arguments)
+                self.decoded = checker.check(self.arguments, validation)
+            except BadArgs:
+                hidden = self.plan.tool.signature.secrets
+                mended = repaired(self.arguments, checker.judge, hidden=hidden) if self.settings.repair else None
+                if mended is None:
+                    raise
+                self.decoded = checker.check(mended.arguments, validation)
+                self.arguments, self.repairs = mended.arguments, mended.notes
+            await self._author_check()
+        except (BadArgs, DefinitionError) as error:
+            return failure(error, self.plan, redaction=self._redaction())
+        return None
+
+    async def _author_check(self) -> None:
+        if self.plan.validate is not None:
+            found = objections(self.plan.validate, dict(self.decoded), wait=True)
+            problems = found if isinstance(found, list) else await self.deadline.within(found)
+            if problems:
+                raise BadArgs(problems)
+
+    # Hooks before.
+
+    async def before(self, answer: Answer | None = None) -> ToolResult | None:
+        """Ask the before-hooks in order; a result if one of them ends the call."""
+        modified = False
+        for step, said in from_answer(self.settings.chain.before, answer):
+            try:
+                told = self._told(step, ShownCall(self.call, self.arguments)) if said is UNASKED else said
+                outcome: Any = await told if inspect.isawaitable(told) else told
+                match outcome:
+                    case Proceed():
+                        pass
+                    case Modify(arguments):
+                        self.arguments, modified = copied(dict(arguments)), True
+                    case Ask(reason):
+                        self.asked = reason if self.asked is None else f"{self.asked}; {reason}"
+                    case Deny(reason):
+                        return ToolResult.error("denied", reason)
+                    case Halt(reason):
+                        return ToolResult.error("halted", reason)
+                    case Replace(result):
+                        self.replacement = rendered(result, self.plan, encode=False)
+                        break
+                    case _:
+                        _refuse("before", "an outcome", outcome)
+            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+                return self._hook_failed(error, step, "before")
+        return await self._check_modified() if modified else None
+
+    async def _check_modified(self) -> ToolResult | None:
+        try:
+            self.decoded = self.plan.checker.check(self.arguments, self.settings.validation)
+            await self._author_check()
+        except BadArgs as error:
+            what = f"a hook changed the arguments to something invalid: {error}"
+            return ToolResult.error("internal", what, cause=error)
+        return None
+
+    # The verdict, on the final arguments.
+
+    async def verdict(self) -> ToolResult | None:
+        """A waiting result if a person has to agree; the replacement, if a hook gave one and nobody has to."""
+        if self.plan.may_ask or self.asked is not None:
+            asking = asked_of(self.plan.tool, self.call, self.decoded, self.asked, self.repairs)
+            request = await self.deadline.within(asking)
+            if request is not None:
+                return ToolResult(f"waiting for approval: {request.reason}", None, "waiting", request=request)
+        return self.replacement
+
+    # Hooks around, and the tries inside.
+
+    async def around(self) -> ToolResult:
+        """The tries, inside the around-hooks."""
+        inner: Run = self.execute
+        for step in reversed(self.settings.chain.around):
+            inner = self._inside(step, inner)
+        return await inner()
+
+    def _inside(self, step: Step, inner: Run) -> Run:
+        async def run() -> ToolResult:
+            # A view of its own: the hooks inside are at work while this one waits for them.
+            shown = ShownCall(self.call, self.arguments)
+            try:
+                found = await step.run_around(self.settings.in_thread, self.deadline.left(), shown, inner)
+                if not isinstance(found, ToolResult):
+                    _refuse("around", "a result", found)
+            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+                return self._hook_failed(error, step, "around")
+            return rendered(found, self.plan)
+
+        return run
+
+    async def execute(self) -> ToolResult:
+        return await self.tries.result(self.arguments, self.decoded)
+
+    # Hooks after.
+
+    async def after(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
+        """Show the result to the after-hooks; each may give another."""
+        duration_seconds = self.settings.clock() - self.started
+        self._stamp(result, duration_seconds)
+        # They see every result, also the one that came too late.
+        self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
+        for step, said in from_answer(self.settings.chain.after, answer):
+            try:
+                told = self._told(step, ShownCall(self.call, self.arguments), result) if said is UNASKED else said
+                found: Any = await told if inspect.isawaitable(told) else told
+                if not isinstance(found, ToolResult):
+                    _refuse("after", "a result", found)
+            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+                found = self._hook_failed(error, step, "after")
+            if found is not result:
+                # A copy: the hook may give the same one to every call.
+                result = rendered(found, self.plan)
+                self._stamp(result, duration_seconds)
+        return result
+
+    # The end.
+
+    def finished(self, result: ToolResult) -> ToolResult:
+        """*result* masked, cut to size, and with what only the dispatcher knows."""
+        self.is_over = True
+        self._stamp(result, self.settings.clock() - self.started)
+        if self.plan.hides:
+            self._redaction().result(result)
+        if len(result.text) > self.plan.max_chars:
+            truncated(result, self.plan.max_chars)
+        return result
+
+    def _stamp(self, result: ToolResult, duration_seconds: float) -> None:
+        """Write on *result* what only the dispatcher knows, whatever a tool, hook or server put there."""
+        result.call_id, result.tool = self.call.id, self.plan.name
+        result.attempts, result.retries, result.repairs = self.tries.count, self.tries.notes, self.repairs
+        result.duration_seconds = duration_seconds
+
+    # Helpers: telling hooks, masking, and what went wrong.
+
+    def _told(self, step: Step, *arguments: Any) -> Any:
+        """What a hook says, or an awaitable of it."""
+        if step.is_plain and self.deadline.at is None:
+            return step.function(*arguments)
+        return step.run(self.settings.in_thread, self.deadline.left(), *arguments)
+
+    def _report(self, progress: Progress) -> None:
+        if self.settings.on_progress is not None and not self.is_over:
+            self.settings.on_progress(self._redaction().progress(progress) if self.plan.hides else progress)
+
+    def _redaction(self) -> Redaction:
+        return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
+
+    def _hook_failed(self, error: BaseException, step: Step, stage: str) -> ToolResult:
+        self._raise_bug(error)
+        if isinstance(error, TimeoutError):
+            error = TimedOut("no time was left") if self.deadline.is_past() else error
+        return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self._redaction())
+
+    def _stumbled(self, error: BaseException) -> ToolResult:
+        """What comes of an exception that no stage expects: a codec's, an author's function's, no time left."""
+        self._raise_bug(error)
+        if isinstance(error, TimeoutError) and self.deadline.is_past():
+            late = TimedOut("there was no time left to start it")
+            return failure(late, self.plan, cause=error, redaction=self._redaction())
+        return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self._redaction())
+
+    def _raise_bug(self, error: BaseException) -> None:
+        is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
+        if is_bug or has_to_pass(error):
+            raise error
+
+
+def _parsed(arguments: Any, plan: Plan) -> Any:
+    """*arguments* as a JSON object, if they are one in another form."""
+    if isinstance(arguments, (str, bytes, bytearray)):
+        arguments = plan.checker.parsed(arguments)
+    return dict(arguments) if isinstance(arguments, Mapping) else arguments
+
+
+def _refuse_text(arguments: Any) -> None:
+    """What is still text after parsing has to be repaired, and noted; the check would parse it again."""
+    if isinstance(arguments, str):
+        raise BadArgs("expected an object with the arguments, got text in the JSON text")
+
+
+def _refuse(stage: str, wanted: str, got: Any) -> NoReturn:
+    raise TypeError(f"{stage}() has to return {wanted}, got {got!r}")
+
+
+async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, settings: Settings) -> ToolResult:
+    """Finish a call that never gets on its way: not found, held back or skipped. Its result stands."""
+    for step in settings.chain.after:
+        try:
+            found = await step.run(settings.in_thread, None, ShownCall(call, call.arguments), result)
+            result = found if isinstance(found, ToolResult) else result
+        except BaseException as error:
+            # Nothing ran, and the result says so whatever a hook makes of it.
+            if has_to_pass(error):
+                raise
+            hook_failure(error, step.hook, "after", ran=False)
+    result.call_id, result.tool = call.id, call.name if plan is None else plan.name
+    redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
+    if redaction:
+        redaction.result(result)
+    most = settings.max_chars if plan is None else plan.max_chars
+    if len(result.text) > most:
+        truncated(result, most)
+    return result

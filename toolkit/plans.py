@@ -1,0 +1,180 @@
+"""
+What is worked out once: for a dispatcher (`Settings`) and for each of its tools (`Plan`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from .abandoned import Abandoned
+from .classify import Rules, checked_rules, classified
+from .codecs import UNSURE
+from .context import Progress
+from .errors import ToolError
+from .hooks.base import Chain
+from .redaction import Redaction
+from .retry import RetryPolicy
+from .spec import Tool
+from .threads import Threads
+from .validation import Validation
+
+__all__ = ["Plan", "Settings", "Stopped", "may_have_company"]
+
+
+class Stopped(ToolError):  # noqa: N818 -- named by what happened
+    """The tool was cancelled, and nobody here had asked for it."""
+
+
+class Settings:
+    """The policies of a dispatcher."""
+
+    def __init__(
+        self,
+        *,
+        chain: Chain,
+        retry: RetryPolicy,
+        repair: bool,
+        validation: Validation,
+        resources: Mapping[Any, Any],
+        classify: Rules,
+        redaction: Redaction,
+        timeout_seconds: float | None,
+        max_chars: int,
+        check_output: bool,
+        raise_bugs: bool,
+        threads: Threads,
+        on_progress: Callable[[Progress], object] | None,
+        cleanup_seconds: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[object]],
+        chance: Callable[[], float],
+    ) -> None:
+        self.chain = chain
+        self.retry = retry
+        self.repair = repair
+        self.validation = validation
+        self.resources = resources
+        self.redaction = redaction
+        self.timeout_seconds = timeout_seconds
+        self.max_chars = max_chars
+        self.check_output = check_output
+        self.raise_bugs = raise_bugs
+        self.threads = threads
+        self.abandoned = Abandoned()
+        self.on_progress = on_progress
+        self.cleanup_seconds = cleanup_seconds
+        self.clock = clock
+        self.sleep = sleep
+        self.chance = chance
+        self._classify = checked_rules(classify)
+
+    def classified(self, error: BaseException) -> ToolError:
+        """What *error* counts as, by the user's rules and the table."""
+        return classified(error, self._classify)
+
+    async def in_thread(self, work: Callable[[], Any]) -> Any:
+        """Where blocking hooks go."""
+        return await self.threads.run(work)
+
+
+class Plan:
+    """
+    How one tool is called by one dispatcher.
+
+    Attributes:
+        fast: The generated check, or one that is never sure where jsonschema judges every call.
+        is_direct: Whether the function can be awaited with the decoded arguments as they are.
+        is_hooked: Whether there are hooks at all.
+        is_bare: Whether a call needs nothing but check, await, render; most do.
+        is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
+        may_ask: Whether a person may have to agree.
+        hides: Whether something has to be masked.
+    """
+
+    __slots__ = (
+        "_secrets",
+        "_settings",
+        "checker",
+        "encode",
+        "fast",
+        "function",
+        "hides",
+        "is_bare",
+        "is_demanding",
+        "is_direct",
+        "is_hooked",
+        "logger",
+        "max_chars",
+        "may_ask",
+        "name",
+        "output_judge",
+        "plain",
+        "timeout_seconds",
+        "tool",
+        "validate",
+    )
+
+    def __init__(self, tool: Tool, settings: Settings) -> None:
+        facts, signature = tool.facts, tool.signature
+        self.tool = tool
+        self.name = tool.name
+        self.function = tool.function
+        self.checker = tool.about.checker
+        self.fast: Callable[[Any, int], Any] = (
+            self.checker.generated() if settings.validation == "fast" else _never_sure
+        )
+        self.encode = None if signature.output is None else signature.output.encode
+        self.output_judge: Any = None
+        # What needs no encoding: a value of exactly this type is its own JSON form.
+        output = signature.output
+        self.plain = output.type if output is not None and output.schema in _PLAIN else None
+        self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
+        self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
+        self.may_ask = facts.approval != "never"
+        self.validate = facts.validate
+        self.logger = logging.getLogger(f"toolkit.tools.{tool.name}")
+        self._secrets = signature.secrets
+        self._settings = settings
+        self.hides = bool(settings.redaction) or bool(signature.secrets)
+        # A wrapper need not be async because what it wraps is.
+        is_async = signature.style == "async" and inspect.iscoroutinefunction(tool.function)
+        self.is_direct = is_async and signature.by_keyword and not signature.wanted
+        self.is_hooked = bool(settings.chain)
+        self.is_demanding = bool(
+            not settings.chain.is_plain
+            or self.may_ask
+            or self.validate is not None
+            or self.timeout_seconds is not None
+            or not self.is_direct
+            or settings.check_output
+        )
+        self.is_bare = not (self.is_demanding or self.is_hooked or self.hides)
+
+    def redaction(self, *arguments: Any) -> Redaction:
+        """What to mask in the exits of a call with these arguments, in whatever forms they came."""
+        if not self._secrets:
+            return self._settings.redaction
+        named = [each[name] for each in arguments if isinstance(each, Mapping) for name in self._secrets & each.keys()]
+        return self._settings.redaction.with_secrets(named)
+
+
+async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
+    """Whether a call of *tool* may run beside others; what cannot tell, may not."""
+    stated = tool.facts.concurrency_safe
+    if isinstance(stated, bool):
+        return stated
+    try:
+        found: Any = stated(decoded)
+        return (await found if inspect.isawaitable(found) else found) is True
+    except Exception:  # noqa: BLE001 -- fails closed: it runs alone
+        return False
+
+
+_PLAIN = ({"type": "string"}, {"type": "integer"})
+
+
+def _never_sure(arguments: Any, depth: int) -> Any:
+    return UNSURE

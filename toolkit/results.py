@@ -1,0 +1,304 @@
+"""
+A call and what came of it.
+
+`ToolCall` is what a model asks for, `ToolResult` what it gets back, whatever
+happened. Both are values by convention and not frozen, because a frozen
+dataclass of this size costs three times as much to make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, get_args, overload
+
+from .digests import digest_of
+from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
+from .parts import Part, part_from_json
+from .requests import ApprovalRequest
+from .session import Session
+
+__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult"]
+
+Kind = Literal[
+    "ok",
+    "tool",
+    "bad_args",
+    "safety",
+    "transient",
+    "not_found",
+    "denied",
+    "timeout",
+    "cancelled",
+    "halted",
+    "internal",
+    "waiting",
+]
+"""How a call ended, named by what happens next."""
+
+KINDS: frozenset[str] = frozenset(get_args(Kind))
+
+_VERSION = 1
+
+_PHRASES: dict[str, tuple[str, str]] = {
+    "tool": ("tool failed", "Try another way, or tell the user."),
+    "bad_args": ("invalid arguments", "Correct the arguments and call again."),
+    "safety": ("safety check failed", "Do not try again; tell the user why it was refused."),
+    "transient": ("transient failure", "It may work later."),
+    "not_found": ("unknown tool", "Call one of the tools you were given."),
+    "denied": ("denied", "Do not call it again like this; choose another way."),
+    "timeout": ("timed out", "Ask for less, or try another way."),
+    "cancelled": ("cancelled", "It was stopped before it had finished."),
+    "halted": ("halted", "Stop calling tools."),
+    "internal": ("internal error", "It is not your fault; try another way."),
+}
+
+
+class ToolCall:
+    """
+    What a model asks for.
+
+    Attributes:
+        arguments: A JSON object, or the JSON text as the provider sent it.
+        turn: The number of the model's turn, if the caller counts.
+        metadata: Whatever the caller wants to find again in hooks.
+        tool: The `Tool`, once it was found; hooks read its facts there.
+    """
+
+    __slots__ = ("arguments", "id", "metadata", "name", "principal", "session", "tool", "turn")
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Any = None,
+        id: str = "",  # noqa: A002 -- what everyone calls it
+        session: Session | None = None,
+        principal: str | None = None,
+        turn: int | None = None,
+        metadata: dict[str, Any] | None = None,
+        tool: Any = None,
+    ) -> None:
+        self.name = name
+        self.arguments = {} if arguments is None else arguments
+        self.id = id
+        self.session = session
+        self.principal = principal
+        self.turn = turn
+        self.metadata = metadata
+        self.tool = tool
+
+    def __repr__(self) -> str:
+        return f"ToolCall({self.name!r}, {self.arguments!r}, id={self.id!r})"
+
+    @property
+    def session_key(self) -> str:
+        """What tells this conversation from others."""
+        return "" if self.session is None else self.session.id
+
+    def digest(self) -> str:
+        """The same for calls of the same tool with the same arguments, in whatever order or text they came."""
+        return digest_of(self.name if self.tool is None else self.tool.name, self.arguments)
+
+
+@dataclass(slots=True, eq=False)
+class ErrorInfo:
+    """
+    What went wrong.
+
+    Attributes:
+        message: For the model.
+        details: Plain JSON for programs: the problems of `BadArgs`, whether the effect may have happened.
+        cause: The exception itself; never serialised.
+    """
+
+    message: str
+    details: dict[str, Any] = field(default_factory=dict)
+    cause: BaseException | None = field(default=None, repr=False)
+
+
+class _BuildsError(Protocol):
+    def __call__(
+        self,
+        kind: Kind,
+        message: str,
+        *,
+        details: dict[str, Any] | None = None,
+        cause: BaseException | None = None,
+        advice: str | None = None,
+        **fields: Any,
+    ) -> ToolResult: ...
+
+
+class _ErrorOrBuilder:
+    """`result.error` is what went wrong; `ToolResult.error(...)` builds a result."""
+
+    @overload
+    def __get__(self, result: None, owner: type[ToolResult]) -> _BuildsError: ...
+    @overload
+    def __get__(self, result: ToolResult, owner: type[ToolResult]) -> ErrorInfo | None: ...
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> _BuildsError | ErrorInfo | None:
+        return _build_error if result is None else result._error  # noqa: SLF001 -- its own slot
+
+    def __set__(self, result: ToolResult, value: ErrorInfo | None) -> None:
+        result._error = value  # noqa: SLF001 -- as above
+
+
+class ToolResult:
+    """
+    What came of a call.
+
+    Attributes:
+        kind: How it ended.
+        text: What the model reads.
+        value: The structured value in JSON form, by the output schema if there is one.
+        parts: Further content: images, files.
+        error: What went wrong, for `is_error` kinds.
+        request: What is asked of a person, if the kind is "waiting".
+        repairs: What was mended in the arguments.
+        attempts: How often it was tried; 0 if it never ran.
+        retries: Why it was tried again, or why not.
+        truncated: Whether the text was cut.
+    """
+
+    # What seldom differs is on the class: the usual result sets six attributes, not fourteen.
+    text: str = ""
+    value: Any = None
+    kind: Kind = "ok"
+    call_id: str = ""
+    tool: str = ""
+    parts: Sequence[Part] = ()
+    request: ApprovalRequest | None = None
+    repairs: Sequence[str] = ()
+    attempts: int = 0
+    retries: Sequence[str] = ()
+    duration_seconds: float = 0.0
+    truncated: bool = False
+    metadata: dict[str, Any] | None = None
+    _error: ErrorInfo | None = None
+
+    error = _ErrorOrBuilder()
+
+    def __init__(self, text: str = "", value: Any = None, kind: Kind = "ok", **further: Any) -> None:
+        self.text = text
+        self.value = value
+        if kind != "ok":
+            self.kind = kind
+        if further:
+            for name, given in further.items():
+                if name not in _FIELDS:
+                    raise TypeError(f"a result has no {name!r}")
+                setattr(self, name, given)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the model should take it for a failure. Waiting is none."""
+        return self.kind not in ("ok", "waiting")
+
+    def unwrap(self) -> Any:
+        """The value of a call that went well; otherwise the error is raised."""
+        if self.kind == "ok":
+            return self.value
+        cause = None if self._error is None else self._error.cause
+        if isinstance(cause, ToolkitError):
+            raise cause
+        raise _as_exception(self) from cause
+
+    def __repr__(self) -> str:
+        return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the exception, as plain JSON with a version."""
+        error = self._error
+        return {
+            "version": _VERSION,
+            "call_id": self.call_id,
+            "tool": self.tool,
+            "kind": self.kind,
+            "text": self.text,
+            "value": self.value,
+            "error": None if error is None else {"message": error.message, "details": error.details},
+            "parts": [part.to_json() for part in self.parts],
+            "request": None if self.request is None else self.request.to_json(),
+            "repairs": list(self.repairs),
+            "attempts": self.attempts,
+            "retries": list(self.retries),
+            "duration_seconds": self.duration_seconds,
+            "truncated": self.truncated,
+            "metadata": self.metadata or {},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ToolResult:
+        """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if type(version) is not int or version != _VERSION:
+            raise ValueError(f"a result of version {version!r} cannot be read; version {_VERSION} can")
+        fields = {name: value for name, value in data.items() if name != "version"}
+        for name, value in fields.items():
+            if name not in _SHAPES or not isinstance(value, _SHAPES[name]):
+                raise ValueError(f"not a result: {name!r} cannot be {type(value).__name__}")
+        if fields.get("kind") not in KINDS:
+            raise ValueError(f"not a result: nobody knows the kind {fields.get('kind')!r}")
+        error, request = fields.pop("error", None), fields.pop("request", None)
+        parts = tuple(map(part_from_json, fields.pop("parts", ())))
+        try:
+            return cls(
+                **{**fields, "metadata": fields.get("metadata") or None},
+                parts=parts,
+                error=None if error is None else ErrorInfo(error["message"], error.get("details") or {}),
+                request=None if request is None else ApprovalRequest.from_json(request),
+            )
+        except KeyError as missing:
+            raise ValueError(f"not a result: its error lacks {missing}") from None
+
+
+_FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error"}
+
+_SHAPES: dict[str, Any] = {
+    **dict.fromkeys(("text", "kind", "call_id", "tool"), str),
+    "value": object,
+    "attempts": int,
+    "duration_seconds": (int, float),
+    "truncated": bool,
+    **dict.fromkeys(("parts", "repairs", "retries"), list),
+    **dict.fromkeys(("metadata", "error", "request"), (dict, type(None))),
+}
+
+
+def _as_exception(result: ToolResult) -> ToolkitError:
+    """The error a result stands for, also when the result comes out of storage and the exception is gone."""
+    message = result.text if result.error is None else result.error.message
+    details = {} if result.error is None else result.error.details
+    if result.kind == "bad_args":
+        problems = [Problem(each["message"], each["path"]) for each in details.get("problems", ())]
+        return BadArgs(problems or message)
+    if result.kind in ("transient", "timeout"):
+        return Transient(
+            message,
+            retry_after_seconds=details.get("retry_after_seconds"),
+            happened="no" if details.get("happened") == "no" else "maybe",
+        )
+    if result.kind == "not_found":
+        return UnknownTool(result.tool)
+    return Safety(message) if result.kind == "safety" else ToolError(message)
+
+
+def _build_error(
+    kind: Kind,
+    message: str,
+    *,
+    details: dict[str, Any] | None = None,
+    cause: BaseException | None = None,
+    advice: str | None = None,
+    **fields: Any,
+) -> ToolResult:
+    """A result that says what went wrong, and what to do."""
+    if kind not in _PHRASES:
+        raise ValueError(f"{kind!r} is not a kind of error; use one of {', '.join(_PHRASES)}")
+    phrase, usual = _PHRASES[kind]
+    if isinstance(cause, UnknownTool) or message.startswith(phrase):
+        sentence = message
+    else:
+        sentence = f"{phrase}: {message}" if message else phrase
+    text = f"error: {sentence}\n{usual if advice is None else advice}".rstrip()
+    return ToolResult(text, None, kind, error=ErrorInfo(message, details or {}, cause), **fields)

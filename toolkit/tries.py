@@ -1,0 +1,211 @@
+"""
+The attempts at one call: what each failure means, and whether another try is harmless.
+
+    wait for what was abandoned → attempt → classify → retry → render
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from .attempt import Attempt, TimedOut, has_to_pass, teller
+from .context import Context, Progress
+from .deadline import Deadline
+from .errors import DefinitionError, ToolError, Transient
+from .hooks.base import ShownCall, copied
+from .outcomes import failure, rendered
+from .plans import Plan, Settings, Stopped, may_have_company
+from .redaction import Redaction
+from .resources import PER_CALL
+from .results import ToolCall, ToolResult
+from .retry import retrying
+
+__all__ = ["Tries"]
+
+
+class Tries:
+    """
+    The attempts at one call.
+
+    Attributes:
+        count: How many there were.
+        notes: Why it was tried again, or why not.
+    """
+
+    _arguments: Any = None
+    _decoded: Any = None
+    _last: Attempt | None = None
+    _raised: BaseException | None = None
+
+    def __init__(
+        self,
+        call: ToolCall,
+        plan: Plan,
+        settings: Settings,
+        deadline: Deadline,
+        resources: Mapping[Any, Any],
+        report: Callable[[Progress], object],
+        redaction: Callable[[], Redaction],
+    ) -> None:
+        self.count = 0
+        self.notes: list[str] = []
+        self._call = call
+        self._plan = plan
+        self._settings = settings
+        self._deadline = deadline
+        self._resources = resources
+        self._report = report
+        self._redaction = redaction
+
+    async def result(self, arguments: Any, decoded: Any) -> ToolResult:
+        """Try until it succeeds, or is better left alone; *decoded* stands for *arguments*."""
+        facts = self._plan.tool.facts
+        if self.count and (facts.destructive or not facts.idempotent):
+            raise RuntimeError(f"run() was called again, and `{self._plan.name}` must not be run twice")
+        self._arguments, self._decoded = arguments, decoded
+        try:
+            return rendered(await self._attempt(), self._plan, check=self._settings.check_output)
+        except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
+            return await self._recovered(error)
+
+    async def rescued(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
+        """The same, if the first attempt was a plain await and raised *error*."""
+        self._arguments, self._decoded, self.count = arguments, decoded, 1
+        return await self._recovered(error)
+
+    # One attempt.
+
+    async def _attempt(self) -> Any:
+        plan, settings = self._plan, self._settings
+        if settings.abandoned.alive:
+            await self._wait_for_abandoned()
+        limit = self._limit()
+        self.count += 1
+        if plan.is_direct and limit is None:
+            return await plan.function(**self._decoded)
+        sources = [self._resources, plan.tool.resources, settings.resources]
+        self._last = Attempt(
+            plan.tool,
+            self._decoded,
+            self._context(sources, limit),
+            sources,
+            settings.threads,
+            settings.abandoned,
+            digest=self._digest,
+            unsafe=not await may_have_company(plan.tool, self._decoded),
+            cleanup_seconds=settings.cleanup_seconds,
+        )
+        return await self._last.run(limit)
+
+    def _context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
+        call, tool, settings = self._call, self._plan.tool, self._settings
+        given = {kind: each for source in reversed(sources) for kind, each in source.items() if each is not PER_CALL}
+        context = Context(
+            facts=tool.facts,
+            call=ToolCall(
+                call.name,
+                copied(self._arguments),
+                call.id,
+                call.session,
+                call.principal,
+                call.turn,
+                call.metadata,
+                tool,
+            ),
+            attempt=self.count,
+            deadline=None if limit is None else settings.clock() + limit,
+            resources=given,
+            logger=self._plan.logger,
+        )
+        if settings.on_progress is not None:
+            context.on_progress = teller(self._report)
+        return context
+
+    def _limit(self) -> float | None:
+        """Seconds that an attempt may take; `TimedOut` if there are none."""
+        left, limit = self._deadline.left(), self._plan.timeout_seconds
+        if left is None:
+            return limit
+        if left <= 0:
+            raise TimedOut("there was no time left to start it")
+        return left if limit is None else min(limit, left)
+
+    async def _wait_for_abandoned(self) -> None:
+        abandoned = self._settings.abandoned
+        if abandoned.still_runs(self._digest()):
+            raise ToolError("the same call still runs: it could not be stopped, so it was not started again")
+        if not await may_have_company(self._plan.tool, self._decoded) and not await abandoned.unsafe_ended(
+            self._limit()
+        ):
+            raise TimedOut("another call still runs that must not have company, so this one was not started")
+
+    def _digest(self) -> str:
+        return ShownCall(self._call, self._arguments).digest()
+
+    # Classify, retry.
+
+    async def _recovered(self, error: BaseException) -> ToolResult:
+        """What comes of a failed attempt: another one if that is harmless, else the words for it."""
+        settings, plan = self._settings, self._plan
+        if isinstance(error, DefinitionError) and not settings.raise_bugs:
+            return failure(error, plan, redaction=self._redaction())
+        meant = self._meant(error)
+        if isinstance(meant, Transient):
+            try:
+                value = await retrying(
+                    self._again,
+                    settings.retry,
+                    failed=meant,
+                    sleep=settings.sleep,
+                    clock=settings.clock,
+                    chance=settings.chance,
+                    deadline=self._deadline.at,
+                    may_repeat=self._reason_against,
+                    noted=self.notes.append,
+                )
+                return rendered(value, plan, check=settings.check_output)
+            except ToolError as final:
+                meant = final
+        return failure(meant, plan, cause=self._raised, redaction=self._redaction())
+
+    async def _again(self) -> Any:
+        # Decoded anew: the last attempt may have changed its arguments.
+        self._decoded = self._plan.checker.check(self._arguments, self._settings.validation)
+        try:
+            return await self._attempt()
+        except BaseException as error:
+            meant = self._meant(error)
+            if meant is error:
+                raise
+            raise meant from error
+
+    def _meant(self, error: BaseException) -> ToolError:
+        """What *error* counts as; raises it again if it has to pass."""
+        self._raised = error
+        if has_to_pass(error):
+            raise error
+        if isinstance(error, asyncio.CancelledError):
+            return Stopped("it was cancelled from inside")
+        meant = self._settings.classified(error)
+        if self._settings.raise_bugs and type(meant) is ToolError and meant is not error:
+            raise error
+        last = self._last
+        if last is None or not isinstance(meant, Transient) or isinstance(meant, TimedOut):
+            return meant
+        if last.began and not last.returned:
+            return meant
+        # A resource failed, not the function: before it began, or after all was done.
+        happened: Literal["no", "maybe"] = "maybe" if last.returned else "no"
+        return Transient(str(meant), retry_after_seconds=meant.retry_after_seconds, happened=happened)
+
+    def _reason_against(self, error: Transient) -> str | None:
+        facts, abandoned = self._plan.tool.facts, self._settings.abandoned
+        if facts.destructive and self.count:
+            return "destructive tools are never run twice"
+        if error.happened == "maybe" and not facts.idempotent:
+            return "it may have happened already"
+        if abandoned.alive and abandoned.still_runs(self._digest()):
+            return "the last attempt still runs"
+        return None
