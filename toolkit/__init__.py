@@ -29,19 +29,28 @@ from .errors import (
     UnknownTool,
 )
 from .facts import Facts
-from .requests import ApprovalRequest
-from .results import ToolCall, ToolResult
-from .session import Session
 from .spec import Definition, Tool
 from .views import CatalogView, Change
 
 if TYPE_CHECKING:
     from .dispatcher import Dispatcher
+    from .requests import ApprovalRequest
     from .resources import PER_CALL
+    from .results import ToolCall, ToolResult
     from .retry import RetryPolicy, retrying
+    from .session import Session
 
-# What needs asyncio, which takes longer to import than all of the above.
-_LATER = {"Dispatcher": "dispatcher", "PER_CALL": "resources", "RetryPolicy": "retry", "retrying": "retry"}
+# What describing and checking do without, and what needs asyncio: loaded when it is first asked for.
+_LATER = {
+    "ApprovalRequest": "requests",
+    "Dispatcher": "dispatcher",
+    "PER_CALL": "resources",
+    "RetryPolicy": "retry",
+    "Session": "session",
+    "ToolCall": "results",
+    "ToolResult": "results",
+    "retrying": "retry",
+}
 
 __all__ = [
     "PER_CALL",

@@ -9,7 +9,6 @@ content is replaced as a whole, so readers never wait and never see half a chang
 from __future__ import annotations
 
 import importlib
-import logging
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -182,6 +181,8 @@ def _tell(listeners: Iterable[Listener], change: Change) -> None:
         try:
             listener(change)
         except Exception:  # the change has happened; one listener's mistake is not the others'
+            import logging
+
             logging.getLogger(__name__).exception("a listener of a catalog failed")
 
 

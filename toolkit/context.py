@@ -7,16 +7,19 @@ call. It is not part of the schema, and no argument of its name gets through.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
 
 from .facts import Facts
-from .results import ToolCall
-from .session import Session
+
+if TYPE_CHECKING:  # reading a signature needs none of these, and they take long to load
+    import logging
+
+    from .results import ToolCall
+    from .session import Session
 
 __all__ = ["Context", "Inject", "Injected", "Progress", "Secret", "is_secret", "wanted_resource"]
 
@@ -40,6 +43,18 @@ class Progress:
     value: Any = None
 
 
+def _no_call() -> ToolCall:
+    from .results import ToolCall
+
+    return ToolCall("")
+
+
+def _logger() -> logging.Logger:
+    import logging
+
+    return logging.getLogger("toolkit")
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Context:
     """
@@ -55,11 +70,11 @@ class Context:
     """
 
     facts: Facts
-    call: ToolCall = field(default_factory=lambda: ToolCall(""))
+    call: ToolCall = field(default_factory=_no_call)
     attempt: int = 1
     deadline: float | None = None
     resources: Mapping[type, Any] = field(default_factory=dict)
-    logger: logging.Logger = field(default_factory=lambda: logging.getLogger("toolkit"))
+    logger: logging.Logger = field(default_factory=_logger)
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
