@@ -56,9 +56,11 @@ async def run_bare(
         return await run(call, plan, settings)
     try:
         value = await plan.function(**decoded)
-        if type(value) is int is plan.plain and -(2**62) < value < 2**62:
+        kind = type(value)
+        if kind is plan.plain and (value.isascii() if kind is str else -(2**62) < value < 2**62):
+            # As `rendered` would, without the calls.
             result = BLANK(ToolResult)
-            result.text = repr(value)
+            result.text = value if kind is str else repr(value)
             result.value = value
         else:
             result = rendered(value, plan)
