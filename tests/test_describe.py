@@ -351,3 +351,27 @@ def test_a_waiting_tool_is_finished_by_many_threads_at_once():
         each.join()
     assert len(schemas) == 8
     assert all(each[0] == {"a": 1} and each[2] == {"type": "integer"} for each in schemas)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "fits"),
+    [
+        ("integer", True),
+        ("number", True),
+        (["string", "null"], False),
+        ("string", False),
+        (["string", "integer"], True),
+    ],
+)
+def test_a_schema_that_contradicts_an_annotation_is_refused(theirs, fits):
+    """A call that could never be right shows where it was made, not at every call."""
+
+    def count(a: int) -> None:
+        """Count."""
+
+    options = {"schema": {"type": "object", "properties": {"a": {"type": theirs}}}}
+    if fits:
+        assert Tool.described(count, **options).check({"a": 1}) == {"a": 1}
+    else:
+        with pytest.raises(DefinitionError, match="`a`: no value fits both"):
+            Tool.described(count, **options)

@@ -220,6 +220,12 @@ def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
             f"{subject}: the schema has properties that the function does not take: {', '.join(unknown)}; "
             f"add parameters for them, or **kwargs"
         )
+    for name, theirs in schema.get("properties", {}).items():
+        if name in ours and _has_no_value(ours[name], theirs):
+            raise DefinitionError(
+                f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
+                f"schema ({theirs['type']}); change one"
+            )
     write_check, inner = plain_emitter(schema), signature.codec.emit
 
     def emit(writer: Any, value: str) -> str:
@@ -230,6 +236,18 @@ def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
     known = write_check is not None and inner is not None
     codec = replace(signature.codec, schema=schema, emit=emit if known else None)
     return replace(signature, codec=codec, schema=schema)
+
+
+def _has_no_value(one: Schema, other: Any) -> bool:
+    """Whether the types alone say that no value fits both."""
+    if not isinstance(other, Mapping) or "type" not in one or "type" not in other:
+        return False
+    return _types(one).isdisjoint(_types(other))
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    types = {schema["type"]} if isinstance(schema["type"], str) else set(schema["type"])
+    return types | {"integer"} if "number" in types else types
 
 
 def _documentation(function: Any) -> str | None:
