@@ -113,11 +113,7 @@ class CatalogView:
         return list(defined[2])
 
     def finish(self) -> None:
-        """
-        Complete every tool now: names it waited for, and what a model is told of it.
-
-        `DefinitionError` names the tools that cannot be completed.
-        """
+        """Complete every tool that still waits for a name; `DefinitionError` names those that cannot be."""
         problems = []
         for tool in self:
             try:
@@ -126,7 +122,6 @@ class CatalogView:
                 problems.append(str(error))
         if problems:
             raise DefinitionError("\n".join(problems))
-        self.definitions()
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell *listener* of every change from now on; call what this returns to stop it."""
