@@ -15,10 +15,10 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors facts strictjson digests requests session parts results",
+    "errors facts access verdicts visible strictjson digests requests session parts results",
     "context docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
     "describe spec views sources catalog decorator",
-    "rendering repair classify retry redaction threads resources approval",
+    "rendering repair classify retry redaction threads resources safety permissions approvals audit approval",
     "abandoned deadline hooks background attempt plans outcomes tries pipeline batch dispatcher",
     "__init__",
 ]
@@ -26,7 +26,10 @@ INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
+    "approvals": "canonical records memory sqlite sealing guard previews askers __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats __init__",
+    "permissions": "request names paths urls commands rules files trust modes grants policy gate __init__",
+    "safety": "shell dangers commands protected paths hosts checks __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

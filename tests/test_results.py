@@ -95,7 +95,7 @@ def test_another_version_is_refused(kind, version):
         ({"parts": ["text"]}, "type None cannot be read"),
         ({"parts": [{"type": "image", "data": "!", "media_type": "image/png"}]}, "base64"),
         ({"error": {"details": {}}}, "its error lacks 'message'"),
-        ({"request": {"version": 1}}, "it lacks call_id, id, reason, tool"),
+        ({"request": {"version": 1}}, "it lacks call_id, created_at, id, reason, tool"),
         ({"request": {"version": 1, "tool": 5}}, "'tool' cannot be int"),
         ({"request": {"version": 1, "surprise": 5}}, "'surprise' cannot be int"),
     ],

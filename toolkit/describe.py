@@ -174,6 +174,7 @@ class Handled(Description):
             output=None,
             output_schema=None,
             wanted={},
+            accesses={},
             bind=lambda values: ([values], {}),
             style=style_of(handler),
         )

@@ -32,6 +32,7 @@ from typing import Annotated, Any, ForwardRef, Literal, TypeAlias, get_args, get
 import typing_extensions
 from typing_extensions import is_typeddict
 
+from .access import Access, marked_access
 from .codecs import (
     MISSING,
     Codec,
@@ -77,6 +78,7 @@ class Signature:
         style: How it runs.
         by_keyword: Whether every argument is passed by keyword.
         secrets: Parameters whose values are never shown.
+        accesses: Parameters that say what a call is about to touch.
     """
 
     codec: Codec
@@ -89,6 +91,7 @@ class Signature:
     style: Style
     by_keyword: bool = False
     secrets: frozenset[str] = frozenset()
+    accesses: Mapping[str, type[Access]]
 
 
 def read_signature(
@@ -127,6 +130,7 @@ def read_signature(
         style=style,
         by_keyword=bind is _by_keyword,
         secrets=frozenset(reading.secrets),
+        accesses=reading.accesses,
     )
 
 
@@ -165,6 +169,7 @@ class _Reading:
         self.extras: Codec | None = None
         self.wanted: dict[str, Any] = {}
         self.secrets: set[str] = set()
+        self.accesses: dict[str, type[Access]] = {}
         self.reader = reader
         self._texts = docstring.parameters
         self._subject = subject
@@ -230,6 +235,9 @@ class _Reading:
     def _field(self, parameter: Parameter, hint: Any) -> Field:
         if is_secret(hint):
             self.secrets.add(parameter.name)
+        access = marked_access(hint)
+        if access is not None:
+            self.accesses[parameter.name] = access
         text = self._texts.get(parameter.name, "")
         if parameter.kind is Parameter.VAR_POSITIONAL:
             codec = self.reader.codec(list[hint])
