@@ -19,14 +19,14 @@ LAYERS = [
     "context docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
     "describe spec views sources catalog decorator",
     "rendering repair classify retry redaction threads resources safety permissions approvals audit approval",
-    "abandoned deadline hooks background attempt plans outcomes tries pipeline batch dispatcher",
+    "abandoned deadline hooks background attempt plans outcomes tries pipeline lanes batch dispatcher",
     "__init__",
 ]
 INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
-    "approvals": "canonical records memory sqlite sealing guard previews askers __init__",
+    "approvals": "canonical owners records stores memory sqlite sealing guard previews askers __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats __init__",
     "permissions": "request names paths urls commands rules files trust modes grants policy gate __init__",
     "safety": "shell dangers commands protected paths hosts checks __init__",

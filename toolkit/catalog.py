@@ -41,6 +41,7 @@ class Catalog(CatalogView):
         super().__init__((), Table)
         self._lock = threading.RLock()
         self._listeners: dict[object, Listener] = {}
+        self._watchers: dict[object, Callable[[], object]] = {}
         self._table = Table({}, {})
         self.add(*things)
 
@@ -95,13 +96,19 @@ class Catalog(CatalogView):
 
         It is told after the change, in the thread that made it. One that raises is logged; the change stands.
         """
+        return self._registered(self._listeners, listener)
+
+    def watch(self, forget: Callable[[], object]) -> Callable[[], None]:
+        return self._registered(self._watchers, forget)
+
+    def _registered(self, known: dict[object, F], function: F) -> Callable[[], None]:
         key = object()
         with self._lock:
-            self._listeners[key] = listener
+            known[key] = function
 
         def end() -> None:
             with self._lock:
-                self._listeners.pop(key, None)
+                known.pop(key, None)
 
         return end
 
@@ -170,6 +177,8 @@ class Catalog(CatalogView):
             content, aliases = dict(before.tools), dict(before.aliases)
             yield content, aliases
             self._table = Table(content, aliases)
+            for forget in list(self._watchers.values()):
+                forget()
             change = difference(before, self._table) if self._listeners else None
             listeners = list(self._listeners.values())
         if change is not None and (change.added or change.removed):

@@ -24,7 +24,8 @@ from .classify import Rules
 from .context import Progress
 from .errors import DefinitionError, ToolkitWarning, UnknownTool
 from .hooks.base import Chain
-from .pipeline import run, run_bare, unstarted
+from .lanes import lane_for
+from .pipeline import unstarted, walk
 from .plans import Plan, Settings
 from .redaction import Redaction, RedactionRule
 from .resources import missing_resources
@@ -34,7 +35,7 @@ from .session import Session
 from .spec import Tool
 from .threads import Threads
 from .validation import Validation
-from .views import CatalogView, Change, Table
+from .views import CatalogView, Change
 
 __all__ = ["Dispatcher"]
 
@@ -113,16 +114,17 @@ class Dispatcher:
             chance=chance,
         )
         self._ids = itertools.count(1)
-        # A table and what was worked out for its tools: one attribute, so that threads never see halves of two.
-        self._prepared: tuple[Table | None, dict[str, Plan]] = None, {}
+        # What was worked out for the names that were asked for; another dictionary when the catalog changes.
+        self._plans: dict[str, Plan] = {}
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
         _report_missing_resources(catalog, self._settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind.
         stop_listening = catalog.subscribe(_Newcomers(self._settings))
+        stop_watching = catalog.watch(_Forgetful(self))
         # Calls under way hold the settings, so a dispatcher made for one call lives as long as the call.
-        self._ending = weakref.finalize(self._settings, _end, stop_listening, self._settings.threads)
+        self._ending = weakref.finalize(self._settings, _end, (stop_listening, stop_watching), self._settings.threads)
         self._ending.atexit = False
 
     # One call.
@@ -144,29 +146,20 @@ class Dispatcher:
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call,
         waits and retries included. Never raises for what a tool does.
         """
-        known, plans = self._prepared
-        is_known = self.catalog.table is known
-        if type(name) is str and is_known and resources is None and timeout_seconds is None:
-            plan = plans.get(name)
-            if plan is not None and plan.is_bare:
-                if session is not None and principal is None:
-                    principal = session.principal
-                number = id or f"call_{next(self._ids)}"
-                return run_bare(plan, self._settings, name, arguments, number, session, principal)
+        plan = self._plans.get(name) if type(name) is str else None
+        if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
+            return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
-        plan = plans.get(call.name) if is_known else None
+        try:
+            plan = self._plans.get(call.name) or self._plan(call.name)
+        except DefinitionError as error:
+            return unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
         if plan is None:
-            try:
-                plan = self._plan(call.name)
-            except DefinitionError as error:
-                refusal = ToolResult.error("internal", str(error), cause=error)
-                return unstarted(call, refusal, None, self._settings)
-            if plan is None:
-                return self._not_found(call)
+            return self._not_found(call)
         call.tool = plan.tool
-        if resources is None and timeout_seconds is None:
-            return run(call, plan, self._settings)
-        return run(call, plan, self._settings, resources=resources or {}, timeout_seconds=timeout_seconds)
+        if plan.lane is not None and resources is None and timeout_seconds is None:
+            return plan.lane(call.arguments, call.id, call.session, call.principal, call)
+        return walk(call, plan, self._settings, resources or {}, timeout_seconds)
 
     def _adopted(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
@@ -190,18 +183,14 @@ class Dispatcher:
         )
 
     def _plan(self, name: str) -> Plan | None:
-        table = self.catalog.table
-        known, plans = self._prepared
-        if table is not known:
-            # The catalog changed: what is worked out for its tools is worked out again.
-            plans = {}
-            self._prepared = table, plans
-        plan = plans.get(name)
-        if plan is None:
-            tool = table.find(name)
-            if tool is None:
-                return None
-            plan = plans[name] = Plan(tool, self._settings)
+        # Taken before the table is read: if that changes meanwhile, what is worked out here is forgotten.
+        plans = self._plans
+        tool = self.catalog.table.find(name)
+        if tool is None:
+            return None
+        plan = Plan(tool, self._settings)
+        plan.lane = lane_for(plan, self._settings, name, self._ids)
+        plans[name] = plan
         return plan
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
@@ -238,7 +227,7 @@ class Dispatcher:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
         def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = self._plan(call.name)
+            plan = self._plans.get(call.name) or self._plan(call.name)
             call.tool = None if plan is None else plan.tool
             return unstarted(call, result, plan, self._settings)
 
@@ -285,8 +274,9 @@ class Dispatcher:
         self._ending()
 
 
-def _end(stop_listening: Callable[[], None], threads: Threads) -> None:
-    stop_listening()
+def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:
+    for stop in subscriptions:
+        stop()
     threads.close()
 
 
@@ -297,6 +287,18 @@ def _report_missing_resources(catalog: CatalogView, settings: Settings) -> None:
         raise DefinitionError(
             f"resources are missing: {listed}; give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
         )
+
+
+class _Forgetful:
+    """Lets a dispatcher work its plans out again when the catalog changes; does not hold it alive."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = weakref.ref(dispatcher)
+
+    def __call__(self) -> None:
+        dispatcher = self._dispatcher()
+        if dispatcher is not None:
+            dispatcher._plans = {}  # noqa: SLF001 -- its own
 
 
 class _Newcomers:

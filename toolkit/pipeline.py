@@ -4,8 +4,8 @@ One call, one path, from top to bottom.
     check (refused: repair once, check again) → before-hooks → check again if one modified
     → verdict → around-hooks → tries → after-hooks → mask, truncate → result
 
-What is not configured is not entered: a tool's plan is made once, and a plain
-async tool costs little more than awaiting it. Whatever happens ends in a
+What is not configured is not entered; calls that need little do not come here at
+all, until something surprises (`lanes.py`). Whatever happens ends in a
 `ToolResult`; only a cancellation somebody asked for and KeyboardInterrupt pass on.
 """
 
@@ -22,103 +22,31 @@ from .context import Progress
 from .deadline import NEVER, Deadline
 from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
 from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
-from .hooks.passing import UNASKED, Answer, correction, from_answer, objection
-from .outcomes import BLANK, failure, hook_failure, rendered, truncated
+from .hooks.passing import UNASKED, Answer, from_answer
+from .outcomes import failure, hook_failure, rendered, truncated
 from .plans import Plan, Settings
 from .redaction import Redaction
 from .rendering import described
 from .repair import repaired
 from .results import ToolCall, ToolResult
-from .session import Session
 from .tries import Tries
 from .validation import objections
 
-__all__ = ["run", "run_bare", "unstarted"]
+__all__ = ["Walk", "unstarted", "walk"]
 
 _NOTHING: Mapping[Any, Any] = {}
 
 
-async def run_bare(
-    plan: Plan,
-    settings: Settings,
-    name: str,
-    arguments: Any,
-    call_id: str,
-    session: Session | None,
-    principal: str | None,
+async def walk(
+    call: ToolCall, plan: Plan, settings: Settings, resources: Mapping[Any, Any], timeout_seconds: float | None
 ) -> ToolResult:
-    """The whole path for a plan that is bare; a `ToolCall` is made only if somebody has to see one."""
-    clock = settings.clock
-    started = clock()
-    decoded = plan.fast(arguments, 0)
-    if decoded is UNSURE or settings.abandoned.alive:
-        call = ToolCall(name, arguments, call_id, session, principal, tool=plan.tool)
-        return await run(call, plan, settings)
-    try:
-        value = await plan.function(**decoded)
-        kind = type(value)
-        if kind is plan.plain and (value.isascii() if kind is str else -(2**62) < value < 2**62):
-            # As `rendered` would, without the calls.
-            result = BLANK(ToolResult)
-            result.text = value if kind is str else repr(value)
-            result.value = value
-        else:
-            result = rendered(value, plan)
-    except BaseException as error:  # noqa: BLE001 -- as in `run`
-        call = ToolCall(name, arguments, call_id, session, principal, tool=plan.tool)
-        return await _Walk(call, plan, settings, started, decoded).rescued(error)
-    result.attempts = 1
-    result.call_id = call_id
-    result.tool = plan.name
-    if len(result.text) > plan.max_chars:
-        truncated(result, plan.max_chars)
-    result.duration_seconds = clock() - started
-    return result
+    """Take *call* along the whole path; *plan* is its tool's."""
+    started = settings.clock()
+    return await Walk(call, plan, settings, started, plan.fast(call.arguments, 0), resources, timeout_seconds).result()
 
 
-async def run(
-    call: ToolCall,
-    plan: Plan,
-    settings: Settings,
-    *,
-    resources: Mapping[Any, Any] = _NOTHING,
-    timeout_seconds: float | None = None,
-) -> ToolResult:
-    """Take *call* along the path; *plan* is its tool's."""
-    clock = settings.clock
-    started = clock()
-    # The generated check answers most calls. What it does not know, or what wants more than an await, walks.
-    decoded = plan.fast(call.arguments, 0)
-    if decoded is UNSURE or plan.is_demanding or timeout_seconds is not None or settings.abandoned.alive:
-        return await _Walk(call, plan, settings, started, decoded, resources, timeout_seconds).result()
-    # Hooks that have nothing to say are asked in passing.
-    if plan.is_hooked:
-        shown = ShownCall(call, call.arguments)
-        answer = objection(settings.chain.before, shown)
-        if answer is not None:
-            return await _Walk(call, plan, settings, started, decoded).result(answer)
-    try:
-        result = rendered(await plan.function(**decoded), plan)
-    except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
-        return await _Walk(call, plan, settings, started, decoded).rescued(error)
-    result.attempts = 1
-    result.call_id = call.id
-    result.tool = plan.name
-    if plan.is_hooked:
-        result.duration_seconds = clock() - started
-        answer = correction(settings.chain.after, shown, result)
-        if answer is not None:
-            return await _Walk(call, plan, settings, started, decoded).corrected(result, answer)
-    if plan.hides:
-        plan.redaction(decoded).result(result)
-    if len(result.text) > plan.max_chars:
-        truncated(result, plan.max_chars)
-    result.duration_seconds = clock() - started
-    return result
-
-
-class _Walk:
-    """A call on its way, if it needs more than a plain await: the stages in order, and what is known so far."""
+class Walk:
+    """A call on its way: the stages in order, and what is known so far."""
 
     # What seldom differs is on the class, as in `ToolResult`.
     asked: str | None = None
@@ -158,7 +86,7 @@ class _Walk:
                 result = await self.verdict()
             if result is None:
                 result = await (self.around() if chain.around else self.execute())
-        except BaseException as error:  # noqa: BLE001 -- as in `run`
+        except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
             result = self._stumbled(error)
         return self.finished(await self.after(result) if chain.after else result)
 

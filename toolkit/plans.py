@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from .abandoned import Abandoned
@@ -16,6 +16,7 @@ from .context import Progress
 from .errors import ToolError
 from .hooks.base import Chain
 from .redaction import Redaction
+from .results import ToolResult
 from .retry import RetryPolicy
 from .spec import Tool
 from .threads import Threads
@@ -88,10 +89,10 @@ class Plan:
         fast: The generated check, or one that is never sure where jsonschema judges every call.
         is_direct: Whether the function can be awaited with the decoded arguments as they are.
         is_hooked: Whether there are hooks at all.
-        is_bare: Whether a call needs nothing but check, await, render; most do.
         is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
         may_ask: Whether a person may have to agree.
         hides: Whether something has to be masked.
+        lane: The short way, if there is one.
     """
 
     __slots__ = (
@@ -102,10 +103,10 @@ class Plan:
         "fast",
         "function",
         "hides",
-        "is_bare",
         "is_demanding",
         "is_direct",
         "is_hooked",
+        "lane",
         "logger",
         "max_chars",
         "may_ask",
@@ -138,6 +139,7 @@ class Plan:
         self.logger = logging.getLogger(f"toolkit.tools.{tool.name}")
         self._secrets = signature.secrets
         self._settings = settings
+        self.lane: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.hides = bool(settings.redaction) or bool(signature.secrets)
         # A wrapper need not be async because what it wraps is.
         is_async = signature.style == "async" and inspect.iscoroutinefunction(tool.function)
@@ -151,7 +153,6 @@ class Plan:
             or not self.is_direct
             or settings.check_output
         )
-        self.is_bare = not (self.is_demanding or self.is_hooked or self.hides)
 
     def redaction(self, *arguments: Any) -> Redaction:
         """What to mask in the exits of a call with these arguments, in whatever forms they came."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args, overload
+from typing import Any, Literal, Protocol, cast, get_args, overload
 
 from .digests import digest_of
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
@@ -18,7 +18,7 @@ from .parts import Part, part_from_json
 from .requests import ApprovalRequest
 from .session import Session
 
-__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult"]
+__all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult", "id_of"]
 
 Kind = Literal[
     "ok",
@@ -65,7 +65,11 @@ class ToolCall:
         tool: The `Tool`, once it was found; hooks read its facts there.
     """
 
-    __slots__ = ("arguments", "id", "metadata", "name", "principal", "session", "tool", "turn")
+    session: Session | None = None
+    principal: str | None = None
+    turn: int | None = None
+    metadata: dict[str, Any] | None = None
+    tool: Any = None
 
     def __init__(
         self,
@@ -143,6 +147,18 @@ class _ErrorOrBuilder:
         result._error = value  # noqa: SLF001 -- as above
 
 
+def id_of(number: int | str) -> str:
+    """The id of a call; of one that nobody named, from its number. Made when someone looks: few do."""
+    return f"call_{number}" if type(number) is int else str(number)
+
+
+class _MadeId:
+    """`result.call_id`, until something else is set."""
+
+    def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str:
+        return "" if result is None else id_of(result.number)
+
+
 class ToolResult:
     """
     What came of a call.
@@ -164,7 +180,8 @@ class ToolResult:
     text: str = ""
     value: Any = None
     kind: Kind = "ok"
-    call_id: str = ""
+    call_id: str = cast("str", _MadeId())
+    number: int | str = ""
     tool: str = ""
     parts: Sequence[Part] = ()
     request: ApprovalRequest | None = None
@@ -252,7 +269,7 @@ class ToolResult:
             raise ValueError(f"not a result: its error lacks {missing}") from None
 
 
-_FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error"}
+_FIELDS = frozenset({*ToolResult.__annotations__, "error"}) - {"_error", "number"}
 
 _SHAPES: dict[str, Any] = {
     **dict.fromkeys(("text", "kind", "call_id", "tool"), str),

@@ -123,6 +123,16 @@ class CatalogView:
         if problems:
             raise DefinitionError("\n".join(problems))
 
+    def watch(self, forget: Callable[[], object]) -> Callable[[], None]:
+        """Call *forget* as soon as the table is another, aliases included; call what this returns to stop it."""
+        ends = [source.watch(forget) for source in self._sources]
+
+        def end_all() -> None:
+            for end in ends:
+                end()
+
+        return end_all
+
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell *listener* of every change from now on; call what this returns to stop it."""
         known, lock = self.table, threading.RLock()

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..digests import digest_of
-from ..results import ToolCall, ToolResult
+from ..results import ToolCall, ToolResult, id_of
+from ..session import Session
 
 __all__ = [
     "Ask",
@@ -42,9 +43,20 @@ __all__ = [
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
 class Proceed:
     """Go on."""
+
+    # No dataclass: hooks make one for nearly every call, and an empty constructor would cost as much again.
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Proceed)
+
+    def __hash__(self) -> int:
+        return hash(Proceed)
+
+    def __repr__(self) -> str:
+        return "Proceed()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,26 +103,47 @@ class ShownCall(ToolCall):
     A call as hooks see it: theirs to change, to no effect.
 
     Attributes:
-        seen: This hook's copy of the arguments, made when it looks; most do not. None gives the next one its own.
+        actual: The arguments themselves; for us.
+        number: The id, or the number that it is made from.
+        seen: This hook's copy of them, made when it looks; most do not. None gives the next one its own.
     """
 
-    __slots__ = ("_arguments", "seen")
+    actual: Any = None
+    number: int | str = ""
+    seen: Any = None
 
     def __init__(self, call: ToolCall, arguments: Any) -> None:
         self.name = call.name
-        self.id = call.id
-        self.session = call.session
-        self.principal = call.principal
-        self.turn = call.turn
-        self.metadata = call.metadata
+        self.number = call.id
         self.tool = call.tool
-        self._arguments = arguments
-        self.seen: Any = None
+        self.actual = arguments
+        self.belongs(call.session, call.principal, call)
+
+    def belongs(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
+        """Say where it belongs, if that is anywhere."""
+        self.session = session
+        self.principal = session.principal if principal is None and session is not None else principal
+        if call is not None:
+            self.turn, self.metadata = call.turn, call.metadata
+
+    def as_call(self) -> ToolCall:
+        """The call that this one shows."""
+        return ToolCall(
+            self.name, self.actual, self.id, self.session, self.principal, self.turn, self.metadata, self.tool
+        )
+
+    @property
+    def id(self) -> str:
+        return id_of(self.number)
+
+    @id.setter  # noqa: A003 -- the property above, not the builtin
+    def id(self, value: str) -> None:
+        self.number = value
 
     @property
     def arguments(self) -> Any:
         if self.seen is None:
-            self.seen = copied(self._arguments)
+            self.seen = copied(self.actual)
         return self.seen
 
     @arguments.setter
@@ -122,9 +155,9 @@ class ShownCall(ToolCall):
         if self.tool is None:
             return super().digest()
         try:
-            canonical = self.tool.encode(self.tool.about.checker.check(self._arguments))
+            canonical = self.tool.encode(self.tool.about.checker.check(self.actual))
         except Exception:  # noqa: BLE001 -- what does not fit, or has no JSON form, is compared as it came
-            canonical = self._arguments
+            canonical = self.actual
         return digest_of(self.tool.name, canonical)
 
 

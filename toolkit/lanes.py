@@ -1,0 +1,178 @@
+"""
+The short way, for calls that need little: check, hooks that have nothing to say, await, render.
+
+Most tools are plain async functions, and most hooks have nothing to say to most
+calls. A lane is the code for one such tool, written out once: what is not
+configured is not in it. It does what the walk would, without stopping anywhere,
+and hands over to the walk at the first surprise.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, NoReturn, TypeAlias
+
+from .codecs import UNSURE
+from .hooks.base import Proceed, ShownCall
+from .outcomes import rendered, truncated
+from .pipeline import Walk
+from .plans import Plan, Settings
+from .results import ToolCall, ToolResult, id_of
+
+__all__ = ["Lane", "lane_for"]
+
+Lane: TypeAlias = Callable[..., Coroutine[Any, Any, ToolResult]]
+"""From arguments, call id, session and principal, and the `ToolCall` if there is one already, to a result."""
+
+
+def lane_for(plan: Plan, settings: Settings, asked: str, ids: Iterator[int]) -> Lane | None:
+    """The lane for calls of *plan*'s tool under the name *asked*; None if they have to walk."""
+    if plan.is_demanding:
+        return None
+    before, after = settings.chain.before, settings.chain.after
+    make = _maker(len(before), len(after), plan.plain, plan.hides)
+    hooks = [step.function for step in (*before, *after)]
+    lane: Lane = make(plan, settings, asked, ids, plan.fast, plan.function, plan.max_chars, settings.clock, *hooks)
+    return lane
+
+
+_LANE = """
+def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
+    name, tool, abandoned = plan.name, plan.tool, settings.abandoned
+
+    async def lane(arguments, call_id, session, principal, call=None):
+        started = clock()
+        decoded = fast(arguments, 0)
+        if decoded is UNSURE or abandoned.alive:
+            call = call or made(asked, arguments, call_id or f"call_{{next(ids)}}", session, principal, tool)
+            return await Walk(call, plan, settings, started, decoded).result()
+        number = next(ids) if call_id is None else call_id
+{before}
+        try:
+            value = await function(**decoded)
+{render}
+        except BaseException as error:
+            call = call or made(asked, arguments, number, session, principal, tool)
+            return await Walk(call, plan, settings, started, decoded).rescued(error)
+        result.attempts = 1
+        result.tool = name
+        result.number = number
+        result.duration_seconds = clock() - started
+{after}
+        if len(result.text) > max_chars:
+            truncated(result, max_chars)
+        return result
+
+    return lane
+"""
+
+# As its constructor would, from what is at hand: a `ToolCall` is made only if it has to walk.
+_SHOW = """
+        shown = blank_call(ShownCall)
+        shown.name = asked
+        shown.number = number
+        shown.tool = tool
+        shown.actual = arguments
+        if session is not None or principal is not None or call is not None:
+            shown.belongs(session, principal, call)
+"""
+
+# Hook after hook, and one `try` for all: as a loop this cost as much again as the hooks. The `while` is run
+# once, so that the first who has something to say can leave it.
+_BEFORE = """
+                index = {index}
+                said = before_{index}(shown)
+                if type(said) is not Proceed: break
+                if shown.seen is not None: shown.seen = None
+"""
+_AFTER = """
+                index = {index}
+                said = after_{index}(shown, result)
+                if said is not result: break
+                if shown.seen is not None: shown.seen = None
+"""
+_ASK = """
+        try:
+            while True:
+{questions}
+                index = None
+                break
+        except BaseException as error:
+            said = raising(error)
+        if index is not None:
+            call = call or shown.as_call()
+            return await Walk(call, plan, settings, started, decoded).{then}
+"""
+
+# What `rendered` does with a value that is its own JSON form, without the calls.
+_RENDER: dict[type | None, str] = {
+    None: """
+            result = rendered(value, plan)
+""",
+    int: """
+            if type(value) is int and -(2**62) < value < 2**62:
+                result = blank(ToolResult)
+                result.text = repr(value)
+                result.value = value
+            else:
+                result = rendered(value, plan)
+""",
+    str: """
+            if type(value) is str and value.isascii():
+                result = blank(ToolResult)
+                result.text = result.value = value
+            else:
+                result = rendered(value, plan)
+""",
+}
+
+_MASK = """
+        plan.redaction(decoded).result(result)
+"""
+
+
+@functools.lru_cache(maxsize=256)
+def _maker(before: int, after: int, plain: type | None, hides: bool) -> Callable[..., Any]:
+    """What makes a lane with so many hooks; tools that differ in nothing else share it."""
+    hooks = [f", before_{index}" for index in range(before)] + [f", after_{index}" for index in range(after)]
+    source = _LANE.format(
+        hooks="".join(hooks),
+        before=(_SHOW if hooks else "") + _asked(_BEFORE, before, "result((index, said))"),
+        render=_RENDER[plain],
+        after=_asked(_AFTER, after, "corrected(result, (index, said))") + (_MASK if hides else ""),
+    )
+    names: dict[str, Any] = dict(_NAMES)
+    exec(compile(source, "<lane>", "exec"), names)  # noqa: S102 -- all of it is above
+    make: Callable[..., Any] = names["make"]
+    return make
+
+
+def _asked(question: str, count: int, then: str) -> str:
+    questions = "".join(question.format(index=index) for index in range(count))
+    return _ASK.format(questions=questions, then=then) if count else ""
+
+
+def _made(asked: str, arguments: Any, number: int | str, session: Any, principal: str | None, tool: Any) -> ToolCall:
+    if principal is None and session is not None:
+        principal = session.principal
+    return ToolCall(asked, arguments, id_of(number), session, principal, tool=tool)
+
+
+async def _raising(error: BaseException) -> NoReturn:
+    raise error
+
+
+_NAMES = {
+    "Proceed": Proceed,
+    "ShownCall": ShownCall,
+    "ToolResult": ToolResult,
+    "UNSURE": UNSURE,
+    "Walk": Walk,
+    "blank": ToolResult.__new__,
+    "blank_call": ShownCall.__new__,
+    "made": _made,
+    "raising": _raising,
+    "rendered": rendered,
+    "truncated": truncated,
+}
