@@ -18,18 +18,18 @@ LAYERS = [
     "errors facts access verdicts visible strictjson digests requests session parts results",
     "context docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
     "describe spec views sources catalog decorator",
-    "rendering repair classify retry redaction threads resources safety permissions approvals audit approval",
-    "abandoned deadline hooks background attempt plans outcomes tries pipeline lanes batch dispatcher",
+    "rendering repair classify retry redaction threads resources safety approvals permissions audit judging consent",
+    "abandoned deadline hooks background attempt plans outcomes tries hearing pipeline lanes resuming batch dispatcher",
     "__init__",
 ]
 INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
-    "approvals": "canonical owners records stores memory sqlite sealing guard previews askers __init__",
+    "approvals": "canonical identity owners records stores memory private sqlite sealing guard diffs previews screens conversation askers policy __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats __init__",
-    "permissions": "request names paths urls commands rules files trust modes grants policy gate __init__",
-    "safety": "shell dangers commands protected paths hosts checks __init__",
+    "permissions": "request names paths urls commands values rules trust files modes grants policy gate __init__",
+    "safety": "shell_records shell_words shell_heredocs shell_tree shell_wrappers shell shell_args shell_targets shell_flows dangers commands protected paths hosts checks __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

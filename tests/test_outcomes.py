@@ -34,7 +34,7 @@ def plan_for(returns: Any = ..., **facts) -> Plan:
     if returns is not ...:
         function.__annotations__["return"] = returns
     dispatcher = Dispatcher(Catalog())
-    return Plan(Tool.described(function, **facts), dispatcher._settings)
+    return Plan(Tool.described(function, **facts), dispatcher._settings, {})
 
 
 PLAIN = plan_for()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .access import Access, Command, Reads, Url, Writes
 from .catalog import Catalog, default_catalog
 from .codecs import Codec, register_codec
 from .context import Context, Inject, Progress, Secret
@@ -33,48 +34,71 @@ from .spec import Definition, Tool
 from .views import CatalogView, Change
 
 if TYPE_CHECKING:
+    from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
+    from .audit import AuditLog
     from .dispatcher import Dispatcher
-    from .requests import ApprovalRequest
+    from .permissions import PermissionGate, Permissions, Rule
+    from .requests import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .resources import PER_CALL
     from .results import ToolCall, ToolResult
     from .retry import RetryPolicy, retrying
+    from .safety import SafetyChecks
     from .session import Session
+    from .verdicts import Verdict
 
 # What describing and checking do without, and what needs asyncio: loaded when it is first asked for.
 _LATER = {
-    "ApprovalRequest": "requests",
+    **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
+    **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "requests"),
+    **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
+    **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
+    **dict.fromkeys(("RetryPolicy", "retrying"), "retry"),
+    "AuditLog": "audit",
     "Dispatcher": "dispatcher",
     "PER_CALL": "resources",
-    "RetryPolicy": "retry",
+    "SafetyChecks": "safety",
     "Session": "session",
-    "ToolCall": "results",
-    "ToolResult": "results",
-    "retrying": "retry",
+    "Verdict": "verdicts",
 }
 
 __all__ = [
     "PER_CALL",
+    "Access",
+    "ApprovalError",
     "ApprovalRequest",
+    "Approvals",
+    "AuditLog",
+    "AuthNeeded",
+    "AuthRequest",
     "BadArgs",
     "Catalog",
     "CatalogError",
     "CatalogView",
     "Change",
     "Codec",
+    "Command",
     "Context",
+    "Decision",
     "Definition",
     "DefinitionError",
     "Dispatcher",
     "DuplicateTool",
     "Facts",
     "Inject",
+    "PermissionGate",
+    "Permissions",
     "Problem",
     "Progress",
     "ProviderError",
+    "Reads",
     "RetryPolicy",
+    "Rule",
+    "SQLiteApprovals",
     "Safety",
+    "SafetyChecks",
     "Secret",
     "Session",
+    "TerminalPrompt",
     "Tool",
     "ToolCall",
     "ToolError",
@@ -83,6 +107,9 @@ __all__ = [
     "ToolkitWarning",
     "Transient",
     "UnknownTool",
+    "Url",
+    "Verdict",
+    "Writes",
     "default_catalog",
     "register_codec",
     "retrying",

@@ -22,6 +22,7 @@ async def run_batch(
     calls: Sequence[ToolCall],
     start: Callable[[ToolCall], Awaitable[ToolResult]],
     leave: Callable[[ToolCall, ToolResult], Awaitable[ToolResult]],
+    may_wait: Callable[[ToolCall], bool],
     find: Callable[[str], Tool | None],
     most: int,
 ) -> list[ToolResult]:
@@ -47,7 +48,8 @@ async def run_batch(
         elif result.kind == "waiting" and waiting is None:
             waiting = call.id
 
-    for group in _groups(safe, tools):
+    waits = [tool is not None and may_wait(call) for tool, call in zip(tools, calls, strict=True)]
+    for group in _groups(safe, tools, waits):
         if len(group) == 1:
             await _alone(one, group[0])
         else:
@@ -68,18 +70,18 @@ async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
         return False
 
 
-def _groups(safe: Sequence[bool], tools: Sequence[Tool | None]) -> Iterator[list[int]]:
-    """Neighbours that may run together; the others by themselves."""
+def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:
+    """Neighbours that may run together; the others by themselves. *waits* says which may have to wait for a person."""
     group: list[int] = []
     may_wait = False
-    for index, (together, tool) in enumerate(zip(safe, tools, strict=True)):
+    for index, (together, tool, wait) in enumerate(zip(safe, tools, waits, strict=True)):
         # What changes something is held back for a call that waits, so that one has to be decided first.
         if group and (not together or (may_wait and tool is not None and not tool.facts.read_only)):
             yield group
             group, may_wait = [], False
         if together:
             group.append(index)
-            may_wait = may_wait or (tool is not None and tool.facts.approval != "never")
+            may_wait = may_wait or wait
         else:
             yield [index]
     if group:

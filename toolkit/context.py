@@ -11,13 +11,15 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar, Union, get_args, get_origin
 
 from .facts import Facts
 
 if TYPE_CHECKING:  # reading a signature needs none of these, and they take long to load
     import logging
 
+    from .access import Access
+    from .requests import Precondition
     from .results import ToolCall
     from .session import Session
 
@@ -55,6 +57,26 @@ def _logger() -> logging.Logger:
     return logging.getLogger("toolkit")
 
 
+class ChecksAccess(Protocol):
+    """What a running tool may ask about a further access."""
+
+    @property
+    def preconditions(self) -> tuple[Precondition, ...]:
+        """What must be as it was when a person agreed to this call; whoever changes the file checks it then."""
+
+    def check(self, access: Access) -> None:
+        """Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason."""
+
+
+class _NobodyAsked:
+    """Outside a dispatcher: a function called by hand may do what its caller may."""
+
+    preconditions = ()
+
+    def check(self, access: Access) -> None:
+        return
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Context:
     """
@@ -67,6 +89,7 @@ class Context:
         deadline: When the call has to be finished, by `time.monotonic()`; None if it may take its time.
         resources: What was provided for this call, by type.
         logger: Where the tool may write; its name is the tool's.
+        permissions: Judges what the tool is about to touch further: `context.permissions.check(Writes(path))`.
     """
 
     facts: Facts
@@ -75,6 +98,7 @@ class Context:
     deadline: float | None = None
     resources: Mapping[type, Any] = field(default_factory=dict)
     logger: logging.Logger = field(default_factory=_logger)
+    permissions: ChecksAccess = field(default_factory=_NobodyAsked, repr=False)
     on_progress: Callable[[Progress], object] = field(default=lambda progress: None, repr=False)
     stop: threading.Event = field(default_factory=threading.Event, repr=False)
 

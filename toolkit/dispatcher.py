@@ -18,23 +18,31 @@ import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Self, get_args
 
+from .approvals.policy import Approvals
+from .audit import AuditLog
 from .background import BackgroundLoop
 from .batch import run_batch
 from .classify import Rules
+from .codecs import UNSURE
 from .context import Progress
 from .errors import DefinitionError, ToolkitWarning, UnknownTool
 from .hooks.base import Chain
+from .judging import Judge, Judges
 from .lanes import lane_for
-from .pipeline import unstarted, walk
+from .pipeline import Walk, unstarted, walk
 from .plans import Plan, Settings
 from .redaction import Redaction, RedactionRule
+from .requests import ApprovalRequest, Decision
 from .resources import missing_resources
 from .results import ToolCall, ToolResult
+from .resuming import call_of, lost, record_of
 from .retry import RetryPolicy
+from .safety import SafetyChecks
 from .session import Session
 from .spec import Tool
 from .threads import Threads
 from .validation import Validation
+from .verdicts import Verdict
 from .views import CatalogView, Change
 
 __all__ = ["Dispatcher"]
@@ -48,6 +56,10 @@ class Dispatcher:
 
     Args:
         catalog: Where the tools are; followed as it changes.
+        permissions: `Permissions`, another judge, or several; without, nothing is judged but by safety checks.
+        safety: The checks on what calls are about to touch; the usual ones in the current folder unless given.
+        approvals: How people are asked, and where their answers are kept; in memory unless given.
+        audit: Where verdicts, intents and outcomes are written down.
         hooks: Objects with `before`, `around` or `after`; run in this order.
         retry: How transient failures are tried again.
         repair: Whether arguments that fail the check may be mended.
@@ -68,6 +80,10 @@ class Dispatcher:
         self,
         catalog: CatalogView,
         *,
+        permissions: Judge | Sequence[Judge] | None = None,
+        safety: SafetyChecks | None = None,
+        approvals: Approvals | None = None,
+        audit: AuditLog | None = None,
         hooks: Iterable[Any] = (),
         retry: RetryPolicy = _DEFAULT_RETRY,
         repair: bool = True,
@@ -112,7 +128,11 @@ class Dispatcher:
             clock=clock,
             sleep=sleep,
             chance=chance,
+            judges=Judges(safety, permissions),
+            approvals=Approvals() if approvals is None else approvals,
+            audit=audit,
         )
+        self._settings.judges.explained_by(self.explain)
         self._ids = itertools.count(1)
         # What was worked out for the names that were asked for; another dictionary when the catalog changes.
         self._plans: dict[str, Plan] = {}
@@ -151,7 +171,7 @@ class Dispatcher:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
         try:
-            plan = self._plans.get(call.name) or self._plan(call.name)
+            plan = self._planned(call.name)
         except DefinitionError as error:
             return unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
         if plan is None:
@@ -182,13 +202,16 @@ class Dispatcher:
             None if call.metadata is None else dict(call.metadata),
         )
 
+    def _planned(self, name: str) -> Plan | None:
+        return self._plans.get(name) or self._plan(name)
+
     def _plan(self, name: str) -> Plan | None:
         # Taken before the table is read: if that changes meanwhile, what is worked out here is forgotten.
-        plans = self._plans
-        tool = self.catalog.table.find(name)
+        plans, table = self._plans, self.catalog.table
+        tool = table.find(name)
         if tool is None:
             return None
-        plan = Plan(tool, self._settings)
+        plan = Plan(tool, self._settings, table.aliases)
         plan.lane = lane_for(plan, self._settings, name, self._ids)
         plans[name] = plan
         return plan
@@ -227,11 +250,66 @@ class Dispatcher:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
         def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = self._plans.get(call.name) or self._plan(call.name)
+            plan = self._planned(call.name)
             call.tool = None if plan is None else plan.tool
             return unstarted(call, result, plan, self._settings)
 
-        return await run_batch(adopted, start, leave, self.catalog.get, self._max_concurrency)
+        def may_wait(call: ToolCall) -> bool:
+            plan = self._planned(call.name)
+            return plan is not None and not plan.may_run(call.session)
+
+        return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._max_concurrency)
+
+    # What a person decides.
+
+    async def resume(
+        self,
+        request: str | ApprovalRequest | Mapping[str, Any],
+        decision: Decision,
+        *,
+        session: Session | None = None,
+        principal: str | None = None,
+        resources: Mapping[Any, Any] | None = None,
+        timeout_seconds: float | None = None,
+    ) -> ToolResult:
+        """
+        Go on with a call that waits: `await dispatcher.resume(request_id, Decision.approve(by="ada"))`.
+
+        From any process that has the same catalog and store. *request* is its id; where requests are sealed, the
+        request itself. Rules and checks are asked again; before-hooks are not. An approval is used at most once.
+
+        Raises:
+            ApprovalError: The answer cannot be taken; `why` tells programs the reason.
+        """
+        if not isinstance(decision, Decision):
+            raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+        settings = self._settings
+        find = self._planned
+        record, plan = await record_of(request, settings.approvals, find, settings.in_thread)
+        call = call_of(record, plan, decision, session, principal, settings.approvals.clock())
+        walk = Walk(call, plan, settings, settings.clock(), UNSURE, resources or {}, timeout_seconds)
+        return await walk.resumed(record, decision, lost(record, plan))
+
+    async def explain(
+        self,
+        name: str | ToolCall,
+        arguments: Any = None,
+        *,
+        session: Session | None = None,
+        principal: str | None = None,
+    ) -> Verdict:
+        """
+        Which rule, check, fact or mode decides about a call, and why; nothing is run, and nobody is asked.
+
+        Hooks are not asked: they may still deny it. Raises `UnknownTool` and `BadArgs`.
+        """
+        call = self._adopted(name, arguments, None, session, principal)
+        plan = self._planned(call.name)
+        if plan is None:
+            raise UnknownTool(call.name, self.catalog.names())
+        decoded = await plan.tool.check_async(call.arguments, validation=self._settings.validation)
+        judgement = await self._settings.judges.judged(plan.tool, plan.names, call, decoded)
+        return judgement.verdict
 
     # From code without an event loop.
 

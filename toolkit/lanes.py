@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from .codecs import UNSURE
 from .hooks.base import Proceed, ShownCall
+from .judging import always
 from .outcomes import rendered, truncated
 from .pipeline import Walk
 from .plans import Plan, Settings
@@ -31,7 +32,7 @@ def lane_for(plan: Plan, settings: Settings, asked: str, ids: Iterator[int]) -> 
     if plan.is_demanding:
         return None
     before, after = settings.chain.before, settings.chain.after
-    make = _maker(len(before), len(after), plan.plain, plan.hides)
+    make = _maker(len(before), len(after), plan.plain, plan.hides, plan.gate is not always)
     hooks = [step.function for step in (*before, *after)]
     lane: Lane = make(plan, settings, asked, ids, plan.fast, plan.function, plan.max_chars, settings.clock, *hooks)
     return lane
@@ -39,12 +40,12 @@ def lane_for(plan: Plan, settings: Settings, asked: str, ids: Iterator[int]) -> 
 
 _LANE = """
 def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
-    name, tool, abandoned = plan.name, plan.tool, settings.abandoned
+    name, tool, gate, abandoned = plan.name, plan.tool, plan.gate, settings.abandoned
 
     async def lane(arguments, call_id, session, principal, call=None):
         started = clock()
         decoded = fast(arguments, 0)
-        if decoded is UNSURE or abandoned.alive:
+        if decoded is UNSURE or abandoned.alive{gate}:
             call = call or made(asked, arguments, call_id or f"call_{{next(ids)}}", session, principal, tool)
             return await Walk(call, plan, settings, started, decoded).result()
         number = next(ids) if call_id is None else call_id
@@ -133,11 +134,12 @@ _MASK = """
 
 
 @functools.lru_cache(maxsize=256)
-def _maker(before: int, after: int, plain: type | None, hides: bool) -> Callable[..., Any]:
+def _maker(before: int, after: int, plain: type | None, hides: bool, gated: bool) -> Callable[..., Any]:
     """What makes a lane with so many hooks; tools that differ in nothing else share it."""
     hooks = [f", before_{index}" for index in range(before)] + [f", after_{index}" for index in range(after)]
     source = _LANE.format(
         hooks="".join(hooks),
+        gate=" or not gate(session)" if gated else "",
         before=(_SHOW if hooks else "") + _asked(_BEFORE, before, "result((index, said))"),
         render=_RENDER[plain],
         after=_asked(_AFTER, after, "corrected(result, (index, said))") + (_MASK if hides else ""),

@@ -12,28 +12,34 @@ all, until something surprises (`lanes.py`). Whatever happens ends in a
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from .approval import asked_of
+from .approvals.records import Record
 from .attempt import TimedOut, has_to_pass
+from .audit import AuditError
 from .codecs import UNSURE
 from .context import Progress
 from .deadline import NEVER, Deadline
 from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
+from .hearing import Hearing
 from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
 from .hooks.passing import UNASKED, Answer, from_answer
+from .judging import AccessJudge
 from .outcomes import failure, hook_failure, rendered, truncated
 from .plans import Plan, Settings
 from .redaction import Redaction
 from .rendering import described
 from .repair import repaired
+from .requests import Decision
 from .results import ToolCall, ToolResult
 from .tries import Tries
 from .validation import objections
 
 __all__ = ["Walk", "unstarted", "walk"]
 
+_log = logging.getLogger("toolkit")
 _NOTHING: Mapping[Any, Any] = {}
 
 
@@ -49,8 +55,9 @@ class Walk:
     """A call on its way: the stages in order, and what is known so far."""
 
     # What seldom differs is on the class, as in `ToolResult`.
-    asked: str | None = None
+    asked: Sequence[str] = ()
     is_over = False
+    _hearing: Hearing | None = None
     repairs: Sequence[str] = ()
     replacement: ToolResult | None = None
 
@@ -71,7 +78,14 @@ class Walk:
         self.arguments = call.arguments
         self.decoded = decoded
         self.deadline = NEVER if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
-        self.tries = Tries(call, plan, settings, self.deadline, resources, self._report, self._redaction)
+        self.tries = Tries(call, plan, settings, self.deadline, resources, self._report, self.redaction, self._access)
+
+    @property
+    def hearing(self) -> Hearing:
+        """Where it is judged; made when it has to be."""
+        if self._hearing is None:
+            self._hearing = Hearing(self)
+        return self._hearing
 
     async def result(self, answer: Answer | None = None) -> ToolResult:
         """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
@@ -82,23 +96,44 @@ class Walk:
                 result = await self.check()
             if result is None and chain.before:
                 result = await self.before(answer)
-            if result is None and (plan.may_ask or self.asked is not None or self.replacement is not None):
-                result = await self.verdict()
+            if result is None and (self.asked or not plan.may_run(self.call.session)):
+                result = await self.hearing.result(self.asked)
             if result is None:
-                result = await (self.around() if chain.around else self.execute())
+                result = self.replacement or await self.execute()
         except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
             result = self._stumbled(error)
-        return self.finished(await self.after(result) if chain.after else result)
+        return await self.ended(result)
+
+    async def resumed(self, record: Record, decision: Decision, lost: ToolResult | None) -> ToolResult:
+        """
+        The stages after the before-hooks, for a call that somebody has answered.
+
+        *lost* is the result if it was claimed before by a process that is gone. `ApprovalError` if the answer
+        cannot be taken.
+        """
+        result = await self.check()
+        if result is None:
+            result = await self.hearing.resumed(record, decision)
+        try:
+            if result is None:
+                result = lost or await self.execute()
+        except BaseException as error:  # noqa: BLE001 -- as above
+            result = self._stumbled(error)
+        return await self.ended(result)
 
     async def rescued(self, error: BaseException) -> ToolResult:
         """The result of a call whose first attempt, a plain await, raised *error*."""
         result = await self.tries.rescued(error, self.arguments, self.decoded)
-        return self.finished(await self.after(result) if self.settings.chain.after else result)
+        try:
+            result = await self._unless_interrupted(result) or await self.execute()
+        except BaseException as further:  # noqa: BLE001 -- as above
+            result = self._stumbled(further)
+        return await self.ended(result)
 
     async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
         """The result of a call that ran, if an after-hook has something to say about it."""
         self.tries.count = 1
-        return self.finished(await self.after(result, answer))
+        return await self.ended(result, answer)
 
     # Check, repair.
 
@@ -119,7 +154,7 @@ class Walk:
                 self.arguments, self.repairs = mended.arguments, mended.notes
             await self._author_check()
         except (BadArgs, DefinitionError) as error:
-            return failure(error, self.plan, redaction=self._redaction())
+            return failure(error, self.plan, redaction=self.redaction())
         return None
 
     async def _author_check(self) -> None:
@@ -144,7 +179,7 @@ class Walk:
                     case Modify(arguments):
                         self.arguments, modified = copied(dict(arguments)), True
                     case Ask(reason):
-                        self.asked = reason if self.asked is None else f"{self.asked}; {reason}"
+                        self.asked = [*self.asked, reason]
                     case Deny(reason):
                         return ToolResult.error("denied", reason)
                     case Halt(reason):
@@ -167,25 +202,27 @@ class Walk:
             return ToolResult.error("internal", what, cause=error)
         return None
 
-    # The verdict, on the final arguments.
-
-    async def verdict(self) -> ToolResult | None:
-        """A waiting result if a person has to agree; the replacement, if a hook gave one and nobody has to."""
-        if self.plan.may_ask or self.asked is not None:
-            asking = asked_of(self.plan.tool, self.call, self.decoded, self.asked, self.repairs)
-            request = await self.deadline.within(asking)
-            if request is not None:
-                return ToolResult(f"waiting for approval: {request.reason}", None, "waiting", request=request)
-        return self.replacement
-
     # Hooks around, and the tries inside.
 
-    async def around(self) -> ToolResult:
-        """The tries, inside the around-hooks."""
-        inner: Run = self.execute
+    async def execute(self) -> ToolResult:
+        """The tries, inside the around-hooks; again if a person was asked meanwhile, and agreed."""
+        inner: Run = self._try
         for step in reversed(self.settings.chain.around):
             inner = self._inside(step, inner)
-        return await inner()
+        while True:
+            if self.settings.audit is not None:
+                await self.hearing.intend()
+            result = await self._unless_interrupted(await inner())
+            if result is not None:
+                return result
+
+    async def _unless_interrupted(self, result: ToolResult) -> ToolResult | None:
+        """*result*, or that of a call which cannot go on without a person; None if one agreed at once."""
+        interrupt = self.tries.interrupt
+        if interrupt is None or result.kind != "waiting":
+            return result
+        self.tries.forget()
+        return await self.hearing.interrupted(interrupt)
 
     def _inside(self, step: Step, inner: Run) -> Run:
         async def run() -> ToolResult:
@@ -201,7 +238,7 @@ class Walk:
 
         return run
 
-    async def execute(self) -> ToolResult:
+    async def _try(self) -> ToolResult:
         return await self.tries.result(self.arguments, self.decoded)
 
     # Hooks after.
@@ -228,12 +265,27 @@ class Walk:
 
     # The end.
 
+    async def ended(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
+        """*result*, seen by the after-hooks, finished, and written down where that is wanted."""
+        if self.settings.chain.after:
+            result = await self.after(result, answer)
+        result = self.finished(result)
+        if self.settings.audit is not None or self._hearing is not None:
+            await self._written_down(result)
+        return result
+
+    async def _written_down(self, result: ToolResult) -> None:
+        try:
+            await self.hearing.end(result)
+        except AuditError as error:  # it has happened; the result says what, and the log that this is missing
+            _log.error("the outcome of call %s could not be written to the audit log: %s", self.call.id, error)
+
     def finished(self, result: ToolResult) -> ToolResult:
         """*result* masked, cut to size, and with what only the dispatcher knows."""
         self.is_over = True
         self._stamp(result, self.settings.clock() - self.started)
         if self.plan.hides:
-            self._redaction().result(result)
+            self.redaction().result(result)
         if len(result.text) > self.plan.max_chars:
             truncated(result, self.plan.max_chars)
         return result
@@ -252,30 +304,35 @@ class Walk:
             return step.function(*arguments)
         return step.run(self.settings.in_thread, self.deadline.left(), *arguments)
 
+    def _access(self) -> AccessJudge:
+        return self.hearing.access()
+
     def _report(self, progress: Progress) -> None:
         if self.settings.on_progress is not None and not self.is_over:
-            self.settings.on_progress(self._redaction().progress(progress) if self.plan.hides else progress)
+            self.settings.on_progress(self.redaction().progress(progress) if self.plan.hides else progress)
 
-    def _redaction(self) -> Redaction:
+    def redaction(self) -> Redaction:
         return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
 
     def _hook_failed(self, error: BaseException, step: Step, stage: str) -> ToolResult:
         self._raise_bug(error)
         if isinstance(error, TimeoutError):
             error = TimedOut("no time was left") if self.deadline.is_past() else error
-        return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self._redaction())
+        return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
 
     def _stumbled(self, error: BaseException) -> ToolResult:
         """What comes of an exception that no stage expects: a codec's, an author's function's, no time left."""
         self._raise_bug(error)
         if isinstance(error, TimeoutError) and self.deadline.is_past():
             late = TimedOut("there was no time left to start it")
-            return failure(late, self.plan, cause=error, redaction=self._redaction())
-        return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self._redaction())
+            return failure(late, self.plan, cause=error, redaction=self.redaction())
+        return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self.redaction())
 
     def _raise_bug(self, error: BaseException) -> None:
         is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
         if is_bug or has_to_pass(error):
+            if self._hearing is not None:
+                self._hearing.consent.give_up(self.tries.count)
             raise error
 
 

@@ -10,14 +10,18 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 from .abandoned import Abandoned
+from .approvals.policy import Approvals
+from .audit import AuditLog
 from .classify import Rules, checked_rules, classified
 from .codecs import UNSURE
 from .context import Progress
 from .errors import ToolError
 from .hooks.base import Chain
+from .judging import Judges, names_of
 from .redaction import Redaction
 from .results import ToolResult
 from .retry import RetryPolicy
+from .session import Session
 from .spec import Tool
 from .threads import Threads
 from .validation import Validation
@@ -52,6 +56,9 @@ class Settings:
         clock: Callable[[], float],
         sleep: Callable[[float], Awaitable[object]],
         chance: Callable[[], float],
+        judges: Judges,
+        approvals: Approvals,
+        audit: AuditLog | None,
     ) -> None:
         self.chain = chain
         self.retry = retry
@@ -70,6 +77,9 @@ class Settings:
         self.clock = clock
         self.sleep = sleep
         self.chance = chance
+        self.judges = judges
+        self.approvals = approvals
+        self.audit = audit
         self._classify = checked_rules(classify)
 
     def classified(self, error: BaseException) -> ToolError:
@@ -90,7 +100,8 @@ class Plan:
         is_direct: Whether the function can be awaited with the decoded arguments as they are.
         is_hooked: Whether there are hooks at all.
         is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
-        may_ask: Whether a person may have to agree.
+        names: Every name the tool has or had.
+        gate: A quick way to learn that a call may run; what it answers with False is judged. None: every call is.
         hides: Whether something has to be masked.
         lane: The short way, if there is one.
     """
@@ -102,6 +113,7 @@ class Plan:
         "encode",
         "fast",
         "function",
+        "gate",
         "hides",
         "is_demanding",
         "is_direct",
@@ -109,8 +121,8 @@ class Plan:
         "lane",
         "logger",
         "max_chars",
-        "may_ask",
         "name",
+        "names",
         "output_judge",
         "plain",
         "timeout_seconds",
@@ -118,7 +130,7 @@ class Plan:
         "validate",
     )
 
-    def __init__(self, tool: Tool, settings: Settings) -> None:
+    def __init__(self, tool: Tool, settings: Settings, aliases: Mapping[str, str]) -> None:
         facts, signature = tool.facts, tool.signature
         self.tool = tool
         self.name = tool.name
@@ -134,7 +146,8 @@ class Plan:
         self.plain = output.type if output is not None and output.schema in _PLAIN else None
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
         self.max_chars = settings.max_chars if facts.max_chars is None else facts.max_chars
-        self.may_ask = facts.approval != "never"
+        self.names = names_of(tool, aliases)
+        self.gate = settings.judges.gate(tool, self.names)
         self.validate = facts.validate
         self.logger = logging.getLogger(f"toolkit.tools.{tool.name}")
         self._secrets = signature.secrets
@@ -147,12 +160,17 @@ class Plan:
         self.is_hooked = bool(settings.chain)
         self.is_demanding = bool(
             not settings.chain.is_plain
-            or self.may_ask
+            or self.gate is None
+            or settings.audit is not None
             or self.validate is not None
             or self.timeout_seconds is not None
             or not self.is_direct
             or settings.check_output
         )
+
+    def may_run(self, session: Session | None) -> bool:
+        """Whether a call may run whatever its arguments; otherwise it has to be judged."""
+        return self.gate is not None and self.gate(session)
 
     def redaction(self, *arguments: Any) -> Redaction:
         """What to mask in the exits of a call with these arguments, in whatever forms they came."""

@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-__all__ = ["ApprovalRequest", "AuthRequest", "Decision", "Grant", "Precondition"]
+from .errors import ToolError
+
+__all__ = ["ApprovalRequest", "AuthNeeded", "AuthRequest", "Changed", "Decision", "Grant", "Precondition"]
 
 _VERSION = 1
 
@@ -66,6 +68,22 @@ class AuthRequest:
     scopes: tuple[str, ...] = ()
     url: str | None = None
     reason: str = ""
+
+
+class AuthNeeded(ToolError):  # noqa: N818 -- named by what happens next
+    """
+    A tool, or what makes its resources, cannot go on without credentials; nothing has happened yet.
+
+        raise AuthNeeded(AuthRequest(provider="github", scopes=("repo",), url="https://github.com/login/device"))
+    """
+
+    def __init__(self, request: AuthRequest) -> None:
+        super().__init__(request.reason or f"{request.provider} wants credentials")
+        self.request = request
+
+
+class Changed(ToolError):  # noqa: N818 -- named by what happened
+    """What a person saw before they agreed is no longer so; nothing has happened, and they are asked again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
+from .requests import Grant
+
 __all__ = ["Session"]
 
 
@@ -28,3 +30,15 @@ class Session:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     principal: str | None = None
     state: dict[str, Any] = field(default_factory=dict)
+    _mode: str | None = field(default=None, init=False, repr=False)
+    _grants: tuple[Grant, ...] = field(default=(), init=False, repr=False)
+
+    @property
+    def mode(self) -> str | None:
+        """The permission mode of this conversation, if it has one of its own; `Permissions.set_mode` sets it."""
+        return self._mode
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """What a person has agreed to for the rest of it; `Permissions.grant` and `revoke` change that."""
+        return self._grants

@@ -52,6 +52,7 @@ class Tool:
         options: The options as they were given.
         origin: Where it comes from: "python", or e.g. "dist:NAME" for a discovered one.
         original: The name it had before it was renamed; None if it was not.
+        former: Every name and alias it had before; rules that forbid still follow it.
         resources: What `catalog.provided` gives to its `Inject` parameters.
         is_method: Whether it was decorated in a class body: it takes an instance to be called.
     """
@@ -63,6 +64,7 @@ class Tool:
     about: Description = field(repr=False)
     origin: str = "python"
     original: str | None = None
+    former: tuple[str, ...] = ()
     resources: Mapping[type, Any] = field(default_factory=dict, repr=False)
     is_method: bool = False
 
@@ -208,9 +210,12 @@ class Tool:
 
     def renamed(self, name: str) -> Tool:
         """A second tool under another name, which knows its original. An alias is the lighter way."""
-        facts = replace(self.facts, aliases=())
         return replace(
-            self, name=check_name(name, f"tool `{self.name}`"), facts=facts, original=self.original or self.name
+            self,
+            name=check_name(name, f"tool `{self.name}`"),
+            facts=replace(self.facts, aliases=()),
+            original=self.original or self.name,
+            former=tuple(dict.fromkeys((*self.former, self.name, *self.facts.aliases))),
         )
 
 

@@ -15,9 +15,11 @@ from .context import Context, Progress
 from .deadline import Deadline
 from .errors import DefinitionError, ToolError, Transient
 from .hooks.base import ShownCall, copied
+from .judging import AccessJudge
 from .outcomes import failure, rendered
 from .plans import Plan, Settings, Stopped, may_have_company
 from .redaction import Redaction
+from .requests import AuthNeeded, Changed
 from .resources import PER_CALL
 from .results import ToolCall, ToolResult
 from .retry import retrying
@@ -32,6 +34,7 @@ class Tries:
     Attributes:
         count: How many there were.
         notes: Why it was tried again, or why not.
+        interrupt: What a person has to do before it can go on, if the tool said so.
     """
 
     _arguments: Any = None
@@ -48,9 +51,11 @@ class Tries:
         resources: Mapping[Any, Any],
         report: Callable[[Progress], object],
         redaction: Callable[[], Redaction],
+        permissions: Callable[[], AccessJudge],
     ) -> None:
         self.count = 0
         self.notes: list[str] = []
+        self.interrupt: AuthNeeded | Changed | None = None
         self._call = call
         self._plan = plan
         self._settings = settings
@@ -58,6 +63,7 @@ class Tries:
         self._resources = resources
         self._report = report
         self._redaction = redaction
+        self._permissions = permissions
 
     async def result(self, arguments: Any, decoded: Any) -> ToolResult:
         """Try until it succeeds, or is better left alone; *decoded* stands for *arguments*."""
@@ -74,6 +80,10 @@ class Tries:
         """The same, if the first attempt was a plain await and raised *error*."""
         self._arguments, self._decoded, self.count = arguments, decoded, 1
         return await self._recovered(error)
+
+    def forget(self) -> None:
+        """Count from the start again, after an interrupt: nothing has happened yet."""
+        self.count, self.interrupt = 0, None
 
     # One attempt.
 
@@ -118,6 +128,7 @@ class Tries:
             deadline=None if limit is None else settings.clock() + limit,
             resources=given,
             logger=self._plan.logger,
+            permissions=self._permissions(),
         )
         if settings.on_progress is not None:
             context.on_progress = teller(self._report)
@@ -149,6 +160,9 @@ class Tries:
     async def _recovered(self, error: BaseException) -> ToolResult:
         """What comes of a failed attempt: another one if that is harmless, else the words for it."""
         settings, plan = self._settings, self._plan
+        if isinstance(error, (AuthNeeded, Changed)):
+            self.interrupt = error
+            return ToolResult(f"waiting: {error}", None, "waiting")
         if isinstance(error, DefinitionError) and not settings.raise_bugs:
             return failure(error, plan, redaction=self._redaction())
         meant = self._meant(error)

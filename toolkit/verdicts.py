@@ -4,12 +4,14 @@ Allow, ask or deny, and who says so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
-__all__ = ["Finding", "Verdict", "Word"]
+__all__ = ["Finding", "Source", "Verdict", "Word", "strictest"]
 
 Word = Literal["allow", "ask", "deny"]
+Source = Literal["check", "rule", "approval", "hook", "open_world", "mode", "grant", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +23,13 @@ class Finding:
         word: What it says.
         by: Who says it, as a person would look for it: "rule `bash(git push:*)`", "check `dangerous-command`".
         reason: Why, in one sentence.
+        source: What sort of thing says it.
     """
 
     word: Word
     by: str
     reason: str
+    source: Source = "rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +50,17 @@ class Verdict:
     findings: tuple[Finding, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.word}: {self.reason} ({self.by})"
+        """The whole story, one line for each that had a say."""
+        also = [f"  {each.word} by {each.by}: {each.reason}" for each in self.findings if each.by != self.by]
+        return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also])
+
+
+def strictest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict of several judges: that of the one who permits least, the first if they agree."""
+    found = list(verdicts)
+    decisive = max(found, key=lambda verdict: _STRICTNESS[verdict.word])
+    others = [each for verdict in found if verdict is not decisive for each in verdict.findings]
+    return replace(decisive, findings=(*decisive.findings, *(each for each in others if each not in decisive.findings)))
+
+
+_STRICTNESS: dict[Word, int] = {"allow": 0, "ask": 1, "deny": 2}

@@ -1,1 +1,28 @@
-"""To be filled."""
+"""
+Who may do what: modes, rules, grants.
+
+    Dispatcher(catalog, permissions=Permissions(mode="default", rules=["allow read", "deny bash(git push:*)"]))
+"""
+
+from .files import RuleFileError, read_rules
+from .gate import PermissionGate
+from .modes import MODES, TABLE, Mode
+from .policy import Permissions
+from .request import PermissionRequest
+from .rules import Rule, RuleError, read_rule
+from .trust import Trust
+
+__all__ = [
+    "MODES",
+    "TABLE",
+    "Mode",
+    "PermissionGate",
+    "PermissionRequest",
+    "Permissions",
+    "Rule",
+    "RuleError",
+    "RuleFileError",
+    "Trust",
+    "read_rule",
+    "read_rules",
+]

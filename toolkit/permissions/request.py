@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..access import Access
+from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding
@@ -22,6 +23,7 @@ class PermissionRequest:
     What is judged.
 
     Attributes:
+        call: The call, its arguments decoded; a copy.
         tool: The tool that would run.
         names: Every name the tool has or had, aliases included.
         arguments: Decoded, defaults filled in.
@@ -32,6 +34,7 @@ class PermissionRequest:
         principal: On whose behalf.
     """
 
+    call: ToolCall
     tool: Tool
     names: frozenset[str]
     arguments: Mapping[str, Any] = field(default_factory=dict)

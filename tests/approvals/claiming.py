@@ -1,0 +1,70 @@
+"""
+A process that claims requests, for tests that race it or kill it.
+
+    python -m tests.approvals.claiming live                        says who it is
+    python -m tests.approvals.claiming race FILE METHOD ID...      waits for a line, opens; again before each id
+    python -m tests.approvals.claiming work FILE ID...             claims and finishes one after the other
+    python -m tests.approvals.claiming fork FILE ID                two processes with one store
+
+Everything it does is said in a line on standard output as soon as it is done; nothing waits but for a line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from toolkit.approvals.owners import owner
+from toolkit.approvals.sqlite import SQLiteApprovals
+
+NOW = 1000.0
+DEAD = "the dead"
+
+
+def say(*words: object) -> None:
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
+def live() -> None:
+    say(owner())
+    sys.stdin.read()
+
+
+def race(path: str, method: str, *ids: str) -> None:
+    say(owner())
+    sys.stdin.readline()
+    store = SQLiteApprovals(path)
+    say("open")
+    for each in ids:
+        sys.stdin.readline()
+        if method == "settle":
+            say(store.settle(each, "claimed", by=owner(), owner=owner(), now=NOW))
+        else:
+            say(store.reclaim(each, from_owner=DEAD, owner=owner(), now=NOW))
+
+
+def work(path: str, *ids: str) -> None:
+    store = SQLiteApprovals(path)
+    say(owner())
+    for each in ids:
+        store.settle(each, "claimed", by="work", owner=owner(), now=NOW, arguments={"edited": each * 100})
+        say("claimed", each)
+        store.finish(each, {"text": each * 200}, owner=owner())
+        say("done", each)
+
+
+def fork(path: str, request_id: str) -> None:
+    store, parent = SQLiteApprovals(path), owner()
+    store.get(request_id)
+    child = os.fork()
+    if child == 0:
+        store.settle(request_id, "claimed", by="child", owner=owner(), now=NOW)
+        os._exit(0 if owner() != parent else 1)
+    _, status = os.waitpid(child, 0)
+    say(os.waitstatus_to_exitcode(status))
+    say(store.settle(request_id, "claimed", by="parent", owner=owner(), now=NOW))
+
+
+if __name__ == "__main__":
+    {each.__name__: each for each in (live, race, work, fork)}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,331 @@
+"""
+A person is shown what is about to happen, all of it or a word that it is not, or nobody is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import threading
+
+import pytest
+
+from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, preview_of, unchanged
+from toolkit.requests import Precondition
+from toolkit.spec import Tool
+from toolkit.threads import Threads
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def threads():
+    """Where sync previews run."""
+    made = Threads(2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shown(threads):
+    """Ask a tool with the given `preview=` what it is about to do."""
+
+    async def act(items: list[int]) -> None:
+        """Act."""
+
+    async def ask(preview, arguments=None, **options):
+        tool = Tool.described(act, **({"preview": preview} if preview else {}))
+        return await preview_of(tool, arguments or {"items": [1]}, in_thread=threads.run, **options)
+
+    return ask
+
+
+async def coroutine(arguments):
+    await asyncio.sleep(0)
+    return f"{len(arguments['items'])} items"
+
+
+def later(arguments):
+    return coroutine(arguments)
+
+
+@pytest.mark.parametrize(
+    ("preview", "text"),
+    [
+        (None, ""),
+        (lambda arguments: None, ""),
+        (lambda arguments: "remove all", "remove all"),
+        (lambda arguments: {"removed": [1, "é"]}, '{\n  "removed": [\n    1,\n    "é"\n  ]\n}'),
+        (lambda arguments: Preview(text="as it is"), "as it is"),
+        (coroutine, "1 items"),
+        (later, "1 items"),
+        (lambda arguments: "\x1b[2Jp\u0430y\n\tok", "\\x1b[2Jp‹\u0430 U+0430›y\n\tok"),
+    ],
+    ids=["no preview", "nothing", "text", "json", "preview", "async", "sync that gives a coroutine", "hostile text"],
+)
+async def test_a_preview_is_what_the_tool_says(shown, preview, text):
+    """Text, JSON, a Preview or nothing; sync or async; made visible."""
+    assert await shown(preview) == Preview(text=text)
+
+
+async def test_a_preview_gets_its_own_arguments(shown):
+    """What it does to them, the call never sees."""
+    arguments = {"items": [1]}
+    await shown(lambda given: given["items"].append(2), arguments)
+    assert arguments == {"items": [1]}
+
+
+async def test_a_sync_preview_runs_in_a_thread(shown):
+    """The event loop goes on."""
+    found = await shown(lambda arguments: threading.current_thread().name)
+    assert found.text == "toolkit"
+
+
+def failing(arguments):
+    raise ValueError("bad \x1b[2J luck")
+
+
+def exiting(arguments):
+    raise SystemExit(3)
+
+
+async def exiting_later(arguments):
+    raise SystemExit(3)
+
+
+async def cancelling(arguments):
+    raise asyncio.CancelledError
+
+
+def unreadable(arguments):
+    return file_change("/", "text")
+
+
+@pytest.mark.parametrize(
+    ("preview", "words"),
+    [
+        (failing, r"ValueError: bad \\x1b\[2J luck"),
+        (exiting, "SystemExit: 3"),
+        (exiting_later, "SystemExit: 3"),
+        (cancelling, "it was cancelled"),
+        (unreadable, "/ cannot be compared: it is not a regular file"),
+    ],
+)
+async def test_a_preview_that_fails_fails_closed(shown, preview, words):
+    """Nobody is asked about what they cannot see; the message says whose preview, and why."""
+    with pytest.raises(PreviewFailed, match=f"the preview of `act` failed, so nobody can be asked: {words}"):
+        await shown(preview)
+
+
+async def test_arguments_that_cannot_be_copied_have_no_preview(shown):
+    """They would be shared with the call."""
+    with pytest.raises(PreviewFailed, match="cannot pickle"):
+        await shown(lambda arguments: "text", {"items": threading.Lock()})
+
+
+async def test_an_interrupt_is_passed_on(shown):
+    """It was not meant for the preview."""
+
+    def interrupted(arguments):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await shown(interrupted)
+
+
+async def test_a_slow_sync_preview_is_abandoned(shown, tmp_path):
+    """After its time nobody waits for it, and it still may not write."""
+    go_on, ended, path = threading.Event(), threading.Event(), tmp_path / "file"
+
+    def slow(arguments):
+        go_on.wait()
+        try:
+            path.write_text("late")
+        finally:
+            ended.set()
+
+    with pytest.raises(PreviewFailed, match=r"it took longer than 0\.01 s"):
+        await shown(slow, seconds=0.01)
+    go_on.set()
+    assert await asyncio.to_thread(ended.wait, 10)
+    assert not path.exists()
+
+
+async def test_a_slow_async_preview_is_cancelled(shown):
+    """One that will not end is left alone."""
+    cancelled = asyncio.Event()
+
+    async def stubborn(arguments):
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise ValueError("nobody hears this") from None
+
+    with pytest.raises(PreviewFailed, match="took longer"):
+        await shown(stubborn, seconds=0.01)
+    await cancelled.wait()
+
+
+async def test_a_cancelled_caller_takes_the_preview_along(shown):
+    """And the cancellation goes on."""
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def waiting(arguments):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    asking = asyncio.create_task(shown(waiting))
+    await started.wait()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await cancelled.wait()
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("swallows", [False, True])
+async def test_a_preview_that_writes_fails(shown, tmp_path, is_async, swallows):
+    """Whether it minds or not, nothing is written."""
+
+    def write(arguments):
+        try:
+            (tmp_path / "file").write_text("written")
+        except OSError:
+            if not swallows:
+                raise
+        return "all is well"
+
+    async def write_later(arguments):
+        return write(arguments)
+
+    with pytest.raises(PreviewFailed, match="a preview may only read, and this one tried to open .*file"):
+        await shown(write_later if is_async else write)
+    assert os.listdir(tmp_path) == []
+
+
+async def test_a_long_preview_is_cut_and_says_so_first(shown):
+    """And is marked, so that nobody grants what they have not seen."""
+    found = await shown(lambda arguments: "x" * 5000, max_chars=100)
+    first, rest = found.text.split("\n", 1)
+    assert first == "preview cut: 100 of 5,000 characters shown; it cannot be granted for the session"
+    assert (rest, found.is_cut) == ("x" * 100, True)
+
+
+async def test_what_grows_by_being_made_visible_is_cut_too(shown):
+    """What counts is what is shown."""
+    found = await shown(lambda arguments: "\x00" * 30, max_chars=100)
+    assert found.text.startswith("preview cut: 100 of 120 characters shown;")
+    assert found.is_cut
+
+
+async def test_a_preview_of_just_the_length_is_whole(shown):
+    """The limit is what may be shown."""
+    assert await shown(lambda arguments: "x" * 100, max_chars=100) == Preview(text="x" * 100)
+
+
+async def test_a_preview_that_its_author_cut_says_so(shown):
+    """In the first line, whoever cut it; once."""
+    found = await shown(lambda arguments: Preview(text="a part", is_cut=True))
+    assert found.text == "preview cut: its author left something out; it cannot be granted for the session\na part"
+    again = await shown(lambda arguments: found)
+    assert again == found
+
+
+def test_a_change_of_a_file_is_a_diff(tmp_path):
+    """With the digest of what the file holds now."""
+    (tmp_path / "notes.txt").write_text("one\ntwo\n")
+    found = file_change("notes.txt", "one\n2\n", root=tmp_path)
+    assert found.text == "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+    real = str(tmp_path.resolve() / "notes.txt")
+    assert found.preconditions == (Precondition(path=real, sha256=hashlib.sha256(b"one\ntwo\n").hexdigest()),)
+    assert unchanged(found.preconditions) == []
+    (tmp_path / "notes.txt").write_text("three")
+    assert unchanged(found.preconditions) == [real]
+
+
+def test_a_new_file_must_still_be_new(tmp_path):
+    """The precondition of a file that is not there is that it is not there."""
+    found = file_change(tmp_path / "folder" / "new.txt", b"text", shown_as="new.txt")
+    assert found.text == "--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1,1 @@\n+text\n\\ No newline at end of file\n"
+    assert found.preconditions[0].sha256 is None
+
+
+def test_a_removed_file_is_shown(tmp_path):
+    """What is lost can be read."""
+    (tmp_path / "old.txt").write_text("gone\n")
+    assert file_change("old.txt", None, root=tmp_path).text.endswith("+++ /dev/null\n@@ -1,1 +0,0 @@\n-gone\n")
+
+
+def test_where_a_path_really_leads_is_said(tmp_path):
+    """A link's name is not what is changed."""
+    root = tmp_path.resolve()
+    (root / "secret").write_text("a\n")
+    (root / "harmless").symlink_to("secret")
+    found = file_change("harmless", "b\n", root=root)
+    assert found.text.startswith(f"harmless leads to {root}/secret\n--- a/harmless\n")
+    assert found.preconditions[0].path == f"{root}/secret"
+
+
+def test_a_relative_path_starts_from_the_working_folder(tmp_path, monkeypatch):
+    """Unless a root is given."""
+    monkeypatch.chdir(tmp_path)
+    assert file_change("new", "x").preconditions[0].path == str(tmp_path.resolve() / "new")
+
+
+def test_what_else_a_file_is_comes_before_its_diff(tmp_path):
+    """That it is run, for one."""
+    (tmp_path / "run").write_text("a\n")
+    (tmp_path / "run").chmod(0o700)
+    assert file_change("run", "b\n", root=tmp_path).text.startswith("run can be executed (mode 700)\n--- a/run\n")
+
+
+def test_a_file_too_large_to_compare_is_measured(tmp_path):
+    """Both sizes are said, and the precondition holds for all of it."""
+    (tmp_path / "large").write_bytes(b"x" * 2_500_000)
+    found = file_change("large", "small", root=tmp_path)
+    assert found.text.startswith("large is too large to be compared: 2,500,000 bytes (sha256 ")
+    assert "before, 5 bytes" in found.text
+    assert unchanged(found.preconditions) == []
+
+
+def test_a_hostile_name_stays_on_its_line(tmp_path):
+    """It could write a header of its own."""
+    found = file_change("a\n+++ b/safe\x1b[2J", "x\n", root=tmp_path)
+    assert found.text.startswith("--- /dev/null\n+++ b/a\\n+++ b/safe\\x1b[2J\n@@")
+
+
+@pytest.mark.parametrize("path", ["/", "a\0b", "/etc/passwd/x"])
+def test_what_is_no_file_cannot_be_previewed(path):
+    """And the message names it."""
+    with pytest.raises(PreviewFailed, match="cannot be compared"):
+        file_change(path, "text")
+
+
+def test_text_that_cannot_be_encoded_is_still_shown(tmp_path):
+    """Half a surrogate pair is no reason to see nothing."""
+    assert "not compared as text" in file_change("f", "\ud800", root=tmp_path).text
+
+
+def test_several_changes_are_one_preview(tmp_path):
+    """In order; each condition once."""
+    one, two = (file_change(name, "x\n", root=tmp_path) for name in ("one", "two"))
+    both = combined(one, two, one, Preview(text=""))
+    assert both.text == f"{one.text}\n\n{two.text}\n\n{one.text}"
+    assert both.preconditions == (*one.preconditions, *two.preconditions)
+    assert not both.is_cut
+
+
+def test_a_cut_part_makes_the_whole_cut():
+    """Said in the first line of the whole."""
+    both = combined(Preview(text="all"), Preview(text="part", is_cut=True))
+    assert both.text.split("\n\n") == [
+        "preview cut: a part of it is not whole; it cannot be granted for the session",
+        "all",
+        "part",
+    ]
+    assert both.is_cut

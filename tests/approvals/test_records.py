@@ -1,0 +1,180 @@
+"""
+What a record may look like, and how it is written and read.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.approvals.records import ApprovalError, Claim, Record, dumped, loaded
+from toolkit.errors import ToolkitError
+from toolkit.requests import ApprovalRequest, AuthRequest, Grant, Precondition
+
+REQUEST = ApprovalRequest(
+    tool="write",
+    call_id="c1",
+    reason="it changes a file",
+    arguments={"path": "a", "key": "***"},
+    asked_by=("mode",),
+    preview="\udc80",
+    preconditions=(Precondition(path="a", sha256=None),),
+    grants=(Grant(tool="t", scope="folder", target="/x", shown="under /x"),),
+    auth=AuthRequest(provider="github", scopes=("repo",)),
+    created_at=1000.5,
+)
+FURTHER = {
+    "pending": {},
+    "denied": {"decided_at": 2.0, "decided_by": "ada"},
+    "claimed": {"decided_at": 2.0, "claim": Claim(owner="me", at=2.5)},
+    "done": {"decided_at": 2.0, "claim": Claim(owner="me", at=2.5), "outcome": {"text": "x"}},
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def record(state="pending", **fields):
+    given = {"request": REQUEST, "arguments": {"path": "a", "key": "s3cret"}, "identity": "i", **FURTHER[state]}
+    return Record(state=state, **{**given, **fields})
+
+
+@pytest.mark.parametrize("state", FURTHER)
+@given(arguments=JSON, outcome=st.dictionaries(st.text(max_size=3), JSON, max_size=3))
+def test_what_is_written_is_read_back(state, arguments, outcome):
+    """In every state, as text in ASCII."""
+    further = {"outcome": outcome} if state == "done" else {}
+    kept = record(state, arguments=arguments, **further)
+    assert loaded(dumped(kept)) == kept
+    assert dumped(kept).isascii()
+
+
+def test_what_is_secret_is_not_shown():
+    """Neither what runs nor what came of it gets into a log by accident."""
+    assert "s3cret" not in repr(record(arguments={"key": "s3cret"}))
+    assert "s3cret" not in repr(record("done", outcome={"text": "s3cret"}))
+
+
+@pytest.mark.parametrize(
+    ("state", "fields"),
+    [
+        ("pending", {"decided_at": 1.0}),
+        ("pending", {"claim": Claim(owner="me", at=1.0)}),
+        ("pending", {"outcome": {}}),
+        ("denied", {"decided_at": None}),
+        ("denied", {"claim": Claim(owner="me", at=1.0)}),
+        ("claimed", {"claim": None}),
+        ("claimed", {"outcome": {}}),
+        ("done", {"outcome": None}),
+        ("done", {"claim": None}),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_refused(state, fields):
+    """There is nothing between two states."""
+    with pytest.raises(ValueError, match=f"a record that is {state} has to have"):
+        record(state, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"version": 2}, "version 2 cannot be read; version 1 can"),
+        ({"version": True}, "version True"),
+        ({"version": 1.0}, "version 1.0"),
+        ({"extra": 1}, "lacks or adds extra"),
+        ({"state": "running"}, "nobody knows the state 'running'; use one of pending"),
+        ({"state": None}, "'state' cannot be NoneType"),
+        ({"identity": 5}, "'identity' cannot be int"),
+        ({"request": None}, "'request' cannot be NoneType"),
+        ({"request": {"version": 7}}, "version 7"),
+        ({"decided_at": True}, "'decided_at' cannot be bool"),
+        ({"claim": {"owner": "me"}}, "its claim"),
+        ({"claim": {"owner": 1, "at": 1}}, "its claim"),
+        ({"claim": {"owner": "me", "at": "now"}}, "its claim"),
+        ({"claim": {"owner": "me", "at": 1, "by": 1}}, "its claim"),
+    ],
+)
+def test_a_shape_nobody_knows_is_refused(fields, problem):
+    """Nothing is guessed."""
+    with pytest.raises(ValueError, match=problem):
+        Record.from_json({**record().to_json(), **fields})
+
+
+@pytest.mark.parametrize("name", sorted(record().to_json()))
+def test_nothing_may_be_missing(name):
+    """A record without its claim would be one that nobody runs."""
+    data = record().to_json()
+    del data[name]
+    with pytest.raises(ValueError, match=name):
+        Record.from_json(data)
+
+
+@pytest.mark.parametrize("data", [None, [], "pending", 5])
+def test_what_is_no_object_is_refused(data):
+    """It has no version either."""
+    with pytest.raises(ValueError, match="version None"):
+        Record.from_json(data)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "null", "[" * 100_000, "[NaN]", dumped(record("claimed")).replace("2.0", "NaN"), b"{}", 5]
+    + [dumped(record()).replace('["repo"]', "5"), dumped(record()).replace('"t"', '"t","x":1')],
+)
+def test_a_damaged_text_is_a_value_error(text):
+    """Whatever is wrong with it."""
+    with pytest.raises(ValueError):
+        loaded(text)
+
+
+def endless():
+    value = {}
+    value["below"] = value
+    return value
+
+
+@pytest.mark.parametrize(
+    ("kept", "problem"),
+    [
+        (record(arguments={"a": {1: 2}}), "arguments of `write` cannot be kept: a: the key 1 is not a string"),
+        (record(arguments=(1,)), "a Python tuple is not JSON"),
+        (record("done", outcome={"value": object()}), "record of `write` cannot be kept as JSON"),
+        (record("done", outcome={"value": float("inf")}), "record of `write` cannot be kept as JSON"),
+        (record("done", outcome=endless()), "record of `write` cannot be kept as JSON"),
+        (record("denied", decided_at=float("nan")), "record of `write` cannot be kept as JSON"),
+    ],
+)
+def test_what_is_not_json_is_not_written(kept, problem):
+    """The message says whose it is, and does not show the values."""
+    with pytest.raises(ValueError, match=problem):
+        dumped(kept)
+
+
+@pytest.mark.parametrize(
+    ("until", "now", "expired"),
+    [(None, 1e10, False), (5.0, 4.9, False), (5.0, 5.0, True), (5.0, 6.0, True), (float("nan"), 0.0, True)],
+)
+def test_a_request_expires_at_its_time(until, now, expired):
+    """At the very moment; a time that is no number has passed."""
+    fields = {name: getattr(REQUEST, name) for name in ("tool", "call_id", "reason")}
+    assert record(request=ApprovalRequest(**fields, expires_at=until)).is_expired(now) is expired
+
+
+def test_an_error_says_why_in_one_word_too():
+    """Also after it came from another process."""
+    error = ApprovalError("too late; ask again", why="expired")
+    assert isinstance(error, ToolkitError)
+    for same in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+        assert (str(same), same.why) == ("too late; ask again", "expired")
+
+
+def test_the_form_is_plain_json_with_a_version():
+    """Another language could read it."""
+    assert json.loads(dumped(record()))["version"] == 1

@@ -1,0 +1,330 @@
+"""
+One file, many processes, and whatever can happen to either.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+import stat
+from contextlib import ExitStack, closing, suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.approvals.claiming import DEAD, NOW
+from tests.approvals.processes import line, running, tell
+from toolkit.approvals.owners import is_alive, owner
+from toolkit.approvals.records import ApprovalError, Record
+from toolkit.approvals.sqlite import SQLiteApprovals
+from toolkit.requests import ApprovalRequest
+
+PROCESSES = 8
+
+
+def record(request_id, **fields):
+    """A record that is pending."""
+    request = ApprovalRequest(tool="write", call_id="c", reason="asks", created_at=NOW, id=request_id)
+    return Record(request=request, **{"arguments": {"path": "a"}, "identity": "i", **fields})
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where a file could be."""
+    return tmp_path / "approvals.db"
+
+
+@pytest.fixture
+def store(path):
+    """A store with one request, `one`."""
+    store = SQLiteApprovals(path)
+    store.add(record("one"))
+    return store
+
+
+def raw(path, *statements):
+    """Change the file behind the store's back."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        return [connection.execute(statement).fetchall() for statement in statements]
+
+
+# Many processes.
+
+
+@pytest.mark.parametrize("method", ["settle", "reclaim"])
+def test_of_many_processes_one_succeeds(path, method):
+    """They open the file, and answer each request, at the same moment."""
+    ids = [str(number) for number in range(5)]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(running("race", path, method, *ids)) for _ in range(PROCESSES)]
+        owners = [line(each) for each in processes]
+        for each in processes:
+            tell(each)
+        assert [line(each) for each in processes] == ["open"] * PROCESSES
+        store = SQLiteApprovals(path)
+        for each in ids:
+            store.add(record(each))
+            if method == "reclaim":
+                store.settle(each, "claimed", by=None, owner=DEAD, now=NOW)
+            for process in processes:
+                tell(process)
+            said = [line(process) for process in processes]
+            assert sorted(said) == ["False"] * (PROCESSES - 1) + ["True"]
+            assert store.get(each).claim.owner == owners[said.index("True")]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_killed_process_loses_nothing_and_leaves_nothing_half_done(path, seed):
+    """What it said it had done is done; all else is as before or after, and can be taken over once."""
+    chance = random.Random(seed)
+    ids = [str(number) for number in range(6)]
+    store = SQLiteApprovals(path)
+    for each in ids:
+        store.add(record(each))
+    with running("work", path, *ids) as process:
+        who = line(process)
+        said = [line(process) for _ in range(chance.randrange(2 * len(ids) - 1))]
+        for _ in range(chance.randrange(30_000)):
+            pass  # it goes on meanwhile, so that it is anywhere when it dies
+        process.kill()
+        said += process.stdout.read().splitlines()
+    assert is_alive(who) is False
+
+    after = SQLiteApprovals(path)
+    assert raw(path, "PRAGMA integrity_check") == [[("ok",)]]
+    for each in ids:
+        found = after.get(each)
+        possible = {"done"} if f"done {each}" in said else {"claimed", "done"} if f"claimed {each}" in said else None
+        assert found.state in (possible or {"pending", "claimed", "done"})
+        assert found.request == record(each).request
+        assert found.arguments == ({"path": "a"} if found.state == "pending" else {"edited": each * 100})
+        assert found.outcome == ({"text": each * 200} if found.state == "done" else None)
+        if found.state == "claimed":
+            assert found.claim.owner == who
+            assert after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
+            assert not after.reclaim(each, from_owner=who, owner=owner(), now=NOW)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
+def test_a_store_can_be_used_on_both_sides_of_a_fork(path, store):
+    """The child answers under a name of its own, and the parent sees it."""
+    with running("fork", path, "one") as process:
+        assert [line(process), line(process)] == ["0", "False"]
+    assert store.get("one").decided_by == "child"
+
+
+def test_two_stores_on_one_file_see_the_same(path, store):
+    """Without being opened again."""
+    other = SQLiteApprovals(path)
+    assert other.settle("one", "denied", by="ada", owner=None, now=NOW)
+    assert store.get("one").state == "denied"
+
+
+def test_a_busy_file_is_an_error_that_says_so(path, store):
+    """After the time that was given for it, and nothing has changed."""
+    hasty = SQLiteApprovals(path, timeout_seconds=0)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(ApprovalError, match="busy.*timeout_seconds") as caught:
+            hasty.settle("one", "claimed", by=None, owner="me", now=NOW)
+    assert caught.value.why == "store"
+    assert store.get("one").state == "pending"
+
+
+# The file.
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
+def test_only_the_owner_can_read_the_file_or_its_journal(path, store):
+    """They hold arguments with their secrets."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("DELETE FROM approvals")
+        found = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+    assert found == {"approvals.db": 0o600, "approvals.db-journal": 0o600}
+
+
+def test_nothing_is_left_open_between_calls(path, store):
+    """Neither a file nor a journal."""
+    assert [each.name for each in path.parent.iterdir()] == ["approvals.db"]
+
+
+def test_what_is_forgotten_is_not_in_the_file_any_more(path, store):
+    """It held secrets."""
+    store.add(record("two", arguments={"key": "s3cret" * 1000}))
+    assert b"s3cret" in path.read_bytes()
+    store.settle("two", "denied", by=None, owner=None, now=NOW)
+    assert store.purge(before=NOW + 1) == 1
+    assert b"s3cret" not in path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["with space", "a?mode=memory", "a#b%41", "é", "file:x", ":memory:", "a'b", "\udc80"])
+def test_any_name_will_do(tmp_path, name, monkeypatch):
+    """It is a path, whatever SQLite would read in it."""
+    monkeypatch.chdir(tmp_path)
+    SQLiteApprovals(name).add(record("one"))
+    assert SQLiteApprovals(tmp_path / name).get("one") == record("one")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
+    """Changing the folder afterwards does not lead to another file."""
+    monkeypatch.chdir(tmp_path)
+    store = SQLiteApprovals("a.db")
+    store.add(record("one"))
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert store.get("one") == record("one")
+
+
+# What cannot be used.
+
+
+def link(path):
+    SQLiteApprovals(path.with_name("real.db"))
+    path.symlink_to("real.db")
+
+
+def dangling(path):
+    path.symlink_to("nowhere")
+
+
+def open_to_others(path):
+    SQLiteApprovals(path)
+    path.chmod(0o644)
+
+
+def open_folder(path):
+    path.parent.chmod(0o777)
+
+
+def garbage(path):
+    path.write_bytes(b"not a database, but long enough to be taken for one " * 100)
+    path.chmod(0o600)
+
+
+def cut(path):
+    SQLiteApprovals(path)
+    os.truncate(path, 5000)
+
+
+def newer(path):
+    SQLiteApprovals(path)
+    raw(path, "PRAGMA user_version = 2")
+
+
+def foreign(path):
+    raw(path, "CREATE TABLE approvals (id, record)")
+    path.chmod(0o600)
+
+
+BAD = [
+    (link, "symbolic link; give the path"),
+    (dangling, "symbolic link; give the path"),
+    (open_to_others, "can be opened by others.*chmod 600"),
+    (open_folder, "others can write.*a folder of your own"),
+    (os.mkdir, "is not a file"),
+    (garbage, "is not a SQLite file, or damaged.*restore it"),
+    (cut, "is damaged.*restore it"),
+    (newer, "has format 2.*reads format 1; update toolkit"),
+    (foreign, "not one of approvals; give another path"),
+]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
+@pytest.mark.parametrize(("spoil", "problem"), BAD, ids=[spoil.__name__ for spoil, _ in BAD])
+def test_a_file_that_cannot_be_used_is_refused_with_the_remedy(path, spoil, problem):
+    """When the store is made; the file is named."""
+    spoil(path)
+    with pytest.raises(ApprovalError, match=f"{path}.*{problem}") as caught:
+        SQLiteApprovals(path)
+    assert caught.value.why == "store"
+
+
+@pytest.mark.parametrize("place", ["missing/a.db", "a file/a.db", "/proc/a.db", "a" * 300])
+def test_a_place_where_nothing_can_be_made_is_refused(tmp_path, place):
+    """The path is named, and what to look at."""
+    (tmp_path / "a file").touch()
+    with pytest.raises(ApprovalError, match=r"the file (is not in a folder|cannot be used: .*); .*path"):
+        SQLiteApprovals(tmp_path / place)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (os.unlink, "cannot be used: No such file"),
+        (open_to_others, "opened by others"),
+        (newer, "has format 2"),
+        (garbage, "not a SQLite file"),
+        (lambda path: os.truncate(path, 0), "not one of approvals"),
+    ],
+    ids=["gone", "open", "newer", "garbage", "empty"],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.get("one"),
+        lambda store: store.add(record("two")),
+        lambda store: store.settle("one", "claimed", by=None, owner="me", now=NOW),
+        lambda store: store.pending(),
+        lambda store: store.purge(before=NOW),
+    ],
+    ids=["get", "add", "settle", "pending", "purge"],
+)
+def test_a_file_that_changes_under_the_store_is_noticed(path, store, spoil, problem, use):
+    """It is looked at each time, and never made anew in silence."""
+    spoil(path)
+    with pytest.raises(ApprovalError, match=problem):
+        use(store)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("record = '{}'", "version None"),
+        ("record = replace(record, '\"version\":1', '\"version\":9')", "version 9"),
+        ("record = 5", "cannot be read"),
+        ("record = x'ff00'", "cannot be read"),
+        ("record = '[' || record", "cannot be read"),
+        ("id = x'00'", "under another's id"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_an_error(path, store, change, problem):
+    """It is not taken for another, or for none."""
+    raw(path, f"UPDATE approvals SET {change}")
+    with pytest.raises(ApprovalError, match=f"{problem}.*restore"):
+        store.pending()
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A file with several records, to be damaged."""
+    path = tmp_path_factory.mktemp("sound") / "a.db"
+    store = SQLiteApprovals(path)
+    for number in range(20):
+        store.add(record(str(number), arguments={"text": "x" * 500 * number}))
+        if number % 2:
+            store.settle(str(number), "claimed", by=None, owner="me", now=NOW)
+    return path
+
+
+@given(where=st.integers(0, 30), at=st.integers(0, 4095), data=st.binary(min_size=1, max_size=40))
+def test_a_damaged_file_gives_an_answer_or_a_clear_error(sound, where, at, data):
+    """Never the database's own exception, or one that nobody expects."""
+    path = sound.with_name("damaged.db")
+    shutil.copy(sound, path)
+    with open(path, "r+b") as file:
+        file.seek(where * 4096 + at if where else at % 200)
+        file.write(data)
+    with suppress(ApprovalError):
+        store = SQLiteApprovals(path)
+        for each in ("0", "1", "19", "none"):
+            store.get(each)
+        store.pending(now=NOW)
+        store.settle("2", "claimed", by=None, owner="me", now=NOW)
+        store.purge(before=NOW + 1)
+    path.unlink()
+    path.with_name("damaged.db-journal").unlink(missing_ok=True)

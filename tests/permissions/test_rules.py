@@ -1,0 +1,521 @@
+"""
+Rules as text and as objects: what they mean, and what is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.access import Access, Command, Reads, Url, Writes, accesses_in
+from toolkit.permissions.request import PermissionRequest
+from toolkit.permissions.rules import Rule, RuleError, allows_together, read_rule
+from toolkit.results import ToolCall
+from toolkit.spec import Tool
+
+
+class Table(Access):
+    kind = "table"
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+def bash(command: Annotated[str, Command], cwd: str = ".") -> None:
+    """Run a command."""
+
+
+def write(path: Annotated[Path, Writes], text: str = "") -> None:
+    """Write a file."""
+
+
+def copy(sources: list[Annotated[Path, Reads]], to: Annotated[Path | None, Writes] = None) -> None:
+    """Copy files."""
+
+
+def web_fetch(url: Annotated[str, Url], save_as: Annotated[Path | None, Writes] = None) -> None:
+    """Fetch a page."""
+
+
+def paint(colour: Colour, size: float = 1.0, wet: bool = False, labels: dict[str, str] | None = None) -> None:
+    """Paint something."""
+
+
+def place(at: Point, note: str | None = None) -> None:
+    """Put something somewhere."""
+
+
+def store(path: str, folder: Path = Path()) -> None:
+    """A tool whose parameters nobody marked."""
+
+
+def idle() -> None:
+    """Do nothing."""
+
+
+def asked(
+    function: Any, arguments: Any = None, *, accesses=(), root=".", names=(), **changes: Any
+) -> PermissionRequest:
+    """A call as permissions see it."""
+    tool = function if isinstance(function, Tool) else Tool.described(function)
+    tool = replace(tool, **changes)
+    decoded = tool.check(arguments or {})
+    marked = [each for name, kind in tool.signature.accesses.items() for each in accesses_in(decoded.get(name), kind)]
+    return PermissionRequest(
+        call=ToolCall(tool.name, tool=tool),
+        tool=tool,
+        names=frozenset({tool.name, *names}),
+        arguments=decoded,
+        accesses=(*marked, *accesses),
+        root=str(root),
+    )
+
+
+def holds(rule: str | Rule, request: PermissionRequest) -> bool:
+    """Whether a rule is about the tool, and about this call of it."""
+    rule = read_rule(rule) if isinstance(rule, str) else rule
+    return rule.concerns(request.tool, request.names) and rule.matches(request)
+
+
+# Which tools.
+
+
+@pytest.mark.parametrize("word", ["allow", "ask", "deny"])
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("bash", True),
+        ("ba*", True),
+        ("*", True),
+        ("b?sh", True),
+        ("BASH", False),
+        ("bas", False),
+        ("bashful", False),
+        ("group:shell", True),
+        ("group:sh*", True),
+        ("group:files", False),
+        ("python/bash", True),
+        ("python/*", True),
+        ("mcp:github/bash", False),
+        ("mcp:github/*", False),
+    ],
+)
+def test_a_rule_is_about_names_groups_and_origins(word, name, expected):
+    """The forms that a name can have, for a tool written in Python."""
+    tool = Tool.described(bash, group="shell")
+    assert Rule(word, name).concerns(tool, frozenset({"bash"})) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("deny bash", True),
+        ("ask bash", True),
+        ("deny shell", True),
+        ("deny old_bash", True),
+        ("deny mcp:github/bash", True),
+        ("deny mcp:*/*", True),
+        ("deny mcp:gitlab/bash", False),
+        ("deny group:shell", True),
+        ("allow bash", False),
+        ("allow shell", False),
+        ("allow *", False),
+        ("allow group:shell", False),
+        ("allow python/bash", False),
+        ("allow mcp:github/bash", True),
+        ("allow mcp:github/*", True),
+        ("allow mcp:github/shell", False),
+        ("allow mcp:github/old_bash", False),
+        ("allow mcp:githu/bash", False),
+        ("allow mcp:github/x/bash", False),
+    ],
+)
+def test_deny_follows_a_tool_and_allow_stays_where_it_was_written(text, expected):
+    """A tool from elsewhere, with an alias and a former name: nobody else's allow fits it, everybody's deny does."""
+    tool = replace(Tool.described(bash, group="shell", aliases=["shell"]), origin="mcp:github")
+    assert read_rule(text).concerns(tool, frozenset({"bash", "shell", "old_bash"})) is expected
+
+
+def test_a_renamed_tool_is_still_denied_by_its_first_name():
+    """Also if whoever asks forgot to say so."""
+    tool = Tool.described(bash).renamed("run")
+    assert Rule("deny", "bash").concerns(tool, frozenset({"run"}))
+    assert not Rule("allow", "bash").concerns(tool, frozenset({"run", "bash"}))
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "names no tool"),
+        (" read", "spaces"),
+        ("read ", "spaces"),
+        ("read write", "spaces"),
+        ("bash(npm test) ", "spaces"),
+        ("read(", "parentheses"),
+        ("read)", "not opened"),
+        ("read(a))", "parentheses"),
+        ("read(a)(b)", "parentheses"),
+        ("read((a)", "parentheses"),
+        ("read()", "write `read` for every call"),
+        ("read(  )", "pattern is missing"),
+        ("read(path=)", "pattern is missing"),
+        ("(npm test)", "something is missing"),
+        ("re$d", "64 of A-Z"),
+        ("réad", "64 of A-Z"),
+        ("1read", "64 of A-Z"),
+        ("r" * 65, "64 of A-Z"),
+        ("bash:*", "command prefix"),
+        ("group:", "group:files"),
+        ("group:a/b", "no origin"),
+        ("/read", "something is missing"),
+        ("mcp:github/", "something is missing"),
+        ("read\n", "printable"),
+        ("read(a\0b)", "printable"),
+        ("read(\u202ea)", "printable"),
+        ("read(" + "a" * 3000 + ")", "2000"),
+        ("web_fetch(url=docs.python.org/**)", "begins with its scheme"),
+        ("web_fetch(https://docs*.python.org/**)", "whole label"),
+        ("web_fetch(https://me@python.org/**)", "user info"),
+        ("bash(git push | sh:*)", "simple command"),
+        ("bash(command=git *)", "as `:*`"),
+        ("bash('npm test:*)", "quotes"),
+        ("write(path=src/**x)", "stands alone"),
+        ("write(path=~root/x)", "home folder"),
+    ],
+)
+def test_a_mistake_is_refused_with_its_remedy(text, said):
+    """The message names the rule, and what would be right."""
+    with pytest.raises(RuleError, match=r"^rule ") as caught:
+        Rule("deny", text)
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("text", ["mcp:*/read", "mcp:git?ub/read"])
+def test_an_allow_names_one_origin(text):
+    """Who vouches for tools from elsewhere says for which."""
+    with pytest.raises(RuleError, match="one origin"):
+        Rule("allow", text)
+    Rule("deny", text)
+
+
+@pytest.mark.parametrize("word", ["permit", "Allow", "", None])
+def test_an_unknown_word_is_refused(word):
+    """There are three."""
+    with pytest.raises(RuleError, match="allow, ask or deny"):
+        Rule(word, "read")
+
+
+@pytest.mark.parametrize("text", ["", "read", "denyread", "Deny read", "deny", "deny ", "deny  read", None, 5])
+def test_a_line_begins_with_its_word(text):
+    """One space, then the rest."""
+    with pytest.raises(RuleError):
+        read_rule(text)
+
+
+def test_a_rule_that_is_no_text_is_refused():
+    """A TOML file can hold anything."""
+    with pytest.raises(RuleError, match="names no tool"):
+        Rule("deny", 5)
+
+
+_NAMES = st.from_regex(r"(?:group:|mcp:[a-z]{1,5}/|dist:a-b/)?[a-z_][a-z0-9_.*?-]{0,8}", fullmatch=True)
+_PATTERNS = st.none() | st.text("abc */.-=:(x)?", min_size=1, max_size=20)
+
+
+@given(word=st.sampled_from(["allow", "ask", "deny"]), name=_NAMES, pattern=_PATTERNS)
+def test_a_rule_can_be_written_and_read_again(word, name, pattern):
+    """What is a rule at all comes back equal."""
+    try:
+        rule = Rule(word, name if pattern is None else f"{name}({pattern})", "somewhere")
+    except RuleError:
+        return
+    again = read_rule(str(rule), source="elsewhere")
+    assert again == rule
+    assert hash(again) == hash(rule)
+    assert (again.argument, again.pattern, again.names_where) == (rule.argument, rule.pattern, rule.names_where)
+    assert again.source == "elsewhere"
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_rule_or_a_rule_error(text):
+    """And no other error."""
+    with contextlib.suppress(RuleError):
+        assert read_rule(f"deny {text}").text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "needs_arguments", "names_where"),
+    [
+        ("read", False, False),
+        ("group:web", False, False),
+        ("mcp:github/*", False, True),
+        ("fetch(*)", True, False),
+        ("fetch(url=*)", True, False),
+        ("bash(:*)", True, False),
+        ("fetch(https://python.org/**)", True, True),
+        ("write(path=src/**)", True, True),
+    ],
+)
+def test_a_rule_says_what_it_looks_at(text, needs_arguments, names_where):
+    """Whether the arguments matter, and whether it names where to; any address is no address."""
+    rule = Rule("allow", text)
+    assert (rule.needs_arguments, rule.names_where) == (needs_arguments, names_where)
+
+
+# Which calls.
+
+
+@pytest.mark.parametrize("word", ["allow", "ask", "deny"])
+@pytest.mark.parametrize(
+    ("text", "function", "arguments", "expected"),
+    [
+        ("bash", bash, {"command": "ls"}, True),
+        ("bash(ls)", bash, {"command": "ls"}, True),
+        ("bash(command=ls)", bash, {"command": "ls"}, True),
+        ("bash(git push:*)", bash, {"command": "git push origin"}, True),
+        ("bash(git push:*)", bash, {"command": "git pushx"}, False),
+        ("bash(cwd=src*)", bash, {"command": "ls", "cwd": "src/x"}, True),
+        ("bash(cwd=src*)", bash, {"command": "ls"}, False),
+        ("write(path=src/**)", write, {"path": "src/a/b.py"}, True),
+        ("write(src/**)", write, {"path": "src/a/b.py"}, True),
+        ("write(write=src/**)", write, {"path": "src/a/b.py"}, True),
+        ("write(read=src/**)", write, {"path": "src/a/b.py"}, False),
+        ("write(path=src/**)", write, {"path": "src-evil/b.py"}, False),
+        ("write(path=src/**)", write, {"path": "src/../b.py"}, False),
+        ("write(text=hello*)", write, {"path": "x", "text": "hello\nworld"}, True),
+        ("write(text=hello)", write, {"path": "x", "text": "hello world"}, False),
+        ("web_fetch(url=https://docs.python.org/**)", web_fetch, {"url": "https://docs.python.org/3/"}, True),
+        ("web_fetch(https://docs.python.org/**)", web_fetch, {"url": "https://docs.python.org/3/"}, True),
+        ("web_fetch(https://docs.python.org/**)", web_fetch, {"url": "https://evil.org/3/"}, False),
+        ("web_fetch(*)", web_fetch, {"url": "https://evil.org:81/3?x"}, True),
+        ("web_fetch(save_as=out/*)", web_fetch, {"url": "https://x.org", "save_as": "out/x"}, True),
+        ("web_fetch(save_as=out/*)", web_fetch, {"url": "https://x.org"}, False),
+        ("paint(red)", paint, {"colour": "red"}, True),
+        ("paint(colour=red)", paint, {"colour": "red"}, True),
+        ("paint(colour=RED)", paint, {"colour": "red"}, False),
+        ("paint(size=5)", paint, {"colour": "red", "size": 5.0}, True),
+        ("paint(size=5)", paint, {"colour": "red", "size": 5}, True),
+        ("paint(size=0.5)", paint, {"colour": "red", "size": 0.5}, True),
+        ("paint(wet=true)", paint, {"colour": "red", "wet": True}, True),
+        ("paint(wet=True)", paint, {"colour": "red", "wet": True}, False),
+        ("paint(labels=*)", paint, {"colour": "red", "labels": {"a": "b"}}, True),
+        ("paint(labels=*)", paint, {"colour": "red"}, False),
+        ("paint(labels=*)", paint, {"colour": "red", "labels": {}}, False),
+        ("place(at=*)", place, {"at": {"x": 1, "y": 2}}, True),
+        ("place(note=*)", place, {"at": {"x": 1, "y": 2}}, False),
+        ("place(shape=*)", place, {"at": {"x": 1, "y": 2}}, False),
+        ("store(path=src/*)", store, {"path": "src/x"}, True),
+        ("store(path=src/*)", store, {"path": "src/../x"}, False),
+        ("store(folder=a/*)", store, {"path": "x", "folder": "a/./b"}, True),
+        ("idle(*)", idle, {}, False),
+    ],
+)  # fmt: skip
+def test_every_form_of_a_rule(word, text, function, arguments, expected):
+    """Where one value is compared, the three words agree."""
+    assert holds(f"{word} {text}", asked(function, arguments)) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "allowed", "denied"),
+    [
+        ("copy(sources=src/*)", {"sources": ["src/a", "src/b"]}, True, True),
+        ("copy(sources=src/*)", {"sources": ["src/a", "etc/b"]}, False, True),
+        ("copy(sources=src/*)", {"sources": ["etc/a", "etc/b"]}, False, False),
+        ("copy(sources=src/*)", {"sources": []}, False, False),
+        ("copy(src/*)", {"sources": ["src/a"], "to": "etc/b"}, False, True),
+        ("copy(to=src/*)", {"sources": ["x"], "to": "src/b"}, True, True),
+        ("copy(to=src/*)", {"sources": ["x"]}, False, False),
+        ("copy(read=src/*)", {"sources": ["src/a"], "to": "etc/b"}, True, True),
+        ("copy(path=src/*)", {"sources": ["src/a"], "to": "etc/b"}, False, True),
+    ],
+)
+def test_an_allow_needs_all_values_and_a_deny_one(text, arguments, allowed, denied):
+    """Several paths in one call."""
+    request = asked(copy, arguments)
+    assert holds(f"allow {text}", request) is allowed
+    assert holds(f"deny {text}", request) is denied
+    assert holds(f"ask {text}", request) is denied
+
+
+@pytest.mark.parametrize(
+    ("text", "accesses", "allowed", "denied"),
+    [
+        ("place(orders)", [Table("orders")], True, True),
+        ("place(table=ord*)", [Table("orders"), Table("order_lines")], True, True),
+        ("place(table=orders)", [Table("orders"), Table("users")], False, True),
+        ("place(table=orders)", [], False, False),
+        ("place(table=orders)", [Writes("orders")], False, False),
+        ("place(src/**)", [Writes("src/x"), Table("orders")], True, True),
+        ("place(https://a.org/**)", [Writes("src/x"), Url("https://a.org/b")], True, True),
+        ("place(ls)", [Writes("src/x"), Url("https://a.org/b"), Command("ls")], True, True),
+        ("place(url=https://a.org/**)", [Url("https://a.org/b"), Url("https://b.org/b")], False, True),
+        ("place(command=rm:*)", [Command("ls; rm x")], False, True),
+    ],
+)
+def test_what_a_call_touches_is_compared(text, accesses, allowed, denied):
+    """`preflight` says more than the arguments: of several kinds commands count first, then addresses, then paths."""
+    request = asked(place, {"at": {"x": 1, "y": 2}}, accesses=accesses)
+    assert holds(f"allow {text}", request) is allowed
+    assert holds(f"deny {text}", request) is denied
+
+
+def test_a_deny_about_a_kind_sees_more_than_the_parameter_of_that_name():
+    """The parameter says `x`, and `preflight` knows in which folder."""
+    request = asked(store, {"path": "x"}, accesses=[Writes("secrets/x")])
+    assert holds("deny store(path=secrets/**)", request)
+    assert not holds("allow store(path=secrets/**)", request)
+
+
+def test_an_extra_argument_does_not_hide_what_is_touched():
+    """Where a tool takes anything, a model could send a harmless value under the name that a rule looks for."""
+
+    def anything(**rest: str) -> None:
+        """Take anything."""
+
+    request = asked(anything, {"write": "src/x"}, accesses=[Writes("/etc/passwd")])
+    assert not holds("allow anything(write=src/**)", request)
+    assert holds("deny anything(write=/etc/**)", request)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "expected"),
+    [
+        ("src/*", "src/x", True),
+        ("src/*", "src/../x", False),
+        ("src/*", "src\\..\\x", False),
+        ("*..*", "main..topic", True),
+        ("m*", "main..topic", True),
+        ("../*", "../x", True),
+    ],
+)
+def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expected):
+    """Nobody said that it is a path, but it may be used as one."""
+    request = asked(place, {"at": {"x": 1, "y": 2}, "note": value})
+    assert holds(f"allow place(note={pattern})", request) is expected
+
+
+class Unreadable:
+    """A value that raises when it is looked at."""
+
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "arguments"),
+    [
+        (place, "place(note=x)", {"note": Unreadable()}),
+        (place, "place(note=x)", {"note": float("nan")}),
+        (write, "write(path=**)", {"path": Path("a\0b")}),
+        (write, "write(path=**)", {"path": Path("a" * 5000)}),
+        (web_fetch, "web_fetch(url=https://a.org/**)", {"url": "https://a.org@b.org/"}),
+        (web_fetch, "web_fetch(url=https://a.org/**)", {"url": "a.org/x"}),
+        (web_fetch, "web_fetch(docs.python.org/**)", {"url": "https://a.org/"}),
+        (bash, "bash(command=ls)", {"command": "ls ("}),
+        (bash, "bash(rm *)", {"command": "ls"}),
+    ],
+)
+def test_what_cannot_be_compared_is_denied_and_never_allowed(function, text, arguments):
+    """Nobody can tell, so the strict answer counts."""
+    request = asked(idle)
+    tool = Tool.described(function)
+    touched = [
+        each for name, kind in tool.signature.accesses.items() for each in accesses_in(arguments.get(name), kind)
+    ]
+    request = replace(request, tool=tool, arguments=arguments, accesses=tuple(touched))
+    assert not Rule("allow", text).matches(request)
+    assert not allows_together([Rule("allow", text), Rule("allow", text)], request)
+    assert Rule("deny", text).matches(request)
+    assert Rule("ask", text).matches(request)
+
+
+def test_a_tool_without_python_parameters_is_compared_by_its_schema():
+    """A hand-written schema names the parameters, in order."""
+    schema = {"type": "object", "properties": {"query": {"type": "string"}, "most": {"type": "integer"}}}
+    tool = Tool.from_schema("search", "Search.", schema, lambda arguments: None)
+    request = asked(tool, {"query": "cats", "most": 5}, origin="mcp:web")
+    assert holds("allow mcp:web/search(c*s)", request)
+    assert holds("allow mcp:web/search(most=5)", request)
+    assert not holds("allow search(c*s)", request)
+    assert holds("deny search(cats)", request)
+    assert not holds("deny search(query=dogs)", request)
+
+
+# Several rules.
+
+
+@pytest.mark.parametrize(
+    ("rules", "command", "expected"),
+    [
+        (["git status:*", "npm test"], "git status -s && npm test", True),
+        (["git status:*", "command=npm test"], "git status -s && npm test", True),
+        (["git status:*", "npm test"], "git status && npm test && rm x", False),
+        (["git status:*", "npm test"], "git status > x", False),
+        (["git status:*"], "git status; git status -s", True),
+        (["git status:*"], "npm test", False),
+        ([], "ls", False),
+    ],
+)
+def test_each_command_may_have_its_own_rule(rules, command, expected):
+    """Together they cover the whole line, or they do not hold."""
+    request = asked(bash, {"command": command})
+    assert allows_together([Rule("allow", f"bash({each})") for each in rules], request) is expected
+
+
+def test_other_values_need_one_rule_for_all_of_them():
+    """Two rules with a path each do not make one with both."""
+    request = asked(copy, {"sources": ["a/x", "b/x"]})
+    both = [Rule("allow", "copy(sources=a/*)"), Rule("allow", "copy(sources=b/*)")]
+    assert not allows_together(both, request)
+    assert allows_together([*both, Rule("allow", "copy(sources=**)")], request)
+    assert allows_together([*both, Rule("allow", "copy")], request)
+
+
+def test_deny_and_ask_rules_allow_nothing():
+    """Only allow rules are counted."""
+    request = asked(bash, {"command": "ls"})
+    assert not allows_together([Rule("deny", "bash(ls)"), Rule("ask", "bash")], request)
+
+
+# Rules that never could.
+
+
+@pytest.mark.parametrize(
+    ("text", "function", "said"),
+    [
+        ("write(pth=src/**)", write, "no parameter `pth`; it has `path`"),
+        ("idle(x=1)", idle, "no parameter `x`"),
+        ("bash(rm *)", bash, "takes a command here: `*` stands only at the end"),
+        ("bash(FOO=1 rm:*)", bash, "no parameter `FOO`"),
+        ("web_fetch(docs.python.org/**)", web_fetch, "takes a url here"),
+        ("copy(sources=src/**x)", copy, "takes a path here"),
+        ("bash", bash, None),
+        ("bash(rm:*)", bash, None),
+        ("paint(red)", paint, None),
+        ("write(url=https://a.org/**)", write, None),
+        ("write(path=src/**)", write, None),
+    ],
+)
+def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function, said):
+    """`mistake` says why, for whoever lists rules."""
+    found = Rule("deny", text).mistake(Tool.described(function))
+    assert found is None if said is None else said in found

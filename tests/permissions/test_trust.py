@@ -1,0 +1,371 @@
+"""
+What is trusted, until when, and what is never.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolkit.permissions.trust import Trust, TrustError, configuration_folder, content_digest
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with rules and a hook."""
+    folder = tmp_path / "project"
+    (folder / ".toolkit/hooks").mkdir(parents=True)
+    (folder / ".toolkit/permissions.toml").write_text('allow = ["read"]')
+    (folder / ".toolkit/hooks/check.py").write_text("print()")
+    (folder / "README.md").write_text("hello")
+    return folder
+
+
+@pytest.fixture
+def trust(tmp_path):
+    """A user who trusts nobody yet."""
+    return Trust(tmp_path / "config/toolkit/trust.json")
+
+
+def test_nothing_is_trusted_at_first(trust, project):
+    """And asking leaves no trace."""
+    assert trust.state(project) == "unknown"
+    assert not trust.is_trusted(project)
+    assert trust.folders() == ()
+    assert trust.problem is None
+    assert not trust.path.parent.exists()
+
+
+def test_a_folder_is_trusted_until_it_is_revoked(trust, project):
+    """Also by another object on the same file; what else is in the project does not matter."""
+    trust.trust(project)
+    (project / "README.md").write_text("changed")
+    assert trust.is_trusted(project)
+    assert Trust(trust.path).state(str(project)) == "trusted"
+    assert trust.folders() == (project,)
+    trust.revoke(project)
+    assert trust.state(project) == "unknown"
+    assert trust.folders() == ()
+    trust.revoke(project)
+
+
+def test_trust_goes_by_the_real_path(trust, project, tmp_path):
+    """A link to the folder is the folder; a folder inside, or a copy, is another."""
+    (tmp_path / "link").symlink_to("project")
+    trust.trust(tmp_path / "link")
+    assert trust.is_trusted(project)
+    assert trust.is_trusted(tmp_path / "nowhere/../project")
+    (project / "sub").mkdir()
+    assert trust.state(project / "sub") == "unknown"
+    assert trust.state(tmp_path) == "unknown"
+
+
+def changed_content(top: Path) -> None:
+    (top / "permissions.toml").write_text('allow = ["bash"]')
+
+
+def new_file(top: Path) -> None:
+    (top / "more.toml").write_text("")
+
+
+def new_folder(top: Path) -> None:
+    (top / "skills").mkdir()
+
+
+def removed_file(top: Path) -> None:
+    (top / "hooks/check.py").unlink()
+
+
+def renamed_file(top: Path) -> None:
+    (top / "hooks/check.py").rename(top / "hooks/other.py")
+
+
+def moved_file(top: Path) -> None:
+    (top / "hooks/check.py").rename(top / "check.py")
+
+
+def made_executable(top: Path) -> None:
+    (top / "hooks/check.py").chmod(0o755)
+
+
+def made_a_link(top: Path) -> None:
+    (top / "hooks/check.py").rename(top / "check.py")
+    (top / "hooks/check.py").symlink_to("../check.py")
+
+
+def new_link_inside(top: Path) -> None:
+    (top / "again").symlink_to("permissions.toml")
+
+
+def new_link_outside(top: Path) -> None:
+    (top / "again").symlink_to("../../../etc/passwd")
+
+
+def unreadable_kind(top: Path) -> None:
+    os.mkfifo(top / "pipe")
+
+
+def all_removed(top: Path) -> None:
+    for path in sorted(top.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    top.rmdir()
+
+
+CHANGES = [
+    changed_content, new_file, new_folder, removed_file, renamed_file, moved_file, made_executable, made_a_link,
+    new_link_inside, new_link_outside, unreadable_kind, all_removed,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_any_change_asks_again(trust, project, change):
+    """Names, content, modes, links, and things that cannot be vouched for."""
+    trust.trust(project)
+    assert trust.state(project) == "trusted"
+    change(project / ".toolkit")
+    assert trust.state(project) == "changed"
+    assert not trust.is_trusted(project)
+
+
+def test_a_change_can_be_trusted_or_taken_back(trust, project):
+    """The content counts, not the time."""
+    trust.trust(project)
+    changed_content(project / ".toolkit")
+    trust.trust(project)
+    assert trust.is_trusted(project)
+    (project / ".toolkit/permissions.toml").write_text('allow = ["read"]')
+    assert trust.state(project) == "changed"
+
+
+def test_a_folder_without_content_can_be_trusted(trust, tmp_path):
+    """Until it has some."""
+    trust.trust(tmp_path)
+    assert trust.is_trusted(tmp_path)
+    (tmp_path / ".toolkit").mkdir()
+    (tmp_path / ".toolkit/permissions.toml").write_text('allow = ["*"]')
+    assert trust.state(tmp_path) == "changed"
+
+
+def test_what_was_shown_is_what_is_trusted(trust, project):
+    """A change between looking and agreeing is noticed."""
+    seen = content_digest(project)
+    trust.trust(project, digest=seen)
+    changed_content(project / ".toolkit")
+    with pytest.raises(TrustError, match="changed since it was shown"):
+        trust.trust(project, digest=seen)
+    assert not trust.is_trusted(project)
+
+
+# What cannot be trusted.
+
+
+def link_to_folder(top: Path) -> None:
+    (top / "skills").symlink_to(top.parent)
+
+
+def link_to_root(top: Path) -> None:
+    (top / "root").symlink_to("/")
+
+
+def link_in_a_circle(top: Path) -> None:
+    (top / "loop").symlink_to("../.toolkit-evil/loop")
+
+
+def too_deep(top: Path) -> None:
+    (top / "/".join("x" * 20)).mkdir(parents=True)
+
+
+def too_many(top: Path) -> None:
+    for number in range(2001):
+        (top / f"f{number}").touch()
+
+
+def too_large(top: Path) -> None:
+    with (top / "large").open("wb") as file:
+        file.truncate(20 * 2**20)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (new_link_outside, "leads out of"),
+        (link_to_folder, "leads out of"),
+        (link_to_root, "leads out of"),
+        (link_in_a_circle, "leads out of"),
+        (unreadable_kind, "neither a file nor a folder"),
+        (too_deep, "nested too deeply"),
+        (too_many, "more than 2000 files"),
+        (too_large, "more than 16 MB"),
+    ],
+    ids=lambda each: getattr(each, "__name__", ""),
+)
+def test_what_cannot_be_vouched_for_is_refused(trust, project, change, said):
+    """With the remedy, and nothing is written."""
+    change(project / ".toolkit")
+    with pytest.raises(TrustError, match=said):
+        trust.trust(project)
+    assert not trust.path.exists()
+
+
+def test_the_folder_itself_has_to_be_one(trust, project, tmp_path):
+    """Not a link, not a file, not nothing."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/.toolkit").symlink_to(project / ".toolkit")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b/.toolkit").touch()
+    for folder in ("a", "b"):
+        with pytest.raises(TrustError, match="has to be a folder"):
+            trust.trust(tmp_path / folder)
+    for folder in ("c", "b/.toolkit", "x\0y"):
+        with pytest.raises(TrustError, match="not a folder"):
+            trust.trust(tmp_path / folder)
+    assert trust.state(tmp_path / "x\0y") == "unknown"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_what_cannot_be_read_cannot_be_trusted(trust, project):
+    """Nobody knows what is in it."""
+    (project / ".toolkit/hooks").chmod(0)
+    with pytest.raises(TrustError, match="cannot be read whole"):
+        trust.trust(project)
+    (project / ".toolkit/hooks").chmod(0o700)
+
+
+_NAMES = st.text("ab", min_size=1, max_size=2)
+_TREES = st.recursive(st.binary(max_size=2), lambda inner: st.dictionaries(_NAMES, inner, max_size=3), max_leaves=5)
+
+
+def planted(tree: Any, path: Path) -> None:
+    """Write a tree of files."""
+    if isinstance(tree, bytes):
+        path.write_bytes(tree)
+        return
+    path.mkdir()
+    for name, each in tree.items():
+        planted(each, path / name)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(one=st.dictionaries(_NAMES, _TREES, max_size=3), other=st.dictionaries(_NAMES, _TREES, max_size=3))
+def test_the_digest_tells_any_two_folders_apart(tmp_path_factory, one, other):
+    """Equal if they are equal, and only then."""
+    folders = [tmp_path_factory.mktemp("tree") for _ in range(2)]
+    for folder, tree in zip(folders, (one, other), strict=True):
+        planted(tree, folder / ".toolkit")
+    digests = [content_digest(folder) for folder in folders]
+    assert (digests[0] == digests[1]) is (one == other)
+
+
+# The file.
+
+
+def test_the_file_is_the_users_alone(trust, project):
+    """Mode 0600, with a version, and nothing left lying about."""
+    trust.trust(project)
+    assert stat.S_IMODE(trust.path.stat().st_mode) == 0o600
+    data = json.loads(trust.path.read_text())
+    assert data["version"] == 1
+    assert list(data["folders"]) == [str(project)]
+    assert sorted(os.listdir(trust.path.parent)) == ["trust.json", "trust.json.lock"]
+
+
+GOOD = "0" * 64
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b"null",
+        b"{}",
+        b"[" * 100_000,
+        b'{"version": 2, "folders": {}}',
+        b'{"version": 1}',
+        b'{"version": 1, "folders": []}',
+        b'{"version": 1, "folders": {"/x": true}}',
+        b'{"version": 1, "folders": {"/x": {"sha256": 5}}}',
+    ],
+)
+def test_a_corrupt_file_trusts_nothing_and_is_not_overwritten(trust, project, content):
+    """Somebody has to look at it."""
+    trust.path.parent.mkdir(parents=True)
+    trust.path.write_bytes(content)
+    trust.path.chmod(0o600)
+    assert trust.state(project) == "unknown"
+    assert trust.folders() == ()
+    assert "move it away" in trust.problem
+    for change in (trust.trust, trust.revoke):
+        with pytest.raises(TrustError, match="trusts nothing"):
+            change(project)
+    assert trust.path.read_bytes() == content
+
+
+def test_a_file_that_others_may_write_trusts_nothing(trust, project):
+    """They could trust what they like."""
+    trust.trust(project)
+    trust.path.chmod(0o666)
+    assert trust.state(project) == "unknown"
+    assert "written by others" in trust.problem
+    with pytest.raises(TrustError, match="written by others"):
+        trust.trust(project)
+
+
+def test_a_file_that_is_a_folder_or_cannot_be_made_is_an_error(tmp_path, project):
+    """Said clearly."""
+    (tmp_path / "trust.json").mkdir()
+    assert "cannot be read" in Trust(tmp_path / "trust.json").problem
+    (tmp_path / "file").touch()
+    with pytest.raises(TrustError, match="cannot be written"):
+        Trust(tmp_path / "file/trust.json").trust(project)
+
+
+def test_many_writers_lose_nothing(trust, tmp_path):
+    """Processes that trust different folders at the same time."""
+    code = (
+        "import sys; from pathlib import Path; from toolkit.permissions.trust import Trust\n"
+        "for number in range(10):\n"
+        "    folder = Path(sys.argv[2]) / f'{sys.argv[3]}-{number}'; folder.mkdir(); Trust(sys.argv[1]).trust(folder)\n"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, str(trust.path), str(tmp_path), str(each)]) for each in range(3)
+    ]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(trust.folders()) == 30
+
+
+def test_a_write_that_fails_leaves_the_old_file(trust, project, tmp_path):
+    """It is put in place at once, or not at all."""
+    trust.trust(project)
+    before = trust.path.read_bytes()
+    trust.path.unlink()
+    trust.path.mkdir()
+    with pytest.raises(OSError):
+        trust._write({})
+    assert sorted(os.listdir(trust.path.parent)) == ["trust.json", "trust.json.lock"]
+    trust.path.rmdir()
+    trust.path.write_bytes(before)
+    trust.path.chmod(0o600)
+    assert trust.is_trusted(project)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [("/somewhere", "/somewhere/toolkit"), ("relative", "HOME/.config/toolkit"), ("", "HOME/.config/toolkit")],
+)
+def test_the_users_configuration_is_where_it_usually_is(monkeypatch, given, expected):
+    """A relative folder would be the project's, and is ignored."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", given)
+    assert str(configuration_folder()) == expected.replace("HOME", str(Path.home()))
+    assert Trust().path == configuration_folder() / "trust.json"

@@ -1,0 +1,96 @@
+"""
+How people are asked, and where their answers are kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ..requests import ApprovalRequest, Decision
+from .askers import Asker, Callback
+from .memory import MemoryApprovals
+from .records import ApprovalError, Record
+from .sealing import Seal
+from .stores import ApprovalStore
+
+__all__ = ["Approvals"]
+
+T = TypeVar("T")
+_DAY_SECONDS = 24 * 60 * 60.0
+
+
+class Approvals:
+    """
+    How a dispatcher asks for approval.
+
+    Args:
+        store: Where requests are kept until they are answered; in memory unless given.
+        key: Instead of a store: at least 32 random bytes. Requests are then signed and travel with the caller, who
+            brings them back. That a request is used only once holds within one process.
+        ask: Asks at once, while the call waits: an asker, or a function from a request to a decision. Without it,
+            and where it answers None, the call's result is "waiting".
+        expires_seconds: How long a request can be answered; None for ever.
+        preview_seconds: How long a preview may take to be made.
+        preview_chars: How long it may be.
+        clock: Seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        store: ApprovalStore | None = None,
+        *,
+        key: bytes | str | Sequence[bytes | str] | None = None,
+        ask: Asker | Callable[[ApprovalRequest], Any] | None = None,
+        expires_seconds: float | None = _DAY_SECONDS,
+        preview_seconds: float = 5.0,
+        preview_chars: int = 20_000,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if store is not None and key is not None:
+            raise ValueError("give a store or a key: what a store keeps needs no seal")
+        if not (expires_seconds is None or expires_seconds > 0):
+            raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
+        self.seal = None if key is None else Seal(key)
+        # Sealed requests are remembered here once they come back, so that none is used twice.
+        self.store: ApprovalStore = MemoryApprovals() if store is None else store
+        self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
+        self.expires_seconds = expires_seconds
+        self.preview_seconds = preview_seconds
+        self.preview_chars = preview_chars
+        self.clock = clock
+
+    async def kept(self, work: Callable[[ApprovalStore], T], in_thread: Callable[[Callable[[], Any]], Any]) -> T:
+        """Do something with the store, in a thread if it may take its time."""
+        store = self.store
+        found: T = await in_thread(lambda: work(store)) if store.blocking else work(store)
+        return found
+
+    async def add(self, record: Record, in_thread: Callable[[Callable[[], Any]], Any]) -> ApprovalRequest:
+        """Keep a new request, or seal it; the request as it goes out."""
+        if self.seal is None:
+            await self.kept(lambda store: store.add(record), in_thread)
+            return record.request
+        if dict(record.request.arguments) != record.arguments:
+            raise ApprovalError(
+                f"`{record.request.tool}` has arguments that may not be shown, so they cannot travel in a sealed "
+                f"request; give Approvals a store",
+                why="store",
+            )
+        return self.seal.sealed(record.request, record.identity)
+
+    async def answer(self, request: ApprovalRequest, in_thread: Callable[[Callable[[], Any]], Any]) -> Decision | None:
+        """What somebody says at once; None if nobody does."""
+        asker: Any = self.asker
+        if asker is None:
+            return None
+        if getattr(asker, "blocking", False):
+            found = await in_thread(lambda: asker.ask(request))
+        else:
+            found = asker.ask(request)
+        decision: Any = await found if inspect.isawaitable(found) else found
+        if decision is not None and not isinstance(decision, Decision):
+            raise TypeError(f"an asker has to return a Decision or None, got {type(decision).__name__}")
+        return decision

@@ -1,0 +1,67 @@
+"""
+A file that only its owner can read, in a folder where only its owner can write.
+
+What others could have changed is not repaired but refused: a person has to look
+at it first. Where files have no modes, the system has to keep others out.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+
+__all__ = ["UnsafeFileError", "check_private", "make_private"]
+
+
+class UnsafeFileError(Exception):
+    """Why a file is not one's own alone, and what to do about it."""
+
+
+def make_private(path: str) -> None:
+    """Make an empty file for its owner alone, unless there is one; `UnsafeFileError` if others can write beside it."""
+    _check_folder(os.path.dirname(path))
+    if os.path.lexists(path):
+        return
+    # Made under another name and closed before anybody can know it: closing a file that
+    # another thread has open through SQLite would drop the locks of that thread.
+    made = f"{path}-{secrets.token_hex(8)}"
+    os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    try:
+        os.link(made, path)
+    except FileExistsError:
+        pass  # somebody else was faster
+    finally:
+        os.unlink(made)
+
+
+def check_private(path: str, *, user: int | None = None) -> None:
+    """Raise `UnsafeFileError` unless only *user*, by default the one who asks, can open or replace the file."""
+    _check_folder(os.path.dirname(path), user)
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        raise UnsafeFileError("is a symbolic link; give the path that it leads to")
+    if not stat.S_ISREG(status.st_mode):
+        raise UnsafeFileError("is not a file; give the path of one, or of none yet")
+    if os.name != "posix":
+        return
+    if status.st_uid != _user(user):
+        raise UnsafeFileError("belongs to somebody else; give another path")
+    if status.st_mode & 0o077:
+        raise UnsafeFileError(f"can be opened by others; see that nobody changed it, then run `chmod 600 {path}`")
+
+
+def _check_folder(folder: str, user: int | None = None) -> None:
+    status = os.stat(folder)
+    if not stat.S_ISDIR(status.st_mode):
+        raise UnsafeFileError("is not in a folder; give another path")
+    # The administrator can do anything anyway. A sticky bit does not help: a journal could be put beside the file.
+    if os.name == "posix" and (status.st_uid not in (_user(user), 0) or status.st_mode & 0o022):
+        raise UnsafeFileError(
+            "is in a folder where others can write, and could put another in its place; "
+            "give a folder of your own, made with `mkdir -m 700`"
+        )
+
+
+def _user(user: int | None) -> int:
+    return os.geteuid() if user is None else user

@@ -1,0 +1,199 @@
+"""
+What is kept of a call that waits for a person, from the question to the outcome.
+
+    pending → denied
+    pending → claimed → done
+
+A record is plain JSON with a version: nothing stored is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..errors import ToolkitError
+from ..requests import ApprovalRequest
+from .canonical import canonical
+
+__all__ = ["ApprovalError", "Claim", "Record", "State", "Why", "dumped", "loaded"]
+
+State = Literal["pending", "denied", "claimed", "done"]
+Why = Literal[
+    "unknown", "answered", "running", "expired", "principal", "changed", "forged", "grant", "arguments", "store"
+]
+
+_VERSION = 1
+
+
+class ApprovalError(ToolkitError):
+    """
+    An answer that cannot be taken, or a store that cannot keep it.
+
+    Attributes:
+        why: In one word, for programs; "store" if the store itself fails.
+    """
+
+    def __init__(self, message: str, *, why: Why) -> None:
+        super().__init__(message)
+        self.why = why
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _error, (str(self), self.why)
+
+
+def _error(message: str, why: Why) -> ApprovalError:
+    return ApprovalError(message, why=why)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """
+    Who runs an approved call.
+
+    Attributes:
+        owner: The process, as `owner()` tells it.
+        at: Since when, in seconds since 1970.
+    """
+
+    owner: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """
+    What a store keeps of one request.
+
+    Attributes:
+        request: What the person sees.
+        arguments: What really runs, in JSON form, secrets included: never shown.
+        identity: The digest of the tool's identity.
+        state: How far it has come.
+        claim: Who runs it, or ran it.
+        outcome: What came of it, as `ToolResult.to_json` tells it.
+        decided_by: Who answered.
+        decided_at: When, in seconds since 1970.
+    """
+
+    request: ApprovalRequest
+    arguments: Any = field(repr=False)
+    identity: str
+    state: State = "pending"
+    claim: Claim | None = None
+    outcome: dict[str, Any] | None = field(default=None, repr=False)
+    decided_by: str | None = None
+    decided_at: float | None = None
+
+    def __post_init__(self) -> None:
+        given = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
+        if self.state not in _NEEDS:
+            raise ValueError(f"nobody knows the state {self.state!r}; use one of {', '.join(_NEEDS)}")
+        if given != _NEEDS[self.state]:
+            raise ValueError(f"a record that is {self.state} has to have {_WORDS[self.state]}")
+
+    def is_expired(self, now: float) -> bool:
+        """Whether it is too late to answer."""
+        until = self.request.expires_at
+        # Put this way round, a time that is no number has passed.
+        return until is not None and not now < until
+
+    def over_since(self) -> float | None:
+        """Since when nothing can come of it any more, or will; None if it waits for ever, or may be running."""
+        if self.state == "pending":
+            return self.request.expires_at
+        return None if self.state == "claimed" else self.decided_at
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, as plain JSON with a version."""
+        return {
+            "version": _VERSION,
+            "request": self.request.to_json(),
+            "arguments": self.arguments,
+            "identity": self.identity,
+            "state": self.state,
+            "claim": None if self.claim is None else {"owner": self.claim.owner, "at": self.claim.at},
+            "outcome": self.outcome,
+            "decided_by": self.decided_by,
+            "decided_at": self.decided_at,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Record:
+        """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
+        version = data.get("version") if isinstance(data, Mapping) else None
+        if type(version) is not int or version != _VERSION:
+            raise ValueError(f"an approval record of version {version!r} cannot be read; version {_VERSION} can")
+        given = {name: value for name, value in data.items() if name != "version"}
+        if given.keys() != _SHAPES.keys():
+            odd = ", ".join(sorted(map(str, given.keys() ^ _SHAPES.keys())))
+            raise ValueError(f"not an approval record: it lacks or adds {odd}")
+        for name, value in given.items():
+            if not isinstance(value, _SHAPES[name]) or (isinstance(value, bool) and name != "arguments"):
+                raise ValueError(f"not an approval record: {name!r} cannot be {type(value).__name__}")
+        claim = given.pop("claim")
+        return cls(
+            **{**given, "request": ApprovalRequest.from_json(given["request"])},
+            claim=None if claim is None else _claim(claim),
+        )
+
+
+# Whether each state has a decision, a claim and an outcome.
+_NEEDS: dict[str, tuple[bool, bool, bool]] = {
+    "pending": (False, False, False),
+    "denied": (True, False, False),
+    "claimed": (True, True, False),
+    "done": (True, True, True),
+}
+_WORDS = {
+    "pending": "no decision, claim or outcome",
+    "denied": "the time of the decision, and no claim or outcome",
+    "claimed": "the time of the decision and a claim, and no outcome",
+    "done": "the time of the decision, a claim and an outcome",
+}
+_SHAPES: dict[str, Any] = {
+    "request": dict,
+    "arguments": object,
+    "identity": str,
+    "state": str,
+    "claim": (dict, type(None)),
+    "outcome": (dict, type(None)),
+    "decided_by": (str, type(None)),
+    "decided_at": (int, float, type(None)),
+}
+
+
+def _claim(data: dict[str, Any]) -> Claim:
+    if data.keys() == {"owner", "at"} and isinstance(data["owner"], str) and type(data["at"]) in (int, float):
+        return Claim(owner=data["owner"], at=data["at"])
+    raise ValueError("not an approval record: its claim is not an owner and a time")
+
+
+def dumped(record: Record) -> str:
+    """*record* as text, in ASCII; `ValueError` if something in it is not JSON."""
+    try:
+        canonical(record.arguments)  # what runs is read back exactly, so it is looked at strictly
+    except ValueError as error:
+        raise ValueError(f"the arguments of `{record.request.tool}` cannot be kept: {error}") from None
+    try:
+        return _ENCODER.encode(record.to_json())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"the record of `{record.request.tool}` cannot be kept as JSON: {error}") from None
+
+
+def loaded(text: str) -> Record:
+    """The inverse of `dumped`; `ValueError` for anything else."""
+    try:
+        return Record.from_json(_DECODER.decode(text))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"not an approval record: {error}") from None
+
+
+def _constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_DECODER = json.JSONDecoder(parse_constant=_constant)

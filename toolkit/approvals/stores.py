@@ -1,0 +1,139 @@
+"""
+What a store of approvals has to do.
+
+Every change is a function from a record to the next one, or to None where it
+is not allowed. A store applies it while nobody else can change the record, so
+that of all who want to change it the same way exactly one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import EllipsisType
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ..requests import ApprovalRequest
+from .records import Claim, Record
+
+__all__ = ["ApprovalStore", "Change", "finished", "is_pending", "reclaimed", "settled"]
+
+Change: TypeAlias = Callable[[Record], Record | None]
+
+
+class ApprovalStore(Protocol):
+    """
+    Keeps requests until they are answered, and what became of them.
+
+    Nothing here judges whether an answer is right: the dispatcher does, before it settles.
+    A store that cannot do its work raises `ApprovalError`.
+
+    Attributes:
+        blocking: Whether a method may take its time; the dispatcher then calls it in a thread.
+    """
+
+    @property
+    def blocking(self) -> bool: ...
+
+    def add(self, record: Record) -> None:
+        """Keep a record that is pending; `ValueError` if its id is taken."""
+
+    def get(self, request_id: str) -> Record | None:
+        """The record of exactly this id, as it is now."""
+
+    def settle(
+        self,
+        request_id: str,
+        state: Literal["denied", "claimed"],
+        *,
+        by: str | None,
+        owner: str | None,
+        now: float,
+        arguments: Any = None,
+    ) -> bool:
+        """
+        Answer a request; whether this was the answer that counts.
+
+        Only one that is pending and not expired can be answered, and only once. What is claimed has
+        an *owner*, who runs it; *arguments* replace those of the record.
+        """
+
+    def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
+        """Take a claim over from an owner who is dead; whether it was still theirs."""
+
+    def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
+        """Keep what came of a call; whether *owner* still had the claim."""
+
+    def pending(
+        self,
+        *,
+        session: str | EllipsisType | None = ...,
+        principal: str | EllipsisType | None = ...,
+        now: float | None = None,
+    ) -> list[ApprovalRequest]:
+        """
+        What can still be answered *now*, the oldest first.
+
+        Of any session and principal unless one is given; None is given for those that have none.
+        """
+
+    def purge(self, *, before: float) -> int:
+        """Forget what was denied, done or expired *before*, and say how many; a claim without an outcome stays."""
+
+
+def settled(
+    state: Literal["denied", "claimed"], *, by: str | None, owner: str | None, now: float, arguments: Any = None
+) -> Change:
+    """From pending to *state*."""
+    if state not in ("denied", "claimed"):
+        raise ValueError(f"a request cannot be settled as {state!r}; use 'denied' or 'claimed'")
+    if state == "claimed" and not owner:
+        raise ValueError("a claim has to have an owner; give owner=owner()")
+
+    def change(record: Record) -> Record | None:
+        if record.state != "pending" or record.is_expired(now):
+            return None
+        return replace(
+            record,
+            state=state,
+            claim=Claim(owner=owner, at=now) if owner and state == "claimed" else None,
+            arguments=record.arguments if arguments is None else arguments,
+            decided_by=by,
+            decided_at=now,
+        )
+
+    return change
+
+
+def reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
+    """From one owner's claim to another's."""
+
+    def change(record: Record) -> Record | None:
+        return replace(record, claim=Claim(owner=owner, at=now)) if _is_claimed_by(from_owner, record) else None
+
+    return change
+
+
+def finished(outcome: Mapping[str, Any], *, owner: str) -> Change:
+    """From claimed to done."""
+
+    def change(record: Record) -> Record | None:
+        return replace(record, state="done", outcome=dict(outcome)) if _is_claimed_by(owner, record) else None
+
+    return change
+
+
+def is_pending(
+    record: Record, session: str | EllipsisType | None, principal: str | EllipsisType | None, now: float
+) -> bool:
+    """Whether *record* can still be answered, and is one of those asked for."""
+    return (
+        record.state == "pending"
+        and not record.is_expired(now)
+        and session in (..., record.request.session)
+        and principal in (..., record.request.principal)
+    )
+
+
+def _is_claimed_by(owner: str, record: Record) -> bool:
+    return record.state == "claimed" and record.claim is not None and record.claim.owner == owner

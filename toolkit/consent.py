@@ -1,0 +1,166 @@
+"""
+A person's word on one call: asked for, taken, claimed, and what came of it.
+
+A claim is committed before the call runs, so that an approval is used at most
+once; the outcome is kept after it. A claim without an outcome says that nobody
+knows what happened.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from .approvals.identity import canonical_arguments, digest_of_call, identity_of
+from .approvals.owners import owner
+from .approvals.policy import Approvals
+from .approvals.previews import Preview, preview_of
+from .approvals.records import ApprovalError, Record
+from .judging import Judgement
+from .permissions.grants import is_answerable, offered
+from .redaction import MASK, Redaction
+from .requests import ApprovalRequest, AuthRequest, Decision
+from .results import ToolCall, ToolResult
+from .spec import Tool
+from .visible import visible
+
+__all__ = ["Consent"]
+
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+_log = logging.getLogger("toolkit")
+
+
+class Consent:
+    """
+    The approval of one call.
+
+    Attributes:
+        answered: What asked, and has its answer: these do not ask again.
+        record: The request that was approved, once it is claimed.
+    """
+
+    def __init__(self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread) -> None:
+        self.answered: frozenset[str] = frozenset()
+        self.record: Record | None = None
+        self._tool = tool
+        self._call = call
+        self._approvals = approvals
+        self._in_thread = in_thread
+
+    async def request(
+        self,
+        judgement: Judgement,
+        sent: Any,
+        repairs: Sequence[str],
+        redaction: Redaction,
+        *,
+        auth: AuthRequest | None = None,
+    ) -> Record:
+        """Write down what a person has to answer, and keep it."""
+        tool, call, approvals = self._tool, self._call, self._approvals
+        decoded = judgement.request.arguments
+        preview = Preview(text="")
+        if auth is None:
+            preview = await preview_of(
+                tool,
+                decoded,
+                in_thread=self._in_thread,
+                seconds=approvals.preview_seconds,
+                max_chars=approvals.preview_chars,
+            )
+        arguments = canonical_arguments(tool, decoded, sent)
+        identity = identity_of(tool)
+        session = None if call.session is None else call.session.id
+        now = approvals.clock()
+        asks = judgement.asks
+        may_grant = auth is None and not preview.is_cut and all(is_answerable(each, tool) for each in asks)
+        request = ApprovalRequest(
+            tool=tool.name,
+            call_id=call.id,
+            reason=visible(_reason(judgement, auth)),
+            arguments=_masked(arguments, tool),
+            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *(each.by for each in asks)])),
+            preview=preview.text or None,
+            is_cut=preview.is_cut,
+            preconditions=preview.preconditions,
+            grants=tuple(offered(judgement.request)) if may_grant else (),
+            repairs=tuple(repairs),
+            session=session,
+            principal=call.principal,
+            auth=auth,
+            created_at=now,
+            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
+            digest=digest_of_call(identity, arguments, session, call.principal),
+        )
+        record = Record(request=redaction.request(request), arguments=arguments, identity=identity)
+        return replace(record, request=await approvals.add(record, self._in_thread))
+
+    async def answer(self, record: Record) -> Decision | None:
+        """What somebody says at once; None if nobody is asked, or has no answer."""
+        return await self._approvals.answer(record.request, self._in_thread)
+
+    async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
+        """Take the approval for this call alone; `ApprovalError` if somebody else has it."""
+        now, mine = self._approvals.clock(), owner()
+        if record.state == "claimed" and record.claim is not None:
+            theirs = record.claim.owner
+            is_ours = await self._kept(lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now))
+        else:
+            is_ours = await self._kept(
+                lambda s: s.settle(
+                    record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments
+                )
+            )
+        if not is_ours:
+            raise ApprovalError(
+                f"request {record.request.id} was answered by somebody else in the meantime", why="answered"
+            )
+        self.answered |= frozenset(record.request.asked_by)
+        self.record = record
+
+    async def deny(self, record: Record, by: str | None) -> None:
+        """Close the request; `ApprovalError` if it was answered before."""
+        now = self._approvals.clock()
+        if not await self._kept(lambda s: s.settle(record.request.id, "denied", by=by, owner=None, now=now)):
+            raise ApprovalError(f"request {record.request.id} was answered before", why="answered")
+
+    async def finish(self, result: ToolResult) -> None:
+        """Keep what came of an approved call."""
+        record = self.record
+        if record is None:
+            return
+        try:
+            await self._kept(lambda s: s.finish(record.request.id, result.to_json(), owner=owner()))
+        except Exception:  # noqa: BLE001 -- it has happened; that it could not be written down must not lose it
+            _log.exception("the outcome of request %s could not be kept", record.request.id)
+
+    def give_up(self, attempts: int) -> None:
+        """Keep that an approved call was cut short; at once, because nobody waits any more."""
+        record = self.record
+        if record is None:
+            return
+        cut = "it was cut short: it may or may not have happened" if attempts else "it was cut short before it started"
+        result = ToolResult.error("cancelled", cut, details={"happened": "maybe" if attempts else "no"})
+        try:
+            self._approvals.store.finish(record.request.id, result.to_json(), owner=owner())
+        except Exception:  # noqa: BLE001 -- as above
+            _log.exception("the outcome of request %s could not be kept", record.request.id)
+
+    async def _kept(self, work: Callable[[Any], Any]) -> Any:
+        return await self._approvals.kept(work, self._in_thread)
+
+
+def _reason(judgement: Judgement, auth: AuthRequest | None) -> str:
+    if auth is not None:
+        scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
+        return f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
+    return judgement.verdict.reason
+
+
+def _masked(arguments: Any, tool: Tool) -> Mapping[str, Any]:
+    if not isinstance(arguments, dict):
+        return {}
+    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

@@ -1,0 +1,265 @@
+"""
+The verdict on a call: what it touches, what checks, facts and hooks say, and what permissions make of it.
+
+    markers and preflight → safety checks → `approval`, hooks → permissions
+
+Everything is judged on decoded arguments, and whatever cannot be judged is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, get_args
+
+from .access import Access, accesses_in
+from .errors import Safety, ToolError
+from .permissions import PermissionRequest
+from .rendering import described
+from .requests import Precondition
+from .results import ToolCall
+from .safety import SafetyChecks
+from .session import Session
+from .spec import Tool
+from .verdicts import Finding, Verdict, Word, strictest
+
+__all__ = ["AccessJudge", "Judge", "Judgement", "Judges", "always", "names_of"]
+
+
+class Judge(Protocol):
+    """What can stand in for `Permissions`, or join it."""
+
+    def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
+        """Whether the call may run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """
+    What was judged, and the verdict.
+
+    Attributes:
+        asks: Everything that asks for a person, if the verdict is "ask".
+    """
+
+    request: PermissionRequest
+    verdict: Verdict
+
+    @property
+    def asks(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.verdict.findings if each.word == "ask")
+
+
+class Judges:
+    """
+    Everything that has a say in whether a call may run.
+
+    Args:
+        safety: The checks that come first; None makes the usual ones when they are first needed.
+        permissions: One judge, several, or none.
+    """
+
+    def __init__(self, safety: SafetyChecks | None, permissions: Judge | Sequence[Judge] | None) -> None:
+        self._safety = safety
+        given = () if permissions is None else permissions
+        self._judges: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
+        for judge in self._judges:
+            if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
+                raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
+        self._settles = any(getattr(judge, "settles", False) for judge in self._judges)
+
+    def explained_by(self, explain: Callable[[ToolCall], Awaitable[Verdict]]) -> None:
+        """Let judges that explain themselves ask the dispatcher, which knows the tools."""
+        for judge in self._judges:
+            if hasattr(judge, "explained_by"):
+                judge.explained_by(explain)
+
+    @property
+    def safety(self) -> SafetyChecks:
+        if self._safety is None:
+            self._safety = SafetyChecks()
+        return self._safety
+
+    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+        """
+        A quick way to learn that a call of *tool* may run whatever its arguments; None if it has to be judged.
+
+        What it answers with False has to be judged as well.
+        """
+        facts = tool.facts
+        if facts.preflight is not None or tool.signature.accesses or facts.approval != "never" or len(self._judges) > 1:
+            return None
+        if not self._judges:
+            return always
+        make = getattr(self._judges[0], "gate", None)
+        gate: Callable[[Session | None], bool] | None = None if make is None else make(tool, names)
+        return gate
+
+    async def judged(
+        self,
+        tool: Tool,
+        names: frozenset[str],
+        call: ToolCall,
+        decoded: Mapping[str, Any],
+        asked: Sequence[Finding] = (),
+    ) -> Judgement:
+        """The verdict on a call with *decoded* arguments; *asked* is what hooks have to say."""
+        accesses = await touched(tool, decoded)
+        findings = [*self._checked(accesses), *await _by_author(tool, decoded), *asked]
+        request = self.request(tool, names, call, decoded, accesses, findings)
+        verdicts = [] if self._settles else [_of_findings(findings)]
+        verdicts += [await _asked(judge, request) for judge in self._judges]
+        return Judgement(request, strictest(verdicts))
+
+    def request(
+        self,
+        tool: Tool,
+        names: frozenset[str],
+        call: ToolCall,
+        decoded: Mapping[str, Any],
+        accesses: tuple[Access, ...] = (),
+        findings: Sequence[Finding] = (),
+    ) -> PermissionRequest:
+        """A call as judges see it."""
+        return PermissionRequest(
+            call=ToolCall(
+                call.name, dict(decoded), call.id, call.session, call.principal, call.turn, call.metadata, tool
+            ),
+            tool=tool,
+            names=names,
+            arguments=decoded,
+            accesses=accesses,
+            root=self.safety.root if accesses else ".",
+            findings=tuple(findings),
+            session=call.session,
+            principal=call.principal,
+        )
+
+    def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
+        """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
+        request = replace(request, accesses=(access,), root=self.safety.root, findings=tuple(self._checked([access])))
+        verdicts = [] if self._settles else [_of_findings(request.findings)]
+        for judge in self._judges:
+            found = judge.judge(request)
+            if inspect.isawaitable(found):
+                _give_up(found)
+                found = Verdict("deny", type(judge).__name__, "it cannot be asked while a tool runs")
+            verdicts.append(_as_verdict(judge, found))
+        return strictest(verdicts)
+
+    def _checked(self, accesses: Iterable[Access]) -> list[Finding]:
+        accesses = list(accesses)
+        return [replace(each, source="check") for each in self.safety.judge(accesses)] if accesses else []
+
+
+def always(session: Session | None) -> bool:
+    """The gate where nobody has a say."""
+    return True
+
+
+async def touched(tool: Tool, decoded: Mapping[str, Any]) -> tuple[Access, ...]:
+    """What a call is about to touch: by the markers of its parameters, and by what `preflight` says."""
+    found = [
+        access
+        for name, kind in tool.signature.accesses.items()
+        if name in decoded
+        for access in accesses_in(decoded[name], kind)
+    ]
+    preflight = tool.facts.preflight
+    if preflight is not None:
+        stated: Any = preflight(dict(decoded))
+        if inspect.isawaitable(stated):
+            stated = await stated
+        listed = [stated] if isinstance(stated, Access) else list(stated or ())
+        wrong = [each for each in listed if not isinstance(each, Access)]
+        if wrong:
+            raise TypeError(f"preflight has to return what it touches, such as Writes(path); got {described(wrong[0])}")
+        found += listed
+    return tuple(dict.fromkeys(found))
+
+
+async def _by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
+    approval = tool.facts.approval
+    if approval == "never":
+        return []
+    by = f"fact `approval` of `{tool.name}`"
+    if approval == "always":
+        return [Finding("ask", by, f"`{tool.name}` needs approval every time", "approval")]
+    try:
+        found: Any = approval(dict(decoded))
+        needed = await found if inspect.isawaitable(found) else found
+    except Exception as error:  # noqa: BLE001 -- who cannot tell whether to ask, asks
+        reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
+        return [Finding("ask", by, reason, "approval")]
+    return [Finding("ask", by, f"`{tool.name}` needs approval for these arguments", "approval")] if needed else []
+
+
+def _of_findings(findings: Sequence[Finding]) -> Verdict:
+    """The verdict where there are no modes: what refuses, refuses; what asks, asks."""
+    for word in ("deny", "ask"):
+        decisive = [each for each in findings if each.word == word]
+        if decisive:
+            reason = "; ".join(dict.fromkeys(each.reason for each in decisive))
+            others = [each for each in findings if each not in decisive]
+            return Verdict(decisive[0].word, decisive[0].by, reason, (*decisive, *others))
+    return Verdict("allow", "no permissions", "nothing speaks against it", tuple(findings))
+
+
+async def _asked(judge: Any, request: PermissionRequest) -> Verdict:
+    try:
+        found = judge.judge(request)
+        return _as_verdict(judge, await found if inspect.isawaitable(found) else found)
+    except Exception as error:  # noqa: BLE001 -- a judge that fails permits nothing
+        by = type(judge).__name__
+        return _said("deny", by, f"{by} could not judge it: {described(error)}")
+
+
+def _as_verdict(judge: Any, found: Any) -> Verdict:
+    by = type(judge).__name__
+    if isinstance(found, Verdict) and found.word in get_args(Word):
+        return found if found.findings else _said(found.word, found.by, found.reason)
+    if found in get_args(Word):
+        return _said(found, by, f"{by} says {found}")
+    return _said("deny", by, f"{by} has to say allow, ask or deny, got {described(found)}")
+
+
+def _said(word: Word, by: str, reason: str) -> Verdict:
+    return Verdict(word, by, reason, (Finding(word, by, reason, "judge"),))
+
+
+def _give_up(awaitable: Any) -> None:
+    close = getattr(awaitable, "close", None)
+    if close is not None:
+        close()
+
+
+class AccessJudge:
+    """`context.permissions`: judges what a running tool is about to touch further."""
+
+    def __init__(
+        self, judges: Judges, request: PermissionRequest, preconditions: tuple[Precondition, ...] = ()
+    ) -> None:
+        self._judges = judges
+        self._request = request
+        self.preconditions = preconditions
+
+    def check(self, access: Access) -> None:
+        """
+        Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason.
+
+        Nobody can be asked while a tool runs: what would ask is refused. State it in `preflight=` to have it asked.
+        """
+        verdict = self._judges.judged_now(self._request, access)
+        if verdict.word == "allow":
+            return
+        if verdict.word == "ask":
+            raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
+        by_check = any(each.word == "deny" and each.source == "check" for each in verdict.findings)
+        raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")
+
+
+def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:
+    """Every name that *tool* has or had; *aliases* are those of its catalog."""
+    current = {alias for alias, name in aliases.items() if name == tool.name}
+    return frozenset({tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ()), *current})

@@ -1,0 +1,34 @@
+"""
+The smallest permission: a function that says yes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+
+from ..results import ToolCall
+from ..verdicts import Verdict
+from .request import PermissionRequest
+
+__all__ = ["PermissionGate"]
+
+
+class PermissionGate:
+    """
+    Denies a destructive call unless *says_yes*, given the call with decoded arguments, returns True.
+
+        Dispatcher(catalog, permissions=PermissionGate(lambda call: call.principal == "ada"))
+    """
+
+    def __init__(self, says_yes: Callable[[ToolCall], bool | Awaitable[bool]]) -> None:
+        self._says_yes = says_yes
+
+    async def judge(self, request: PermissionRequest) -> Verdict:
+        if not request.tool.facts.destructive:
+            return Verdict("allow", "PermissionGate", "it is not destructive")
+        said = self._says_yes(request.call)
+        # Only True is yes: an object that happens to be true was meant as something else.
+        if (await said if inspect.isawaitable(said) else said) is True:
+            return Verdict("allow", "PermissionGate", "the gate said yes")
+        return Verdict("deny", "PermissionGate", f"`{request.tool.name}` is destructive, and the gate did not say yes")

@@ -1,0 +1,106 @@
+"""
+What a person may agree to for the rest of a session.
+
+A grant holds for one tool: "always this tool", "this command prefix", "under
+this folder". It is shown before it is given, and it answers an ask, never a deny.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+
+from ..access import Access, Command, Reads, Writes
+from ..approvals.identity import identity_of
+from ..requests import Grant
+from ..safety.paths import resolved
+from ..safety.shell import CannotParse, parsed
+from ..spec import Tool
+from ..verdicts import Finding
+from .commands import commands_allowed
+from .request import PermissionRequest
+
+__all__ = ["covered", "is_answerable", "offered"]
+
+# These take another command as their second word: granting the first alone would grant nearly everything.
+_HAVE_SUBCOMMANDS = frozenset(
+    (
+        *("apt", "aws", "az", "brew", "bundle", "cargo", "conda", "docker", "dotnet", "gcloud", "gem", "gh", "git"),
+        *("go", "gradle", "helm", "kubectl", "make", "mvn", "nix", "npm", "npx", "pip", "pip3", "pipx", "pnpm"),
+        *("podman", "poetry", "python", "python3", "ruby", "rustup", "systemctl", "terraform", "uv", "yarn"),
+    )
+)
+
+
+def covered(request: PermissionRequest) -> Grant | None:
+    """The grant of the request's session that covers it, if one does."""
+    if request.session is None or not request.session.grants:
+        return None
+    identity = identity_of(request.tool)
+    return next(
+        (each for each in request.session.grants if each.tool == identity and _covers(each, request)),
+        None,
+    )
+
+
+def offered(request: PermissionRequest) -> Iterator[Grant]:
+    """What could be granted on the occasion of *request*, the narrowest first."""
+    identity, name = identity_of(request.tool), request.tool.name
+    for command in _of(request, Command):
+        prefix = _prefix(command.target)
+        if prefix is not None and commands_allowed(command.target, [f"{prefix}:*"]):
+            yield Grant(
+                tool=identity, scope="command", target=prefix, shown=f"`{name}`: commands that begin with `{prefix}`"
+            )
+    for path in _of(request, Reads, Writes):
+        try:
+            folder = os.path.dirname(resolved(path.target, request.root))
+        except ValueError:
+            continue
+        yield Grant(tool=identity, scope="folder", target=folder, shown=f"`{name}`: whatever lies under {folder}")
+    yield Grant(tool=identity, scope="tool", shown=f"`{name}`: every call, whatever its arguments")
+
+
+def is_answerable(finding: Finding, tool: Tool) -> bool:
+    """Whether a grant answers it: not what a safety check asks, nor where the author wants every call seen."""
+    is_always = finding.source == "approval" and tool.facts.approval == "always"
+    return finding.source != "check" and not is_always
+
+
+def _covers(grant: Grant, request: PermissionRequest) -> bool:
+    if grant.scope == "tool":
+        return True
+    if grant.scope == "command":
+        commands = _of(request, Command)
+        return bool(commands) and all(commands_allowed(each.target, [f"{grant.target}:*"]) for each in commands)
+    paths = _of(request, Reads, Writes)
+    return bool(paths) and all(_is_under(each.target, grant.target, request.root) for each in paths)
+
+
+def _of(request: PermissionRequest, *kinds: type[Access]) -> list[Access]:
+    wanted = {kind.kind for kind in kinds}
+    return list(dict.fromkeys(each for each in request.accesses if each.kind in wanted))
+
+
+def _is_under(path: str, folder: str, root: str) -> bool:
+    try:
+        place = resolved(path, root)
+    except ValueError:
+        return False
+    return os.path.commonpath([place, folder]) == folder
+
+
+def _prefix(command: str) -> str | None:
+    """The words of a single plain command that a person would call "this command"."""
+    try:
+        script = parsed(command)
+    except CannotParse:
+        return None
+    if len(script.top) != 1 or len(script.commands) != 1:
+        return None
+    words = script.top[0].words
+    count = 2 if words[0] in _HAVE_SUBCOMMANDS else 1
+    if len(words) < count or words[count - 1].startswith("-"):
+        return None
+    return shlex.join(words[:count])

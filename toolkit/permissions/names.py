@@ -1,0 +1,105 @@
+"""
+Which tools a rule is about: by name, by group, by where they come from.
+
+    read            that tool
+    fs_*            every tool whose name fits; `?` stands for one character
+    group:files     every tool of a group
+    mcp:github/*    tools of one origin
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["NamePattern", "fits", "wildcard"]
+
+HOME = "python"
+"""The origin that an allow rule means if it names none: tools written here, not brought by others."""
+
+_NAME = re.compile(r"[A-Za-z_*?][A-Za-z0-9_.*?-]{0,63}")
+_GROUP = re.compile(r"[^\s/()]+")
+_ORIGIN = re.compile(r"[^\s()]+")
+
+
+@functools.lru_cache(maxsize=1024)
+def wildcard(text: str) -> re.Pattern[str]:
+    """What compares a whole text with *text*, where `*` is any run of characters and `?` any one."""
+    # `fnmatch` writes atomic groups, so that no value can make the search long; `[` means nothing here.
+    return re.compile(fnmatch.translate(text.replace("[", "[[]")))
+
+
+def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Whether the parts of a path fit one by one, each as a `wildcard`; `**` takes any number of them."""
+    at = here = 0
+    star: tuple[int, int] | None = None
+    while here < len(parts):
+        if at < len(pattern) and pattern[at] == "**":
+            star, at = (at, here), at + 1
+        elif at < len(pattern) and wildcard(pattern[at]).match(parts[here]):
+            at, here = at + 1, here + 1
+        elif star is not None:
+            star = star[0], star[1] + 1
+            at, here = star[0] + 1, star[1]
+        else:
+            return False
+    return all(each == "**" for each in pattern[at:])
+
+
+@dataclass(frozen=True, slots=True)
+class NamePattern:
+    """
+    The part of a rule before its parentheses.
+
+    Attributes:
+        by: What is compared: the tool's name or its group.
+        pattern: With what.
+        origin: Where the tool has to come from; None if the rule does not say.
+    """
+
+    by: Literal["name", "group"]
+    pattern: re.Pattern[str]
+    origin: str | None = None
+
+    @classmethod
+    def read(cls, text: str, *, exact_origin: bool) -> NamePattern:
+        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        origin, slash, name = text.rpartition("/")
+        if slash:
+            _check(origin, _ORIGIN, "an origin is written before the slash: `mcp:github/*`")
+            if origin.startswith("group:"):
+                raise ValueError("a group has no origin and no slash; write `?` for a character that cannot be written")
+            if exact_origin and ("*" in origin or "?" in origin):
+                raise ValueError("an allow holds for one origin; write it out, without `*` and `?`")
+        if name.startswith("group:") and not slash:
+            group = name.removeprefix("group:")
+            return cls("group", wildcard(_check(group, _GROUP, "a group is written `group:files`")))
+        legal = "a tool's name has at most 64 of A-Z a-z 0-9 _ - . and the wildcards * and ?"
+        if ":" in name:
+            legal = "a group is written `group:files`, an origin `mcp:github/NAME`, a command prefix `bash(git push:*)`"
+        return cls("name", wildcard(_check(name, _NAME, legal)), origin if slash else None)
+
+    def fits(self, names: Iterable[str], group: str | None, origin: str) -> bool:
+        """Whether a tool with one of these names, or this group, is meant; origins may have wildcards."""
+        if self.origin is not None and not wildcard(self.origin).match(origin):
+            return False
+        return self._fits(names, group)
+
+    def fits_exactly(self, name: str, group: str | None, origin: str) -> bool:
+        """Whether the tool is meant by someone who vouches for it: this name, and no origin but the one written."""
+        return origin == (self.origin or HOME) and self._fits((name,), group)
+
+    def _fits(self, names: Iterable[str], group: str | None) -> bool:
+        if self.by == "group":
+            return group is not None and bool(self.pattern.match(group))
+        return any(map(self.pattern.match, names))
+
+
+def _check(text: str, legal: re.Pattern[str], remedy: str) -> str:
+    if not legal.fullmatch(text):
+        raise ValueError(f"{text[:80]!r} cannot be right: {remedy}" if text else f"something is missing: {remedy}")
+    return text

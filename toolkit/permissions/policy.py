@@ -1,0 +1,233 @@
+"""
+Modes, rules and grants: whether a call may run.
+
+    refusals → the mode's own deny → what asks, less what an allow rule or a grant answers → the mode
+
+Safety checks, `approval` and hooks have spoken before; a request brings what they found.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+from ..requests import Grant
+from ..results import ToolCall
+from ..session import Session
+from ..spec import Tool
+from ..verdicts import Finding, Verdict, Word
+from .files import RuleSet, read_rules
+from .grants import covered, is_answerable
+from .modes import MODES, TABLE, Mode, checked_mode, row_of
+from .request import PermissionRequest
+from .rules import Rule, allows_together, read_rule
+from .trust import Trust
+
+__all__ = ["Permissions"]
+
+
+class Permissions:
+    """
+    A permission mode, and rules beside it.
+
+    Args:
+        mode: "plan", "default", "auto", "dont_ask" or "bypass"; see `modes.TABLE`.
+        rules: `Rule` objects, or texts such as "allow read" and "deny bash(git push:*)".
+
+    Attributes:
+        ignored: What a project's file says that does not count, because its folder is not trusted.
+    """
+
+    settles = True
+    """What checks, `approval` and hooks found is part of the verdict: the modes say what becomes of it."""
+
+    def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
+        self._mode: Mode = checked_mode(mode)
+        self._rules = tuple(read_rule(rule) if isinstance(rule, str) else rule for rule in rules)
+        self.ignored: tuple[str, ...] = ()
+        self._explain: weakref.WeakMethod[Callable[[ToolCall], Coroutine[Any, Any, Verdict]]] | None = None
+
+    @classmethod
+    def from_files(
+        cls,
+        project: str | PathLike[str] | None = None,
+        *,
+        user: str | PathLike[str] | None = None,
+        trust: Trust | None = None,
+        mode: Mode | None = None,
+        rules: Sequence[Rule | str] = (),
+    ) -> Self:
+        """
+        Rules from the user's file and a project's, and *rules* for this session after them.
+
+        *project* is the project's folder; *user* the user's file, if it is not where it usually is. A mistake in
+        any of them is a `RuleFileError` that lists all. Until the folder is trusted its file only adds deny and ask.
+        """
+        found: RuleSet = read_rules(
+            user=None if user is None else Path(user),
+            project=None if project is None else Path(project),
+            trust=trust,
+            session=rules,
+        )
+        made = cls(mode or checked_mode(found.mode or "default"), found.rules)
+        made.ignored = tuple(map(str, found.ignored))
+        return made
+
+    # What can be changed while it runs: by the application, never by a tool, a hook or a model.
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of every session that has none of its own."""
+        return self._mode
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        return self._rules
+
+    def set_mode(self, mode: Mode | None, *, session: Session | None = None) -> None:
+        """Change the mode, or that of one *session*; None gives a session back to the common one."""
+        if session is not None:
+            session._mode = None if mode is None else checked_mode(mode)  # noqa: SLF001 -- only we may set it
+        else:
+            self._mode = checked_mode(mode)
+
+    def mode_of(self, session: Session | None) -> Mode:
+        """The mode that counts for a call of *session*."""
+        own = None if session is None else session.mode
+        return self._mode if own is None else checked_mode(own)
+
+    @staticmethod
+    def grant(session: Session, grant: Grant) -> None:
+        """Let *grant* answer for a person for the rest of *session*."""
+        if grant not in session.grants:
+            session._grants = (*session.grants, grant)  # noqa: SLF001 -- only we may set it
+
+    @staticmethod
+    def revoke(session: Session, grant: Grant | None = None) -> None:
+        """Take back *grant*, or all of them."""
+        left = () if grant is None else tuple(each for each in session.grants if each != grant)
+        session._grants = left  # noqa: SLF001 -- only we may set it
+
+    async def explain(self, call: ToolCall) -> Verdict:
+        """
+        Which rule, check, fact or mode decides about *call*, and why; nothing is run, and nobody is asked.
+
+        The dispatcher that these permissions were given to knows the tool and the checks: the same as its `explain`.
+        """
+        explain = None if self._explain is None else self._explain()
+        if explain is None:
+            raise RuntimeError(
+                "nobody uses these permissions; give them to a dispatcher: Dispatcher(..., permissions=)"
+            )
+        return await explain(call)
+
+    def explained_by(self, explain: Callable[[ToolCall], Coroutine[Any, Any, Verdict]]) -> None:
+        """Ask the dispatcher whose method *explain* is; it is not kept alive."""
+        self._explain = weakref.WeakMethod(explain)
+
+    # Judging.
+
+    def judge(self, request: PermissionRequest) -> Verdict:
+        """Whether the call may run."""
+        rules = [rule for rule in self._rules if rule.concerns(request.tool, request.names)]
+        mode = self.mode_of(request.session)
+        return _judged(request, rules, mode)
+
+    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+        """
+        A quick way to learn that a call of *tool* may run, whatever its arguments; None if these matter.
+
+        It answers True, or that it has to be judged.
+        """
+        rules = [rule for rule in self._rules if rule.concerns(tool, names)]
+        if any(rule.needs_arguments for rule in rules):
+            return None
+        request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
+        sure = {mode for mode in MODES if _judged(request, rules, mode).word == "allow"}
+
+        def may_run(session: Session | None) -> bool:
+            return (self._mode if session is None or session._mode is None else session._mode) in sure  # noqa: SLF001
+
+        return may_run
+
+
+def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
+    findings = [*request.findings, *_of_rules(request, rules)]
+    refusals = [each for each in findings if each.word == "deny"]
+    if refusals:
+        return _verdict("deny", refusals, findings)
+    row = row_of(request.tool.facts)
+    own: Word = TABLE[row][mode]
+    by_mode = Finding(own, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
+    if mode == "plan" and own == "deny":  # no rule and no grant lifts this one
+        return _verdict("deny", [by_mode], [*findings, by_mode])
+    asks = [each for each in findings if each.word == "ask"]
+    allows = [rule for rule in rules if rule.word == "allow"]
+    if request.tool.facts.open_world and not _says_where(allows, request):
+        asks.append(_open_world(request))
+    if own != "allow" and not (allows and allows_together(allows, request)):
+        asks.append(by_mode)
+    if mode == "bypass" or not asks:
+        decisive = [each for each in findings if each.word == "allow"] or [by_mode]
+        return _verdict("allow", decisive, [*findings, by_mode])
+    grant = covered(request)
+    left = [each for each in asks if grant is None or not is_answerable(each, request.tool)]
+    if not left and grant is not None:
+        granted = Finding(
+            "allow", f"grant `{grant.shown or grant.scope}`", "a person agreed to it for this session", "grant"
+        )
+        return _verdict("allow", [granted], [*findings, *asks])
+    return _verdict(TABLE["asked"][mode], left, [*findings, *asks], mode)
+
+
+def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
+    found = [
+        Finding(rule.word, _named(rule), f"a rule says {rule.word}: {rule.text}", "rule")
+        for rule in rules
+        if rule.word != "allow" and rule.matches(request)
+    ]
+    allows = [rule for rule in rules if rule.word == "allow"]
+    if allows and allows_together(allows, request):
+        first = next((rule for rule in allows if rule.matches(request)), allows[0])
+        found.append(Finding("allow", _named(first), "a rule allows it", "rule"))
+    return found
+
+
+def _named(rule: Rule) -> str:
+    return f"rule `{rule}`" + (f" ({rule.source})" if rule.source else "")
+
+
+def _says_where(allows: Sequence[Rule], request: PermissionRequest) -> bool:
+    """Whether an allow rule covers the call and names where it goes; where nothing can be named, its name does."""
+    takes_nothing = not request.tool.schema.get("properties")
+    where = [rule for rule in allows if rule.names_where or takes_nothing]
+    return bool(where) and allows_together(where, request)
+
+
+def _open_world(request: PermissionRequest) -> Finding:
+    return Finding(
+        "ask", "fact `open_world`", f"`{request.tool.name}` reaches outside, and no rule says where to", "open_world"
+    )
+
+
+def _verdict(word: Word, decisive: Sequence[Finding], findings: Sequence[Finding], mode: Mode | None = None) -> Verdict:
+    first = decisive[0]
+    reason = "; ".join(dict.fromkeys(each.reason for each in decisive))
+    if word == "deny" and mode == "dont_ask":
+        reason = f"{reason}; nobody may be asked in mode `dont_ask`"
+    others = [each for each in findings if each not in decisive]
+    return Verdict(word, first.by, reason, (*decisive, *dict.fromkeys(others)))
+
+
+_MODE_REASONS: dict[tuple[str, str], str] = {
+    ("write", "plan"): "in mode `plan` only read-only tools run",
+    ("destructive", "plan"): "in mode `plan` only read-only tools run",
+    ("write", "default"): "it changes something",
+    ("destructive", "default"): "it cannot be undone",
+    ("destructive", "auto"): "it cannot be undone",
+    ("write", "dont_ask"): "it changes something, and no rule allows it",
+    ("destructive", "dont_ask"): "it cannot be undone, and no rule allows it",
+}

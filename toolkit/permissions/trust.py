@@ -1,0 +1,249 @@
+"""
+Which folders the user trusts, by path and content.
+
+What a project brings along in `.toolkit/` may loosen rules only after the user
+has said so once. That is remembered in the user's own configuration, never in
+the project, together with a digest of the whole `.toolkit/` folder: names,
+content, executable bits, links. Any change asks again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import ToolkitError
+
+__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest"]
+
+PROJECT_FOLDER = ".toolkit"
+
+_VERSION = 1
+_MOST_FILES = 2000
+_MOST_BYTES = 16 * 1024 * 1024
+_MOST_DEPTH = 16
+
+
+class TrustError(ToolkitError, ValueError):
+    """A folder cannot be trusted, or what is trusted cannot be read or written."""
+
+
+def configuration_folder() -> Path:
+    """Where the user's own rules and trusted folders are: `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    # The specification says that a relative one is to be ignored; it would be the project's.
+    base = Path(given) if os.path.isabs(given) else Path.home() / ".config"
+    return base / "toolkit"
+
+
+class Trust:
+    """
+    The folders that the user trusts.
+
+    Several processes may share one file. A file that cannot be read, or that others may write,
+    trusts nothing, and is not overwritten.
+
+    Args:
+        path: Where it is kept; `trust.json` in the user's configuration unless given.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = configuration_folder() / "trust.json" if path is None else Path(path)
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the file, and the remedy; None if nothing is."""
+        try:
+            self._read()
+        except TrustError as error:
+            return str(error)
+        return None
+
+    def state(self, folder: str | os.PathLike[str]) -> Literal["trusted", "changed", "unknown"]:
+        """Whether *folder* is trusted as it is now, was trusted when it was different, or was never trusted."""
+        try:
+            known = self._read().get(_key(folder))
+            if known is None:
+                return "unknown"
+        except (TrustError, OSError):
+            return "unknown"
+        try:
+            return "trusted" if content_digest(folder) == known["sha256"] else "changed"
+        except TrustError:
+            return "changed"
+
+    def is_trusted(self, folder: str | os.PathLike[str]) -> bool:
+        """Whether the user trusts *folder* with the content it has now."""
+        return self.state(folder) == "trusted"
+
+    def trust(self, folder: str | os.PathLike[str], *, digest: str | None = None) -> None:
+        """
+        Trust *folder* with the content it has now.
+
+        With *digest*, the `content_digest` of what the user was shown, it is refused if that has changed since.
+        """
+        now = content_digest(folder)
+        if digest is not None and digest != now:
+            raise TrustError(f"{_key(folder)} has changed since it was shown; look at it again")
+        with self._locked():
+            folders = self._read()
+            folders[_key(folder)] = {"sha256": now, "trusted_at": int(time.time())}
+            self._write(folders)
+
+    def revoke(self, folder: str | os.PathLike[str]) -> None:
+        """Trust *folder* no more; it need not exist any longer, and need not have been trusted."""
+        with self._locked():
+            folders = self._read()
+            if folders.pop(_key(folder), None) is not None:
+                self._write(folders)
+
+    def folders(self) -> tuple[Path, ...]:
+        """The folders that were trusted, in that order, also those that have changed since."""
+        try:
+            return tuple(map(Path, self._read()))
+        except TrustError:
+            return ()
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        remedy = "look at it, then correct it or move it away, and trust your folders again"
+        try:
+            with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                if os.name == "posix" and (found.st_mode & 0o022 or found.st_uid not in (os.geteuid(), 0)):
+                    raise TrustError(f"{self.path} can be written by others, so it trusts nothing; {remedy}")
+                data = json.loads(file.read())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            if isinstance(error, TrustError):
+                raise
+            raise TrustError(f"{self.path} cannot be read ({error}), so it trusts nothing; {remedy}") from None
+        if not isinstance(data, dict) or data.get("version") != _VERSION:
+            raise TrustError(f"{self.path} is not a trust file of version {_VERSION}, so it trusts nothing; {remedy}")
+        folders = data.get("folders")
+        if not isinstance(folders, dict) or not all(
+            isinstance(each, dict) and isinstance(each.get("sha256"), str) for each in folders.values()
+        ):
+            raise TrustError(f"{self.path}: `folders` has not the right shape, so it trusts nothing; {remedy}")
+        return folders
+
+    def _write(self, folders: dict[str, dict[str, Any]]) -> None:
+        text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
+        # Written aside and put in place at once; `mkstemp` makes it readable for nobody else.
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".trust-")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self.path)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold off other writers; a lock file of its own, because the trust file itself is replaced."""
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise TrustError(f"{self.path} cannot be written: {error}") from error
+        try:
+            _lock(handle)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover -- not on Windows, where the last of two writers wins
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def content_digest(folder: str | os.PathLike[str]) -> str:
+    """The digest over everything in the `.toolkit` folder of a project; `TrustError` for what cannot be vouched for."""
+    root = Path(_key(folder))
+    if not root.is_dir():
+        raise TrustError(f"{root} is not a folder; name the project's folder")
+    top = root / PROJECT_FOLDER
+    digest = hashlib.sha256(b"toolkit trust 1\0")
+    try:
+        if top.is_symlink() or (top.exists() and not top.is_dir()):
+            raise TrustError(f"{top} has to be a folder, and no link; make it one")
+        if top.is_dir():
+            _Walk(top, digest).take(top, 0)
+    except OSError as error:
+        raise TrustError(f"{top} cannot be read whole ({error}); make it readable, or remove what is not") from error
+    return digest.hexdigest()
+
+
+class _Walk:
+    """One pass over a folder in a fixed order."""
+
+    def __init__(self, top: Path, digest: Any) -> None:
+        self._top = top
+        self._digest = digest
+        self._files = 0
+        self._bytes = 0
+
+    def take(self, folder: Path, depth: int) -> None:
+        if depth > _MOST_DEPTH:
+            raise TrustError(f"{folder} is nested too deeply; {PROJECT_FOLDER} is for rules, hooks and skills")
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda each: os.fsencode(each.name)):
+                self._files += 1
+                if self._files > _MOST_FILES:
+                    raise TrustError(f"{self._top} holds more than {_MOST_FILES} files; keep data elsewhere")
+                self._entry(entry, depth)
+
+    def _entry(self, entry: os.DirEntry[str], depth: int) -> None:
+        path = Path(entry.path)
+        if entry.is_symlink():
+            target = os.readlink(path)
+            end = Path(os.path.realpath(path))
+            if not end.is_relative_to(self._top):
+                raise TrustError(f"{path} is a link that leads out of {self._top}; put a copy there instead")
+            self._note(b"link", path, os.fsencode(target))
+        elif entry.is_dir():
+            self._note(b"folder", path, b"")
+            self.take(path, depth + 1)
+        elif entry.is_file():
+            self._note(b"file", path, self._content(path))
+        else:
+            raise TrustError(f"{path} is neither a file nor a folder; remove it")
+
+    def _content(self, path: Path) -> bytes:
+        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        with open(os.open(path, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            data = file.read(_MOST_BYTES + 1 - self._bytes) if stat.S_ISREG(found.st_mode) else b""
+        self._bytes += len(data)
+        if self._bytes > _MOST_BYTES:
+            raise TrustError(f"{self._top} holds more than {_MOST_BYTES // 2**20} MB; keep data elsewhere")
+        is_executable = b"x" if found.st_mode & 0o111 else b"-"
+        return is_executable + hashlib.sha256(data).digest()
+
+    def _note(self, *parts: bytes | Path) -> None:
+        for part in parts:
+            data = os.fsencode(part.relative_to(self._top)) if isinstance(part, Path) else part
+            # Lengths first, so that no two folders can be written as the same text.
+            self._digest.update(len(data).to_bytes(8, "big") + data)
+
+
+def _key(folder: str | os.PathLike[str]) -> str:
+    try:
+        return os.path.realpath(folder)
+    except (ValueError, OSError) as error:
+        raise TrustError(f"{os.fspath(folder)!r} is not a folder: {error}") from None

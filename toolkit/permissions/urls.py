@@ -1,0 +1,209 @@
+"""
+Patterns for addresses, compared part by part.
+
+    https://docs.python.org/**          everything there
+    https://*.example.com/api/*         one label, and one segment of the path
+    https://**.example.com:8080/**      labels at any depth (at least one), that port
+    *://example.com/**                  whatever the scheme
+
+The host is compared without case, IDNA-encoded, without a trailing dot, and an
+address in numbers in its usual form. The path is decoded once and rid of its
+dot segments. The query does not matter unless the pattern has one. What two
+programs might read in two ways (user info, backslashes, `%2f`, control
+characters, a path that climbs) is never allowed, and always denied.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from .names import fits, wildcard
+
+__all__ = ["UrlPattern"]
+
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
+_MOST_CHARACTERS = 8192
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*|\*)://")
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}")
+_UNPLAIN = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff]")
+_TRICKS = re.compile(r"%(?![0-9A-Fa-f]{2})|%(?:[01][0-9a-f]|7f|2f|5c|25)", re.IGNORECASE)
+# IDNA 2003 and 2008 read these four differently, so nobody knows which host is meant.
+_TWO_READINGS = frozenset("\u00df\u03c2\u200c\u200d")
+
+
+@dataclass(frozen=True, slots=True)
+class UrlPattern:
+    """
+    Some addresses.
+
+    Attributes:
+        scheme: Lower-cased, or `*`.
+        host: Labels; `*` is a whole one, `**` in front any number of them.
+        port: None if the pattern names none: the scheme's own for an allow, every port for a deny.
+        path: Segments; `**` is any number of them, the last one included in "everything there, and itself".
+        query: Compared with the whole query; None if it does not matter.
+    """
+
+    scheme: str
+    host: tuple[str, ...]
+    port: str | None
+    path: tuple[str, ...]
+    query: str | None
+
+    @classmethod
+    def read(cls, text: str) -> UrlPattern:
+        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        scheme = _SCHEME.match(text)
+        if not scheme:
+            raise ValueError("an address begins with its scheme: `https://docs.python.org/**`")
+        if _UNPLAIN.search(text) or "#" in text:
+            raise ValueError("an address has no spaces, backslashes or `#` in it")
+        rest, question, query = text[scheme.end() :].partition("?")
+        place, slash, path = rest.partition("/")
+        if "@" in place:
+            raise ValueError("user info (`name@host`) is refused; leave it out")
+        if not slash:
+            raise ValueError(f"write `{text}/**` for everything there, or `{text}/` for its first page")
+        host, port = _host_and_port(place)
+        segments = tuple(path.split("/"))
+        if any("**" in each and each != "**" for each in segments):
+            raise ValueError("`**` stands alone between slashes; within a segment write `*`")
+        decoded = tuple(unquote(each, errors="strict") for each in segments)
+        if any(map(_is_dots, decoded)) or _TRICKS.search(path) or _wildcards(path) != _wildcards("/".join(decoded)):
+            raise ValueError("the path is written plainly: no `.`, `..`, `%2f`, `%2a` or `%25` in it")
+        return cls(scheme[1].lower(), host, port, decoded, query if question else None)
+
+    def allows(self, url: str) -> bool:
+        """Whether *url* is one of these, whoever reads it; `ValueError` if that cannot be told."""
+        parts, host, port = _split(url)
+        path = _segments(parts.path)
+        own_port = _PORTS.get(parts.scheme)
+        return (
+            self.scheme in ("*", parts.scheme)
+            and _fits_host(self.host, host)
+            and (self.port == "*" or port == (own_port if self.port is None else int(self.port)))
+            and fits(self.path, path)
+            and (self.query is None or bool(wildcard(self.query).match(parts.query)))
+        )
+
+    def concerns(self, url: str) -> bool:
+        """Whether *url* could be one of these, or lies beneath one; `ValueError` if that cannot be told."""
+        parts, host, port = _split(url)
+        path = [each.casefold() for each in _segments(parts.path) if each]
+        own = [each.casefold() for each in self.path if each]
+        queries = (parts.query, unquote(parts.query))
+        return (
+            self.scheme in ("*", parts.scheme)
+            and _fits_host(self.host, host)
+            and (self.port in (None, "*") or str(port) == self.port)
+            and fits([*own, "**"], path)
+            and (self.query is None or any(map(wildcard(self.query).match, queries)))
+        )
+
+
+def _wildcards(text: str) -> int:
+    return text.count("*") + text.count("?")
+
+
+def _split(url: str) -> tuple[SplitResult, tuple[str, ...], int | None]:
+    """The parts of an address that every reader takes apart in the same way."""
+    if len(url) > _MOST_CHARACTERS or _UNPLAIN.search(url) or not _SCHEME.match(url):
+        raise ValueError("not a plain address")
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise ValueError("user info in an address")
+    host, port = _host_and_port(parts.netloc)
+    if "*" in host or "**" in host or port == "*":
+        raise ValueError("not a host")
+    return parts, host, _PORTS.get(parts.scheme) if port is None else int(port)
+
+
+def _host_and_port(place: str) -> tuple[tuple[str, ...], str | None]:
+    if place.startswith("["):
+        host, bracket, port = place.rpartition("]")
+        host += bracket
+    else:
+        host, colon, port = place.partition(":")
+        port = colon + port
+    if not port:
+        return _labels(host), None
+    if port != ":*" and not (re.fullmatch(r":[0-9]{1,5}", port) and int(port[1:]) < 65536):
+        raise ValueError(f"a port is a number up to 65535, or `*`, not {port[1:]!r}")
+    return _labels(host), port[1:] if port == ":*" else str(int(port[1:]))
+
+
+def _labels(host: str) -> tuple[str, ...]:
+    """A host in the one form in which it is compared."""
+    if host.startswith("["):
+        return (_address(host[1:-1]),)
+    if not _TWO_READINGS.isdisjoint(host):
+        raise ValueError("write this host in its ASCII form: `xn--...`")
+    labels = []
+    for label in host.removesuffix(".").split("."):
+        if label in ("*", "**"):
+            labels.append(label)
+            continue
+        # The codec knows other full stops, and may find some within the label.
+        for each in (label if label.isascii() else label.encode("idna").decode()).lower().split("."):
+            if not _LABEL.fullmatch(each):
+                raise ValueError(f"{host!r} is not a host; `*` stands for one whole label, `**` in front for several")
+            labels.append(each)
+    if "**" in labels[1:]:
+        raise ValueError("`**` stands only in front of a host: `**.example.com`")
+    if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]):
+        return (_numbers(host, labels),)
+    return tuple(labels)
+
+
+def _address(text: str) -> str:
+    import ipaddress
+
+    if "%" in text:
+        raise ValueError("an address with a zone is refused")
+    address = ipaddress.IPv6Address(text)
+    return str(address.ipv4_mapped or address)
+
+
+def _numbers(host: str, labels: Sequence[str]) -> str:
+    """`127.1`, `0x7f000001` and `2130706433` are all 127.0.0.1."""
+    import socket
+
+    if "*" in labels or "**" in labels:
+        raise ValueError("an address in numbers has no wildcards")
+    try:
+        return socket.inet_ntoa(socket.inet_aton(".".join(labels)))
+    except OSError:
+        raise ValueError(f"{host!r} is not a host") from None
+
+
+def _segments(path: str) -> list[str]:
+    """The segments of a path, decoded; `ValueError` for what a server might read in another way."""
+    if _TRICKS.search(path):
+        raise ValueError("a path that can be read in two ways")
+    segments = [unquote(each, errors="strict") for each in path.removeprefix("/").split("/")]
+    segments = [each for each in segments if each != "."] or [""]
+    if any(map(_is_dots, segments)):
+        raise ValueError("a path that climbs")
+    return segments
+
+
+def _is_dots(segment: str) -> bool:
+    # What follows a semicolon is dropped by some servers before they look at the dots.
+    return segment.partition(";")[0] in (".", "..")
+
+
+def _fits_host(pattern: Sequence[str], host: Sequence[str]) -> bool:
+    if pattern == ("**",):
+        return True
+    if pattern[0] == "**":
+        pattern = pattern[1:]
+        host, front = host[-len(pattern) :], host[: -len(pattern)]
+        if not front:
+            return False
+    is_number = len(host) == 1 and not _LABEL.fullmatch(host[0])
+    return len(pattern) == len(host) and all(
+        ours == theirs or (ours == "*" and not is_number) for ours, theirs in zip(pattern, host, strict=True)
+    )

@@ -1,0 +1,115 @@
+"""
+What of a call a rule is compared with, and how.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ..access import Access, Command, Reads, Url, Writes
+from ..spec import Tool
+from .request import PermissionRequest
+
+__all__ = ["Kind", "Value", "kind_of", "kind_of_name", "parameters", "values_of"]
+
+Kind: TypeAlias = Literal["command", "url", "path", "text"]
+
+_KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (Reads, "path"), (Writes, "path")]
+# A parameter called so is compared as one even if nobody marked it: as plain text, `src/*` would let `src/../x` pass.
+_NAMED: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
+
+
+class Value(NamedTuple):
+    """One text of a call, and what it is."""
+
+    text: str
+    kind: Kind
+
+
+def values_of(request: PermissionRequest, argument: str | None, *, is_url: bool, widely: bool) -> list[Value]:
+    """
+    What a rule about *argument* is compared with; nothing if there is nothing there.
+
+    *is_url* says that the pattern is an address, *widely* that a parameter's word is not enough:
+    what the call touches of that kind counts as well.
+    """
+    if argument is None:
+        return _touched(request.accesses) or _of_first(request, is_url)
+    values = []
+    is_declared = argument in parameters(request.tool)
+    if argument in request.arguments:
+        values = _of_parameter(request, argument, is_url)
+    if widely or not is_declared:
+        of_kind = [each for each in request.accesses if argument in (each.kind, _path_word(each))]
+        values += [Value(each.target, kind_of(type(each))) for each in of_kind]
+    return values
+
+
+def parameters(tool: Tool) -> tuple[str, ...]:
+    """The names of the parameters that a model can send, in order."""
+    return tuple(tool.signature.schema.get("properties", ()))
+
+
+def kind_of(access: type[Access]) -> Kind:
+    """How what an access names is compared."""
+    return next((kind for base, kind in _KINDS if issubclass(access, base) or access.kind == base.kind), "text")
+
+
+def kind_of_name(argument: str | None) -> Kind | None:
+    """How the argument of a rule is compared if its name alone decides that."""
+    return None if argument is None else _NAMED.get(argument)
+
+
+def _path_word(access: Access) -> str | None:
+    return "path" if kind_of(type(access)) == "path" else None
+
+
+def _touched(accesses: Iterable[Access]) -> list[Value]:
+    """The accesses of the first kind that there are any of; the others say where, these say what."""
+    values = [Value(each.target, kind_of(type(each))) for each in accesses]
+    for kind in ("command", "url", "path", "text"):
+        if found := [each for each in values if each.kind == kind]:
+            return found
+    return []
+
+
+def _of_first(request: PermissionRequest, is_url: bool) -> list[Value]:
+    first = next(iter(parameters(request.tool)), None)
+    return [] if first is None else _of_parameter(request, first, is_url)
+
+
+def _of_parameter(request: PermissionRequest, name: str, is_url: bool) -> list[Value]:
+    value = request.arguments.get(name)
+    leaves = list(_leaves(value))
+    marked = request.tool.signature.accesses.get(name)
+    kind = _NAMED.get(name, "text") if marked is None else kind_of(marked)
+    if kind == "text" and any(isinstance(each, PurePath) for each in leaves):
+        kind = "path"
+    if kind == "text" and is_url:
+        kind = "url"
+    if not all(isinstance(each, PurePath) or type(each) is str for each in leaves):
+        leaves = list(_leaves(request.tool.encode({name: value})[name]))
+    return [Value(_text(each), kind) for each in leaves]
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Each item of a collection, keys included; None is nothing."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple, AbstractSet)):
+        for each in value:
+            yield from _leaves(each)
+    elif value is not None:
+        yield value
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (str, PurePath)):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 5.0 is the same number as 5, and must not slip past a rule about it
+    return json.dumps(value)

@@ -1,0 +1,140 @@
+"""
+Going on with a call that somebody has answered, in whatever process.
+
+The store's copy of a request is the truth; without a store the seal is. What
+is found here may be run: it is known, in time, unanswered, of this principal
+and for the same tool. Whether it still may run is judged afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+from .approvals.identity import digest_of_call, identity_of
+from .approvals.owners import is_alive
+from .approvals.policy import Approvals
+from .approvals.records import ApprovalError, Record
+from .plans import Plan
+from .requests import ApprovalRequest, Decision
+from .results import ToolCall, ToolResult
+from .session import Session
+
+__all__ = ["call_of", "lost", "record_of"]
+
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+FindPlan: TypeAlias = Callable[[str], Plan | None]
+
+
+async def record_of(given: object, approvals: Approvals, find: FindPlan, in_thread: InThread) -> tuple[Record, Plan]:
+    """The record of a request, by its id or, where requests are sealed, by the request itself; and its tool's plan."""
+    record = await _looked_up(given, approvals, find, in_thread)
+    request = record.request
+    plan = _plan(request, find)
+    if identity_of(plan.tool) != record.identity:
+        raise ApprovalError(
+            f"`{request.tool}` is not the tool that request {request.id} was about: its schema, facts, version or "
+            f"origin changed; call it again, so that people see what they agree to",
+            why="changed",
+        )
+    if request.digest != digest_of_call(record.identity, record.arguments, request.session, request.principal):
+        raise ApprovalError(f"request {request.id} was altered; it cannot be used", why="forged")
+    return record, plan
+
+
+async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_thread: InThread) -> Record:
+    if approvals.seal is None:
+        name = given.id if isinstance(given, ApprovalRequest) else given
+        if not isinstance(name, str):
+            raise TypeError(f"resume wants the id of a request, got {type(given).__name__}")
+        record = await approvals.kept(lambda store: store.get(name), in_thread)
+        if record is None:
+            raise ApprovalError(
+                f"nobody knows the request {name[:64]!r}; a call that was held back is simply sent again", why="unknown"
+            )
+        return record
+    if isinstance(given, Mapping):
+        try:
+            given = ApprovalRequest.from_json(given)
+        except ValueError as error:
+            raise ApprovalError(f"this is no sealed request: {error}", why="forged") from None
+    if not isinstance(given, ApprovalRequest):
+        raise TypeError("without a store, resume wants the sealed request itself, or its JSON")
+    identity = identity_of(_plan(given, find).tool)
+    if not approvals.seal.verify(given, identity):
+        raise ApprovalError(
+            f"the seal of request {given.id[:64]!r} does not fit: it was forged or altered, or its tool has changed",
+            why="forged",
+        )
+    return await approvals.kept(lambda store: _remembered(store, given, identity), in_thread)
+
+
+def _remembered(store: Any, request: ApprovalRequest, identity: str) -> Record:
+    """The record of a sealed request: as it was when it last came back, or a new one."""
+    fresh = Record(request=request, arguments=dict(request.arguments), identity=identity)
+    try:
+        store.add(fresh)
+    except ValueError:
+        known: Record | None = store.get(request.id)
+        return fresh if known is None else known
+    return fresh
+
+
+def _plan(request: ApprovalRequest, find: FindPlan) -> Plan:
+    plan = find(request.tool)
+    if plan is None:
+        raise ApprovalError(
+            f"there is no tool `{request.tool[:64]}` here; resume where the same catalog is", why="changed"
+        )
+    return plan
+
+
+def call_of(
+    record: Record, plan: Plan, decision: Decision, session: Session | None, principal: str | None, now: float
+) -> ToolCall:
+    """The call that *record* is about; `ApprovalError` if *decision* comes too late, twice, or for somebody else."""
+    request = record.request
+    if record.state in ("denied", "done"):
+        raise ApprovalError(f"request {request.id} was answered before ({record.state})", why="answered")
+    if record.state == "claimed":
+        _check_lost(record, decision)
+    elif record.is_expired(now):
+        raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
+    if session is not None and session.id != request.session:
+        raise ApprovalError(f"request {request.id} belongs to another session", why="principal")
+    speaks_for = decision.principal or principal or (None if session is None else session.principal)
+    if speaks_for != request.principal:
+        whose = "nobody in particular" if request.principal is None else f"{request.principal!r}"
+        raise ApprovalError(
+            f"request {request.id} was made for {whose}, not for {speaks_for!r}; give its principal with the decision",
+            why="principal",
+        )
+    if session is None and request.session is not None:
+        session = Session(id=request.session, principal=request.principal)
+    return ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
+
+
+def _check_lost(record: Record, decision: Decision) -> None:
+    """A claim without an outcome: refuse the answer unless its owner is certainly gone."""
+    request = record.request
+    if not decision.approved:
+        raise ApprovalError(f"request {request.id} was approved before, and started", why="answered")
+    alive = None if record.claim is None else is_alive(record.claim.owner)
+    if alive:
+        raise ApprovalError(f"request {request.id} was approved before, and runs", why="running")
+    if alive is None:
+        raise ApprovalError(f"request {request.id} was approved before, and may run on another machine", why="running")
+
+
+def lost(record: Record, plan: Plan) -> ToolResult | None:
+    """The result of a call that was claimed by a process that is gone; None if it was not, or may be run again."""
+    facts = plan.tool.facts
+    if record.state != "claimed" or (facts.idempotent and not facts.destructive):
+        return None
+    return ToolResult.error(
+        "tool",
+        "it was approved and started, but its process ended before the outcome was kept: "
+        "it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
+    )

@@ -1,0 +1,278 @@
+"""
+The safety checks: what a call is about to touch, judged before anybody is asked.
+
+They hold in every mode and are switched off only by name. Every finding is reported, and a check
+that fails is a refusal. A check is no boundary: it judges what a tool says it will do, at that
+moment. The boundary is a sandbox.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
+from typing import Literal, Protocol, TypeVar
+
+from ..access import Access
+from ..errors import nearest
+from ..verdicts import Finding
+from .hosts import AllowedHosts
+from .hosts import judged as judged_host
+from .paths import Folders, resolved, shown
+from .protected import BUILT_IN, Protected, ProtectedFiles
+
+__all__ = ["Check", "SafetyChecks"]
+
+_log = logging.getLogger("toolkit")
+T = TypeVar("T")
+
+
+class Check(Protocol):
+    """
+    One thing to look out for.
+
+    A check may also have `kinds`, the kinds of access that it looks at; without it, it looks at all.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is switched off by: "dangerous-command"."""
+
+    def judge(self, access: Access) -> Finding | None:
+        """What speaks against *access*, "ask" or "deny"; None if nothing does."""
+
+
+class SafetyChecks:
+    """
+    The built-in checks, and those of the application.
+
+    Built in are "folder" (paths stay inside the folders), "protected-file" (secrets, and files that make
+    programs run code), "dangerous-command", and "host" (addresses inside a machine or a private network).
+
+    Args:
+        folders: What tools may touch; the first is where relative paths start. The current folder if not given.
+        read_only_folders: What tools may only read.
+        protected: Further patterns or paths that are neither read nor written, or `Protected` for other wishes.
+        unprotected: Built-in patterns that do not hold, by their exact text.
+        allowed_hosts: Hosts that may be reached although they are private: "localhost:8080".
+        without: Checks that are switched off, by name.
+        further: The application's own.
+    """
+
+    def __init__(
+        self,
+        folders: Sequence[str | os.PathLike[str]] | None = None,
+        *,
+        read_only_folders: Sequence[str | os.PathLike[str]] = (),
+        protected: Iterable[str | os.PathLike[str] | Protected] = (),
+        unprotected: Iterable[str] = (),
+        allowed_hosts: Iterable[str] = (),
+        without: Iterable[str] = (),
+        further: Iterable[Check] = (),
+    ) -> None:
+        self._folders = Folders([os.getcwd()] if folders is None else folders, read_only=read_only_folders)
+        table = _table(_several(protected, "protected"), _several(unprotected, "unprotected"))
+        built_in: list[Check] = [
+            _FolderCheck(self._folders),
+            _ProtectedFileCheck(self._folders, ProtectedFiles(table)),
+            _CommandCheck(),
+            _HostCheck(AllowedHosts(allowed_hosts)),
+        ]
+        checks = _named([*built_in, *further])
+        off = _several(without, "without")
+        for name in off:
+            if name not in checks:
+                raise ValueError(f"without: there is no check {name!r}{_meant(name, checks)}")
+        self._checks = {name: check for name, check in checks.items() if name not in off}
+        self._kinds = {name: _kinds(check) for name, check in self._checks.items()}
+
+    @property
+    def root(self) -> str:
+        """The folder that relative paths start from, resolved."""
+        return self._folders.root
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The checks that hold, in order."""
+        return tuple(self._checks)
+
+    def concerns(self, kinds: Iterable[str]) -> bool:
+        """Whether any check would look at accesses of these kinds."""
+        stated = frozenset(kinds)
+        return bool(stated) and any(each is None or each & stated for each in self._kinds.values())
+
+    def judge(self, accesses: Iterable[Access]) -> list[Finding]:
+        """Everything that speaks against *accesses*, in their order; empty if nothing does."""
+        found = (self._judged(name, access) for access in accesses for name in self._checks)
+        return [finding for finding in found if finding is not None]
+
+    def _judged(self, name: str, access: Access) -> Finding | None:
+        by = f"check `{name}`"
+        try:
+            kinds = self._kinds[name]
+            if kinds is not None and access.kind not in kinds:
+                return None
+            return _sound(self._checks[name].judge(access), by)
+        except Exception as error:  # noqa: BLE001 -- whatever it is, the access was not judged
+            _log.warning("%s failed", by, exc_info=True)
+            return _refusal(by, f"{by} failed ({type(error).__name__}), so nothing is let through; mend it")
+
+
+def _sound(finding: object, by: str) -> Finding | None:
+    """What a check returned, under its name; a refusal if it cannot be understood."""
+    if finding is None:
+        return None
+    if isinstance(finding, Finding) and finding.word in {"ask", "deny"}:
+        return replace(finding, by=by, source="check")
+    if isinstance(finding, Finding) and finding.word == "allow":
+        return None  # a check lifts nothing
+    if isinstance(finding, Coroutine):
+        finding.close()
+    said = repr(finding.word) if isinstance(finding, Finding) else f"a {type(finding).__name__}"
+    return _refusal(by, f"{by} answered with {said}; mend it: it returns a Finding that asks or denies, or None")
+
+
+def _refusal(by: str, reason: str) -> Finding:
+    return Finding("deny", by, reason, "check")
+
+
+class _FolderCheck:
+    name = "folder"
+    kinds = ("read", "write")
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+
+    def judge(self, access: Access) -> Finding | None:
+        reason = self._folders.outside(access.target, _reads_or_writes(access))
+        return _refusal(self.name, reason) if reason else None
+
+
+class _ProtectedFileCheck:
+    name = "protected-file"
+    kinds = ("read", "write")
+
+    def __init__(self, folders: Folders, files: ProtectedFiles) -> None:
+        self._folders = folders
+        self._files = files
+
+    def judge(self, access: Access) -> Finding | None:
+        try:
+            places = self._folders.places(access.target)
+        except ValueError as error:
+            return _refusal(self.name, str(error))
+        # Under any of its names: a link called notes.txt may lead to .env, and .env to elsewhere.
+        for path in {each: None for place in places for each in (*place.passed, place.path)}:
+            rule = self._files.protecting(path, _reads_or_writes(access))
+            if rule is not None:
+                return _refusal(self.name, _protected(path, rule))
+        return None
+
+
+class _CommandCheck:
+    name = "dangerous-command"
+    kinds = ("command",)
+
+    def judge(self, access: Access) -> Finding | None:
+        from .commands import judged  # it may need tree-sitter, which most users of this file do not
+
+        return judged(access.target)
+
+
+class _HostCheck:
+    name = "host"
+    kinds = ("url",)
+
+    def __init__(self, allowed: AllowedHosts) -> None:
+        self._allowed = allowed
+
+    def judge(self, access: Access) -> Finding | None:
+        return judged_host(access.target, self._allowed)
+
+
+def _reads_or_writes(access: Access) -> Literal["read", "write"]:
+    return "read" if access.kind == "read" else "write"
+
+
+def _protected(path: str, rule: Protected) -> str:
+    kept = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
+    return (
+        f"{shown(path)} is, or holds, {rule.what}, and tools {kept} that; "
+        f"leave it to a person, or lift `{rule.pattern}` with SafetyChecks(unprotected=...)"
+    )
+
+
+# What the application asked for.
+
+
+def _several(given: Iterable[T], option: str) -> list[T]:
+    if isinstance(given, (str, bytes, os.PathLike)):
+        # Text would be taken for a list of letters.
+        raise TypeError(f"`{option}` is a list, got one: write [{given!r}]")
+    return list(given)
+
+
+def _named(checks: Iterable[Check]) -> dict[str, Check]:
+    found: dict[str, Check] = {}
+    for check in checks:
+        name = getattr(check, "name", None)
+        if not isinstance(name, str) or not name or not callable(getattr(check, "judge", None)):
+            raise TypeError(f"further: {check!r} is no check; it needs a `name` and a method `judge(access)`")
+        if name in found:
+            raise ValueError(f"further: there are two checks {name!r}; give one another name")
+        found[name] = check
+    return found
+
+
+def _kinds(check: Check) -> frozenset[str] | None:
+    kinds = getattr(check, "kinds", None)
+    return None if kinds is None else frozenset(_several(kinds, f"kinds of check {check.name}"))
+
+
+def _table(protected: list[str | os.PathLike[str] | Protected], unprotected: list[str]) -> list[Protected]:
+    known = [rule.pattern for rule in BUILT_IN]
+    for pattern in unprotected:
+        if pattern not in known:
+            raise ValueError(f"unprotected: there is no built-in pattern {pattern!r}{_meant(pattern, known)}")
+    lifted = set(unprotected)
+    given = [_given(each) for each in protected]
+    own = [] if _OWN in lifted else [Protected(each, _OWN_WHAT, "not written") for each in _own_folders()]
+    return [*(rule for rule in BUILT_IN if rule.pattern not in lifted), *given, *map(_on_disk, (*own, *given))]
+
+
+_OWN = ".config/toolkit/**"
+_OWN_WHAT = next(rule.what for rule in BUILT_IN if rule.pattern == _OWN)
+
+
+def _own_folders() -> list[str]:
+    """Where the user's configuration of toolkit is, if it is not where everybody's is."""
+    bases = (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config"))
+    return [f"{base}/toolkit/**" for base in bases if os.path.isabs(base)]
+
+
+def _given(each: str | os.PathLike[str] | Protected) -> Protected:
+    if isinstance(each, Protected):
+        return each
+    pattern = each if isinstance(each, str) else os.path.abspath(each)
+    if os.path.isabs(pattern) and os.path.isdir(pattern):
+        pattern = f"{pattern.rstrip('/')}/**"
+    return Protected(pattern, "a file that the application protects")
+
+
+def _on_disk(rule: Protected) -> Protected:
+    """The same, for a pattern that begins at the root of the disk: where its folders really are."""
+    if not os.path.isabs(rule.pattern):
+        return rule
+    names = rule.pattern.split("/")
+    plain = next((at for at, name in enumerate(names) if "*" in name or "?" in name), len(names))
+    try:
+        folder = resolved("/".join(names[:plain]) or "/", "/")
+    except ValueError:
+        return rule  # nobody here can follow it: another user's home, say
+    return replace(rule, pattern="/".join((folder, *names[plain:])))
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    names = nearest(name, known) or list(known)[:10]
+    return f"; did you mean {' or '.join(f'`{each}`' for each in names)}?"

@@ -1,0 +1,261 @@
+"""
+Which hosts may be reached: public ones, over http and https.
+
+Metadata services, link-local, multicast and reserved addresses are refused always; loopback and
+private ones unless the application allows them. An address has one spelling, the plain one; the
+others serve to get around checks like this. Names are not looked up: the tool that connects has
+to hold every address a name stands for against `unreachable`, and every redirect against `judged`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import NamedTuple, TypeAlias
+
+from ..verdicts import Finding
+
+__all__ = ["AllowedHosts", "judged", "unreachable"]
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+_BY = "check `host`"
+_MOST_CHARACTERS = 8192
+_URL = re.compile(r"(https?)://([^/?#]*)", re.IGNORECASE)
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class AllowedHosts:
+    """
+    Hosts that may be reached although they are private; public ones need no word.
+
+    Each is a name or an address, with a port or for all of them: "localhost:8080", "10.0.0.7",
+    "[::1]:80", "*.corp.internal", where the star is one whole label.
+
+    Raises `ValueError` for what is no host, or can never be allowed.
+    """
+
+    def __init__(self, hosts: Iterable[str] = ()) -> None:
+        if isinstance(hosts, str):
+            # Text would be taken for a list of letters.
+            raise TypeError(f"`allowed_hosts` is a list of hosts, got one: write [{hosts!r}]")
+        self._hosts: set[tuple[str, int | None]] = set()
+        for each in hosts:
+            star, text = ("*.", each[2:]) if each.startswith("*.") else ("", each)
+            is_bare = text.count(":") > 1 and not text.startswith("[")
+            try:
+                host, port = _split(f"[{text}]" if is_bare else text)
+            except ValueError as error:
+                raise ValueError(f"allowed_hosts: {each!r}: {error}; a host is written `localhost:8080`") from None
+            found = _found(host)
+            if found is not None and found.is_final:
+                raise ValueError(f"allowed_hosts: {each!r} is {found.what}, which nobody can allow; leave it out")
+            self._hosts.add((star + host, port))
+
+    def __contains__(self, place: tuple[str, int]) -> bool:
+        host, port = place
+        wider = "*." + host.partition(".")[2]
+        return not self._hosts.isdisjoint([(host, port), (host, None), (wider, port), (wider, None)])
+
+
+_NOBODY = AllowedHosts()
+
+
+def judged(url: str, allowed: AllowedHosts = _NOBODY) -> Finding | None:
+    """What speaks against reaching *url*; None if nothing does."""
+    try:
+        reason = _problem(url, allowed)
+    except ValueError as error:
+        reason = str(error)
+    return Finding("deny", _BY, reason, "check") if reason else None
+
+
+def unreachable(address: Address) -> str | None:
+    """What kind of address it is, "a private address", if it is none of the public ones."""
+    found = _found_address(address)
+    return found.what if found else None
+
+
+def _problem(url: str, allowed: AllowedHosts) -> str | None:
+    if len(url) > _MOST_CHARACTERS:
+        return f"the address is longer than {_MOST_CHARACTERS} characters; shorten it"
+    if not url.isprintable() or " " in url or "\\" in url:
+        return f"{_shown(url)} holds a blank, a backslash or a control character; write it percent-encoded"
+    match = _URL.match(url)
+    if match is None:
+        return f"{_shown(url)} is no http or https address; only those are reached"
+    if "@" in match[2]:
+        return "the address holds a user name or a password; leave out what stands before the `@`"
+    host, port = _split(match[2])
+    found = _found(host)
+    if found is None:
+        return None
+    if found.is_final:
+        return f"{_shown(host)} is {found.what}, which is never reached; use another host"
+    if (host, port or _DEFAULT_PORTS[match[1].lower()]) in allowed:
+        return None
+    return f"{_shown(host)} is {found.what}; if tools may reach it, name it in SafetyChecks(allowed_hosts=...)"
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 200 else f"{text[:200]}...")
+
+
+# A host in its one spelling.
+
+
+def _split(authority: str) -> tuple[str, int | None]:
+    """Host and port; `ValueError` for any spelling but the plain one."""
+    if not authority.isascii():
+        raise ValueError(f"the host {_shown(authority)} is not in ASCII; write it so{_in_ascii(authority)}")
+    if authority.startswith("["):
+        inner, bracket, rest = authority[1:].partition("]")
+        if not bracket or rest[:1] not in {"", ":"}:
+            raise ValueError(f"{_shown(authority)} is no host; an IPv6 address stands in brackets")
+        return _address6(inner), _port(rest[1:]) if rest else None
+    name, colon, port = authority.partition(":")
+    return _name(name), _port(port) if colon else None
+
+
+def _port(text: str) -> int:
+    if not re.fullmatch("[0-9]{1,5}", text) or not 0 < int(text) < 65536:
+        raise ValueError(f"{_shown(text)} is no port; a port is a number from 1 to 65535")
+    return int(text)
+
+
+def _name(text: str) -> str:
+    host = text.lower().removesuffix(".")
+    if not host:
+        raise ValueError("the address names no host; write it out: https://example.com/")
+    if not _NAME.fullmatch(host):
+        raise ValueError(f"{_shown(text)} is no host; it is made of letters, digits, `-` and `.`")
+    if not _NUMBER.fullmatch(host.rpartition(".")[2]):
+        return host
+    try:
+        return str(IPv4Address(host))
+    except ValueError:
+        # 127.1, 0x7f.0.0.1, 017700000001, 2130706433: what they mean depends on who reads them.
+        raise ValueError(f"{_shown(text)} is an odd spelling of an address; write four decimal numbers") from None
+
+
+def _address6(text: str) -> str:
+    try:
+        address = IPv6Address(text)
+    except ValueError:
+        raise ValueError(f"{_shown(text)} is no IPv6 address; write eight groups, or fewer around `::`") from None
+    if address.scope_id is not None:
+        raise ValueError(f"{_shown(text)} has a zone, which means something else on each machine; leave it out")
+    return str(address)
+
+
+def _in_ascii(authority: str) -> str:
+    try:
+        return f": {authority[:253].encode('idna').decode()}"
+    except UnicodeError:
+        return ""
+
+
+# What a host is.
+
+
+class _Kind(NamedTuple):
+    what: str
+    is_final: bool  # nobody can allow it
+
+
+def _found(host: str) -> _Kind | None:
+    """What *host* is, if it is not public."""
+    if host in _METADATA_NAMES:
+        return _METADATA
+    try:
+        return _found_address(ip_address(host))
+    except ValueError:
+        is_private = "." not in host or f".{host}".endswith(_PRIVATE_NAMES)
+        return _Kind("a name inside a machine or a private network", False) if is_private else None
+
+
+def _found_address(address: Address) -> _Kind | None:
+    # Any of the addresses may be the one that is reached; the worst counts.
+    return max(filter(None, map(_kind, _meant(address))), key=lambda kind: kind.is_final, default=None)
+
+
+def _kind(address: Address) -> _Kind | None:
+    for kind, networks in _NETWORKS:
+        if any(address in network for network in networks):
+            return kind
+    return _RESERVED if address.version == 6 and address not in _HANDED_OUT else None
+
+
+def _meant(address: Address) -> Iterator[Address]:
+    """An address, and the older ones that it carries and that a gateway takes out."""
+    if isinstance(address, IPv4Address):
+        yield address
+        return
+    last = IPv4Address(int(address) & 0xFFFF_FFFF)
+    if address.ipv4_mapped or address in _NAT64:
+        yield last
+        return
+    yield address
+    if address.sixtofour:
+        yield address.sixtofour
+    if int(address) >> 32 & 0xFCFF_FFFF == 0x5EFE:  # ISATAP
+        yield last
+
+
+_METADATA = _Kind("a metadata service with credentials", True)
+_RESERVED = _Kind("a reserved address", True)
+_NAT64 = ip_network("64:ff9b::/96")
+_HANDED_OUT = ip_network("2000::/3")
+# The tables are ours: what `ipaddress` calls private differs between versions of Python.
+_NETWORKS = [
+    (kind, [ip_network(each) for each in networks.split()])
+    for kind, networks in [
+        (_METADATA, "169.254.169.254 169.254.170.2 169.254.170.23 100.100.100.200 168.63.129.16 192.0.0.192"),
+        (_METADATA, "fd00:ec2::254 fd00:ec2::23 fd20:ce::254"),
+        (_Kind("a link-local address", True), "169.254.0.0/16 fe80::/10"),
+        (_Kind("an unspecified address", True), "0.0.0.0/8 ::/128"),
+        (_Kind("a multicast address", True), "224.0.0.0/4 ff00::/8"),
+        (_Kind("a loopback address", False), "127.0.0.0/8 ::1/128"),
+        (
+            _Kind("a private address", False),
+            "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 fc00::/7 fec0::/10 64:ff9b:1::/48",
+        ),
+        (
+            _Kind("an address for tests and examples", False),
+            "192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
+        ),
+        (_RESERVED, "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23"),
+    ]
+]
+_METADATA_NAMES = {
+    "instance-data",
+    "instance-data.ec2.internal",
+    "metadata",
+    "metadata.goog",
+    "metadata.google.internal",
+    "metadata.platformequinix.com",
+    "metadata.tencentyun.com",
+}
+_PRIVATE_NAMES = (
+    ".localhost",
+    ".local",
+    ".localdomain",
+    ".internal",
+    ".intranet",
+    ".private",
+    ".corp",
+    ".home",
+    ".home.arpa",
+    ".lan",
+    # Names that stand for the address written in them, or for this machine.
+    ".nip.io",
+    ".sslip.io",
+    ".xip.io",
+    ".localtest.me",
+    ".lvh.me",
+    ".vcap.me",
+    ".lacolhost.com",
+)

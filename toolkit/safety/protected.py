@@ -1,0 +1,271 @@
+"""
+Protected files, as data: secrets, and files that make other programs run code.
+
+A pattern is one or more names joined by `/`. It matches whole names, at any depth,
+whatever the case or the Unicode spelling; `*` and `?` stay within one name, `/**` at
+the end is the folder and all beneath it, a leading `/` starts at the root of the disk.
+Nothing here looks at the disk: a hard link under an innocent name is not seen.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal
+
+__all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "folded", "protecting"]
+
+Level = Literal["neither read nor written", "not written"]
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """
+    One pattern of files that a tool keeps away from.
+
+    Attributes:
+        pattern: Which files, as the module's docstring says.
+        what: What they are, as a person would say it: "a private key".
+        level: Whether they may at least be read.
+        but: Names that the pattern would match and does not mean: "*.pub".
+    """
+
+    pattern: str
+    what: str
+    level: Level = "neither read nor written"
+    but: tuple[str, ...] = ()
+
+
+class ProtectedFiles:
+    """
+    A table of patterns, ready to be held against paths.
+
+    Raises `ValueError` for a pattern that could not match what it says.
+    """
+
+    def __init__(self, table: Iterable[Protected]) -> None:
+        self._shapes = [_shape(each) for each in table]
+        self._starred = [shape for shape in self._shapes if shape.clue is not None]
+        self._named: dict[str, list[_Shape]] = {}
+        for shape in self._shapes:
+            if shape.clue is None:
+                self._named.setdefault(str(shape.names[0]), []).append(shape)
+        # Most paths are ruled out by what their names do not hold, without trying one expression.
+        self._clues = re.compile("|".join(re.escape(shape.clue or "") for shape in self._starred))
+
+    def protecting(self, path: str, access: Literal["read", "write"]) -> Protected | None:
+        """
+        What protects *path* from being read or written; None if nothing does.
+
+        A folder that is part of a pattern is not written either: whoever replaces `.git`
+        replaces `.git/hooks`. The path is taken as it is written, links are not followed.
+        """
+        names = folded(path)
+        is_write, is_absolute = access == "write", _ABSOLUTE.match(path) is not None
+        if not names and is_write and is_absolute:
+            # The root of the disk holds every file that is protected by its whole path.
+            return next((shape.rule for shape in self._shapes if shape.is_anchored), None)
+        starred = self._starred if self._clues.search("/".join(names)) else []
+        for start, name in enumerate(names):
+            named = [shape for each in _readings(name) for shape in self._named.get(each, ())]
+            for shape in named + starred:
+                if shape.is_anchored and (start or not is_absolute):
+                    continue
+                if shape.matches(names, start, is_write=is_write):
+                    return shape.rule
+        return None
+
+
+def protecting(path: str, access: Literal["read", "write"]) -> Protected | None:
+    """What protects *path*, by the patterns that everybody gets."""
+    return _everybodys().protecting(path, access)
+
+
+def folded(path: str) -> tuple[str, ...]:
+    """
+    The names in *path*, such that two spellings of one file are equal on any file system.
+
+    Case, compatibility letters, invisible characters, `\\` for `/`, and the dots and blanks
+    that Windows drops at the end of a name make no difference.
+    """
+    # Only what every system takes for `..` takes a name away; what merely looks like it does not.
+    text = posixpath.normpath(path) if ".." in path else path
+    if text.isascii():
+        text = text.lower()
+    else:
+        text = unicodedata.normalize("NFKC", text)
+        text = "".join(each for each in text if unicodedata.category(each) != "Cf" and each not in _SELECTORS)
+        # Up and down again: some letters, such as the dotless i, meet others only in capitals.
+        text = unicodedata.normalize("NFKC", text.upper().casefold())
+    names = text.replace("\\", "/").split("/")
+    return tuple(name.rstrip(". ") or name for name in names if name not in {"", ".", ".."})
+
+
+_ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:[/\\]")
+_SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0), 0x34F]))
+
+
+def _readings(name: str) -> tuple[str, ...]:
+    """A name, and what NTFS takes it for: `.env::$DATA` is `.env`."""
+    if ":" not in name:
+        return (name,)
+    return (name, name.partition(":")[0].rstrip(". "))
+
+
+class _Shape:
+    """
+    A pattern taken apart: plain names as text, names with stars as expressions.
+
+    If the first name has stars, `clue` is the longest text between them.
+    """
+
+    __slots__ = ("but", "clue", "is_anchored", "is_tree", "names", "rule")
+
+    def __init__(self, rule: Protected) -> None:
+        text = rule.pattern.replace("\\", "/")
+        self.is_tree = text.endswith(("/**", "/"))
+        text = text.removesuffix("**").rstrip("/") if self.is_tree else text
+        self.is_anchored = _ABSOLUTE.match(text) is not None
+        text = text.removeprefix("**/")
+        names = folded(text)
+        if all(re.fullmatch(r"[*?]*\*[*?]*", name) for name in names):
+            raise ValueError(f"the pattern {rule.pattern!r} protects everything or nothing; name a file or a folder")
+        if text.startswith("~/"):
+            raise ValueError(
+                f"the pattern {rule.pattern!r} begins with `~`, which is not expanded; write the whole path"
+            )
+        if "**" in text or ".." in text.split("/"):
+            raise ValueError(f"the pattern {rule.pattern!r} cannot be matched; `**` stands at an end, and `..` nowhere")
+        self.rule = rule
+        self.names = tuple(map(_compiled, names))
+        texts = re.split(r"[*?]", names[0])
+        self.clue = max(texts, key=len) if len(texts) > 1 else None
+        self.but = tuple(_compiled("/".join(folded(each))) for each in rule.but)
+
+    def matches(self, names: tuple[str, ...], start: int, *, is_write: bool) -> bool:
+        if not is_write and self.rule.level == "not written":
+            return False
+        end = start + len(self.names)
+        if not all(map(_is, names[start:end], self.names)):
+            return False
+        if end > len(names):
+            return is_write  # a folder on the way to the file
+        if end < len(names):
+            return self.is_tree
+        return not all(any(_is(each, but) for but in self.but) for each in _readings(names[-1]))
+
+
+_shape = lru_cache(maxsize=1024)(_Shape)
+
+
+def _compiled(name: str) -> str | re.Pattern[str]:
+    if "*" not in name and "?" not in name:
+        return name
+    return re.compile("".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in name), re.DOTALL)
+
+
+def _is(name: str, wanted: str | re.Pattern[str]) -> bool:
+    readings = _readings(name)
+    if isinstance(wanted, str):
+        return wanted in readings
+    return any(map(wanted.fullmatch, readings))
+
+
+def _rows(level: Level, table: dict[str, str], but: dict[str, str]) -> Iterator[Protected]:
+    for what, patterns in table.items():
+        for pattern in patterns.split():
+            yield Protected(pattern, what, level, tuple(but.get(what, "").split()))
+
+
+# Patterns are separated by blanks; a blank inside a name is written `?`.
+_SECRETS = {
+    "an environment file with secrets": ".env .env.* .env~ .env-* .env_* ?*.env .envrc",
+    "a private key": """
+        *.pem *.key *.ppk *.p8 *.p12 *.pfx *.jks *.keystore
+        id_rsa id_rsa.* id_dsa id_dsa.* id_ecdsa id_ecdsa.* id_ecdsa_sk id_ecdsa_sk.*
+        id_ed25519 id_ed25519.* id_ed25519_sk id_ed25519_sk.* id_xmss id_xmss.*
+        ssh_host_*_key""",
+    "keys and settings of SSH": ".ssh/**",
+    "keys of GnuPG": ".gnupg/** secring.gpg",
+    "credentials for a cloud": """
+        .aws/credentials .aws/config .aws/sso/** .aws/cli/cache/** .azure/** .config/gcloud/** .oci/** .boto .s3cfg
+        application_default_credentials.json service-account*.json service_account*.json client_secret*.json
+        .config/rclone/** .config/doctl/** .terraform.d/credentials.tfrc.json .terraformrc *.tfstate *.tfstate.*
+        .kube/config .databrickscfg .vault-token""",
+    "credentials for packages": """
+        .npmrc .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .m2/settings.xml
+        .m2/settings-security.xml .gradle/gradle.properties .composer/auth.json .config/composer/auth.json
+        .config/pypoetry/auth.toml .docker/config.json .dockercfg .config/containers/auth.json""",
+    "logins": """
+        .netrc _netrc .pgpass pgpass.conf .my.cnf .mylogin.cnf .git-credentials .config/git/credentials
+        .config/gh/hosts.yml .config/hub .config/github-copilot/** .config/op/** .claude/.credentials.json
+        .codex/auth.json .htpasswd""",
+    "a store of passwords": """
+        *.kdbx *.kdb .password-store/** *.agilekeychain/** *.opvault/** *.keychain *.keychain-db Keychains/**
+        keyrings/** Login?Data key4.db logins.json cookies.sqlite""",
+    "a file of secrets": """
+        secrets.toml secrets.yaml secrets.yml secrets.json credentials.json /run/secrets/**
+        /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow-""",
+    "a history of commands, secrets among them": """
+        .*_history .zhistory .histfile fish_history ConsoleHost_history.txt""",
+}
+_RUN_CODE = {
+    "a file that makes git run code": """
+        .git/config .git/config.worktree .git/commondir .git/hooks/** .git/info/attributes .git/modules/**
+        .git/worktrees/** .gitconfig .config/git/config .config/git/attributes .config/git/hooks/**
+        .githooks/** .husky/** .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml
+        .hg/hgrc .hgrc .jj/repo/config.toml""",
+    "a start-up file of a shell": """
+        .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin
+        .zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .config/fish/** .config/zsh/** .config/nushell/**
+        .config/environment.d/** .pam_environment .xprofile .xinitrc .xsession .xsessionrc .oh-my-zsh/**
+        profile.ps1 *_profile.ps1 /etc/profile /etc/profile.d/** /etc/bash.bashrc /etc/zsh/** /etc/environment""",
+    "a start-up file of a program": """
+        sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup .pdbrc .gdbinit .lldbinit
+        .ipython/** .jupyter/** .irbrc .pryrc .Rprofile .curlrc .wgetrc .tmux.conf .screenrc .cargo/config
+        .cargo/config.toml .pip/pip.conf .config/pip/pip.conf .gradle/init.gradle .gradle/init.d/**
+        /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**""",
+    "a workflow of a build server": """
+        .github/workflows/** .github/actions/** .gitea/workflows/** .forgejo/workflows/** .gitlab-ci.yml
+        .gitlab-ci.yaml .gitlab/ci/** .circleci/** Jenkinsfile azure-pipelines.yml azure-pipelines.yaml
+        .azure-pipelines/** .travis.yml .drone.yml .woodpecker.yml .woodpecker/** .buildkite/** .teamcity/**
+        .semaphore/** .tekton/** .ci/** bitbucket-pipelines.yml appveyor.yml .appveyor.yml .cirrus.yml
+        cloudbuild.yaml cloudbuild.yml buildspec.yml buildspec.yaml codemagic.yaml""",
+    "a file that makes an editor run code": """
+        .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/extensions.json .vscode/mcp.json
+        *.code-workspace .config/Code/User/** .idea/** .fleet/** .zed/** *.sublime-project .devcontainer/**
+        .devcontainer.json .vimrc .gvimrc .exrc .nvimrc .nvim.lua .lvimrc _vimrc .vim/** .config/nvim/** .emacs
+        .emacs.d/** .dir-locals.el .dir-locals-2.el""",
+    "settings, hooks or servers of an agent": """
+        .mcp.json .claude/settings.json .claude/settings.local.json .claude/hooks/** .codex/config.toml
+        .gemini/settings.json .cursor/mcp.json .cursor/hooks.json""",
+    "what runs at a set time or at the start": """
+        crontab crontabs/** /etc/crontab /etc/cron.d/** /etc/cron.hourly/** /etc/cron.daily/** /etc/cron.weekly/**
+        /etc/cron.monthly/** /var/spool/cron/** /var/spool/at/** systemd/user/** systemd/system/** /etc/init.d/**
+        /etc/rc.local LaunchAgents/** LaunchDaemons/** .config/autostart/** Programs/Startup/**""",
+    "who may log in, and as whom": """
+        authorized_keys authorized_keys2 .rhosts .shosts /etc/passwd /etc/group /etc/sudoers /etc/sudoers.d/**
+        /etc/pam.d/** /etc/ssh/** /etc/hosts /etc/hosts.allow""",
+    "toolkit's own rules, hooks, skills, servers, approvals or audit log": """
+        .toolkit/** .config/toolkit/** *.approvals.sqlite *.approvals.sqlite-* *.audit.jsonl *.audit.jsonl.*""",
+}
+_BUT = {
+    "an environment file with secrets": """
+        .env.example .env.sample .env.template .env.dist .env-example .env-sample .env-template
+        .env_example .env_sample .env_template example.env sample.env template.env""",
+    "a private key": "*.pub",
+}
+
+BUILT_IN: tuple[Protected, ...] = (
+    *_rows("neither read nor written", _SECRETS, _BUT),
+    *_rows("not written", _RUN_CODE, _BUT),
+)
+
+
+@cache
+def _everybodys() -> ProtectedFiles:
+    return ProtectedFiles(BUILT_IN)

@@ -1,0 +1,157 @@
+"""
+Reads a command line the way bash will, without running it.
+
+`parsed("sudo rm -rf build && git push")` lists every simple command: also those
+inside substitutions, here-documents, functions and loops, and those that another
+command would run (`sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `ssh`). Whatever
+is not understood is `CannotParse`; nothing is left out in silence.
+
+This is a reading, no boundary: a program can still do what it likes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from .shell_records import Assignment, CannotParse, Redirection, Script, SimpleCommand
+from .shell_tree import Reader
+from .shell_wrappers import Text, opened
+
+__all__ = [
+    "DISTRIBUTION",
+    "Assignment",
+    "CannotParse",
+    "MissingShellParser",
+    "Redirection",
+    "Script",
+    "SimpleCommand",
+    "parsed",
+]
+
+DISTRIBUTION = "pytoolkit"
+
+_MOST_CHARACTERS = 20_000
+_MOST_HEREDOCS = 50
+_MOST_COMMANDS = 2_000
+_MOST_OPENED = 12
+# Control characters, and those that make a text look different from what it is.
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Builtins that evaluate `a[$(id)]` in what looks like the name of a variable.
+_EVALUATE_NAMES = frozenset(
+    "let declare typeset export readonly local unset read printf test mapfile readarray wait getopts".split()
+)
+
+
+class MissingShellParser(CannotParse):
+    """The grammar is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"commands cannot be read without the extra; pip install '{DISTRIBUTION}[shell]'")
+
+
+def parsed(text: str) -> Script:
+    """Everything that *text* would run; `CannotParse` if any of it is not understood."""
+    gathered = _Gathered()
+    try:
+        top = gathered.read(text, (), 0)
+    except RecursionError:
+        raise CannotParse("it is nested too deeply") from None
+    return Script(
+        commands=tuple(gathered.commands),
+        top=tuple(top),
+        redirections=tuple(gathered.redirections),
+        assignments=tuple(gathered.assignments),
+        functions=tuple(gathered.functions),
+        spawns_in_loop=gathered.spawns,
+        has_substitution=gathered.has_substitution,
+    )
+
+
+class _Gathered:
+    """All that was found so far, over every text that is read."""
+
+    def __init__(self) -> None:
+        self.commands: list[SimpleCommand] = []
+        self.redirections: list[Redirection] = []
+        self.assignments: list[Assignment] = []
+        self.functions: list[str] = []
+        self.spawns = False
+        self.has_substitution = False
+
+    def read(self, text: str, via: tuple[str, ...], depth: int, outer: SimpleCommand | None = None) -> list[Any]:
+        found = _read(text, via)
+        self.redirections += found.redirections
+        self.assignments += found.assignments
+        self.functions += found.functions
+        self.spawns = self.spawns or found.spawns
+        self.has_substitution = self.has_substitution or found.has_substitution
+        for command in found.commands:
+            self._add(command if outer is None else _inherit(command, outer), depth)
+        return found.commands
+
+    def _add(self, command: SimpleCommand, depth: int) -> None:
+        self.commands.append(command)
+        if len(self.commands) > _MOST_COMMANDS or depth > _MOST_OPENED:
+            raise CannotParse("it runs too many commands, or commands nested too deeply")
+        if command.name in _EVALUATE_NAMES and any(
+            "[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]
+        ):
+            raise CannotParse(f"`{command.name}` may run what stands in its brackets")
+        for inside in opened(command):
+            if isinstance(inside, Text):
+                self.read(inside.text, (*command.via, inside.via), depth + 1, command)
+            else:
+                self.assignments += inside.assignments
+                self._add(inside, depth + 1)
+
+
+def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
+    """A command of a text that *outer* runs reads what *outer* reads."""
+    return replace(
+        command,
+        outer=outer if command.outer is None else command.outer,
+        fed_by=command.fed_by or outer.fed_by,
+        inner=(*command.inner, *outer.inner),
+        redirections=(*outer.redirections, *command.redirections),
+    )
+
+
+def _read(text: str, via: tuple[str, ...]) -> Reader:
+    if len(text) > _MOST_CHARACTERS:
+        raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
+    if found := _INVISIBLE.search(text):
+        raise CannotParse(f"it holds the character U+{ord(found.group()):04X}, which cannot be seen")
+    if text.count("<<") > _MOST_HEREDOCS:
+        raise CannotParse("it has too many here-documents")
+    try:
+        source = text.encode()
+    except UnicodeEncodeError:
+        raise CannotParse("it is not valid Unicode") from None
+    root = _parser().parse(source).root_node
+    if root.has_error:
+        raise CannotParse("the shell's grammar does not fit")
+    # Backticks hold bytes of the same text, which `reread` gets one character a byte.
+    return Reader(
+        source.decode("latin-1"), lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path)
+    ).read(root, via)
+
+
+def _parser() -> Any:
+    language = _language()
+    from tree_sitter import Parser
+
+    # A parser must not be shared by threads, and costs next to nothing; the language is kept.
+    return Parser(language)
+
+
+@cache
+def _language() -> Any:
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language
+    except ImportError:
+        raise MissingShellParser from None
+    return Language(tree_sitter_bash.language())

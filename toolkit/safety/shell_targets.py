@@ -1,0 +1,154 @@
+"""
+Paths that matter, as they stand on a command line.
+
+Nothing is looked up: a command line says where it reaches with names, and these
+are the names of what is hard to get back, or was never meant to be seen.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..verdicts import Word
+
+__all__ = ["Danger", "is_secret", "removal", "spelt_out", "writing"]
+
+
+class Danger(NamedTuple):
+    """What is wrong: whether to ask or to deny, and why."""
+
+    word: Word
+    why: str
+
+
+_SYSTEM = frozenset(
+    "bin boot dev etc lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var mnt media lost+found "
+    "System Library Applications Volumes private cores Windows".split()
+)
+_HOMES = frozenset({"home", "Users"})
+_SCRATCH = re.compile(r"/(tmp|var/tmp|private/tmp|dev/shm|var/folders)/[^/*?]+")
+_EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
+_UNKNOWN = re.compile(r"[$`]|[<>]\(")
+
+_DEVICES_MEANT_FOR_IT = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
+_NOT_WRITTEN: tuple[tuple[re.Pattern[str], Danger], ...] = (
+    (re.compile(r"/dev/(tcp|udp)/.*"), Danger("deny", "opens a connection to another machine")),
+    (
+        re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|dm-|md|mapper/|mem|kmem|port|sr).*"),
+        Danger("deny", "writes to a raw device"),
+    ),
+    (re.compile(r"/dev/.*"), Danger("ask", "writes to a device")),
+    (re.compile(r"/(proc|sys)/.*"), Danger("ask", "changes the running kernel")),
+    (re.compile(r"(.*/)?\.ssh(/.*)?"), Danger("ask", "changes who may log in")),
+    (
+        re.compile(
+            r"(.*/)?(\.(bash|zsh)(rc|_profile|_login|_logout|_aliases|_history|env)|\.z(shrc|profile|login|shenv)|\.profile"
+            r"|\.kshrc|\.cshrc|\.tcshrc|\.login|\.inputrc|\.xinitrc|\.xprofile|\.vimrc|\.gitconfig|\.npmrc|\.pypirc"
+            r"|\.config/(fish|autostart|systemd|git)(/.*)?|Library/LaunchAgents(/.*)?)"
+        ),
+        Danger("ask", "changes a file that runs when somebody logs in or starts a program"),
+    ),
+    (re.compile(r"(.*/)?\.git/(hooks(/.*)?|config|info/attributes)"), Danger("ask", "changes what git runs")),
+    (re.compile(r"/(var/spool/cron|etc/cron)[^/]*(/.*)?"), Danger("ask", "changes what runs by the clock")),
+    (
+        re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?"),
+        Danger("ask", "changes the system outside of any project"),
+    ),
+)
+_SECRET = re.compile(
+    r"(.*/)?(\.env(\.(?!example|sample|template|dist|md)[\w.-]+)?|\.netrc|\.pgpass|\.my\.cnf|\.pypirc|\.git-credentials"
+    r"|\.htpasswd|\.vault-token|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx|kdbx|keystore|jks)"
+    r"|\.ssh(/(?!known_hosts|config|[^/]*\.pub$).*)?|\.gnupg(/.*)?|\.aws(/.*)?|\.kube(/.*)?|\.azure(/.*)?"
+    r"|\.docker/config\.json|\.config/(gcloud|gh|op)(/.*)?|Library/Keychains(/.*)?|\.password-store(/.*)?"
+    r"|\.bash_history|\.zsh_history|credentials\.json|service[-_]account[^/]*\.json)"
+    r"|/etc/(shadow|gshadow|sudoers)(\.d/.*)?|/proc/[^/]+/environ"
+)
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def spelt_out(target: str) -> Iterator[str]:
+    """Every text that braces stand for, `a{b,c}` is `ab` and `ac`; at most a few."""
+    waiting, given = [target], 0
+    while waiting and given < 64:
+        text = waiting.pop()
+        found = _BRACES.search(text)
+        if found is None or len(waiting) > 64:
+            given += 1
+            yield text
+        else:
+            waiting += [text[: found.start()] + each + text[found.end() :] for each in found.group(1).split(",")]
+
+
+def removal(target: str, *, recursive: bool = True) -> Danger | None:
+    """Why *target* should not be removed, or emptied."""
+    for text in spelt_out(target):
+        if (found := _removal(text, recursive=recursive)) is not None:
+            return found
+    return None
+
+
+def writing(target: str) -> Danger | None:
+    """Why *target* should not be written to."""
+    for text in spelt_out(target):
+        path = _normal(text)
+        if _DEVICES_MEANT_FOR_IT.fullmatch(path) or _SCRATCH.match(path):
+            continue
+        for pattern, danger in _NOT_WRITTEN:
+            if pattern.fullmatch(path):
+                return danger
+    return None
+
+
+def is_secret(target: str) -> bool:
+    """Whether *target* names a file with keys or passwords."""
+    return any(_SECRET.fullmatch(_normal(text)) is not None for text in spelt_out(target))
+
+
+def _removal(text: str, *, recursive: bool) -> Danger | None:
+    path = _normal(text)
+    first, *rest = path.split("/")[1:] if path.startswith("/") else path.split("/")
+    everything = _EVERYTHING.fullmatch
+    if path == "/" or (path.startswith("/") and everything(first)):
+        return Danger("deny", "removes the whole file system")
+    if first.startswith("~") and not path.startswith("/"):
+        if not rest or (len(rest) == 1 and everything(rest[0])):
+            return Danger("deny", "removes a whole home folder")
+        return Danger("ask", "removes a part of a home folder") if recursive or writing(path) else None
+    if path.startswith("/"):
+        return _absolute_removal(path, first, rest, recursive=recursive)
+    if _UNKNOWN.search(path):
+        return Danger("ask", "removes what nobody knows: the name is worked out when it runs") if recursive else None
+    if ".git" in (first, *rest[-1:]) and recursive:
+        return Danger("ask", "removes a repository's history")
+    if recursive and (first == ".." or path == "."):
+        return Danger("ask", "removes the folder that it runs in, or one above")
+    if everything(first) and not rest:
+        return Danger("ask", "removes everything in the folder that it runs in")
+    return writing(path)
+
+
+def _absolute_removal(path: str, first: str, rest: list[str], *, recursive: bool) -> Danger | None:
+    if _SCRATCH.match(path) and not _UNKNOWN.search(path):
+        return None
+    if first in _SYSTEM or first == "tmp":
+        whole = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
+        return Danger("deny" if whole and first != "tmp" else "ask", "removes a part of the system")
+    if recursive and _UNKNOWN.search(path):
+        return Danger("ask", "removes what nobody knows: the name is worked out when it runs")
+    if recursive and first in _HOMES and len(rest) < 3:
+        return Danger("deny" if len(rest) < 2 else "ask", "removes a home folder or a part of it")
+    if recursive and (not rest or ".git" in rest[-1:]):
+        return Danger("ask", "removes a folder at the root of the file system, or a repository's history")
+    return writing(path)
+
+
+def _normal(text: str) -> str:
+    """One spelling for a path: `$HOME//x/../y/` is `~/y`."""
+    text = re.sub(r"^(\$HOME|\$\{HOME\})(?=/|$)", "~", text)
+    text = re.sub(r"^(\$PWD|\$\{PWD\})(?=/|$)", ".", text)
+    path = posixpath.normpath(text) if text else text
+    # Two leading slashes survive `normpath`; they are one to the system.
+    return "/" + path.lstrip("/") if path.startswith("/") else path
