@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import functools
+import sqlite3
+import threading
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -432,6 +434,55 @@ async def test_every_style_of_tool_has_its_resources_to_the_end(recorder, style)
         result = await dispatcher.call(tools[style].__name__, {})
     assert result.unwrap() in ("one", ["one"])
     assert recorder.log == ["one in", "run", "one out"]
+
+
+@pytest.mark.parametrize("make", [lambda: sqlite3.connect(":memory:"), lambda: connected()], ids=["plain", "generator"])
+async def test_a_connection_is_made_in_the_thread_that_uses_it(make):
+    """sqlite3 refuses a connection from another thread, to use it and to close it."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    def count(words: list[str], database: Inject[sqlite3.Connection]) -> int:
+        """Count words."""
+        database.execute("create table word (text)")
+        database.executemany("insert into word values (?)", [(word,) for word in words])
+        return database.execute("select count(*) from word").fetchone()[0]
+
+    async with Dispatcher(catalog, resources={sqlite3.Connection: make}) as dispatcher:
+        result = await dispatcher.call("count", {"words": ["a", "b"]})
+    assert result.unwrap() == 2
+
+
+def connected():
+    connection = sqlite3.connect(":memory:")
+    yield connection
+    connection.close()
+
+
+async def test_async_resources_of_a_sync_tool_live_on_the_loop(recorder):
+    """They are entered and closed there; what is sync is closed before, in the tool's own thread."""
+    threads = []
+
+    def use(two: Inject[Two], one: Inject[One]) -> str:
+        threads.append(threading.current_thread())
+        recorder.log.append("run")
+        return one + two
+
+    async with dispatcher_for(use, recorder) as dispatcher:
+        result = await dispatcher.call("use", {})
+    assert result.unwrap() == "onetwo"
+    assert recorder.log == ["two in", "one in", "run", "one out", "two out"]
+    assert threads != [threading.main_thread()]
+
+
+async def test_what_was_made_is_in_the_context(recorder):
+    """Not the factory: a tool that looks it up there wants to use it."""
+
+    async def use(one: Inject[One], context: Context) -> bool:
+        return context.resources[One] is one
+
+    async with dispatcher_for(use, recorder) as dispatcher:
+        assert (await dispatcher.call("use", {})).unwrap() is True
 
 
 async def test_each_attempt_has_its_own(recorder):

@@ -19,7 +19,7 @@ from .abandoned import Abandoned, Job
 from .context import Context, Progress
 from .errors import ToolError, Transient
 from .rendering import as_json
-from .resources import supplied
+from .resources import supplied, supplied_here
 from .spec import Tool
 from .threads import Threads
 
@@ -137,27 +137,56 @@ class Attempt:
         if not wanted:
             return await self._call(self._arguments)
         async with contextlib.AsyncExitStack() as stack:
+            if self._is_threaded:
+                return await self._call_with_resources_there(stack)
             given = await supplied(wanted, self._sources, self._context, stack)
             return await self._call({**self._arguments, **given})
         raise ToolError("it failed, and one of its resources swallowed why")
 
+    @property
+    def _is_threaded(self) -> bool:
+        return self._tool.facts.thread and self._tool.signature.style in ("sync", "generator")
+
+    async def _call_with_resources_there(self, outer: contextlib.AsyncExitStack) -> Any:
+        """Make the resources, call and close, all in the one thread that a sync tool runs in."""
+        loop = asyncio.get_running_loop()
+
+        def on_loop(enter: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]) -> Any:
+            return asyncio.run_coroutine_threadsafe(enter(outer), loop).result()
+
+        def work() -> Any:
+            with contextlib.ExitStack() as stack:
+                given = supplied_here(self._tool.signature.wanted, self._sources, self._context, stack, on_loop)
+                args, keywords = self._tool.signature.bind({**self._arguments, **given})
+                self.began = True
+                value = self._drained(self._tool.function(*args, **keywords))
+                if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources to the end
+                    value = asyncio.run_coroutine_threadsafe(self._awaited(value), loop).result()
+                self.returned = True
+                return value
+            raise ToolError("it failed, and one of its resources swallowed why")
+
+        return await self._in_a_thread(work)
+
     async def _call(self, arguments: dict[str, Any]) -> Any:
         args, keywords = self._tool.signature.bind(arguments)
-        function, style = self._tool.function, self._tool.signature.style
+        function = self._tool.function
         self.began = True
-        if style in ("async", "async_generator"):
-            value = function(*args, **keywords)
-        elif self._tool.facts.thread:
+        if self._is_threaded:
             value = await self._in_a_thread(lambda: self._drained(function(*args, **keywords)))
+        elif self._tool.signature.style in ("async", "async_generator"):
+            value = function(*args, **keywords)
         else:
             value = self._drained(function(*args, **keywords))
-        # What came back decides, not what was declared: a wrapper may differ from what it wraps.
-        if inspect.isasyncgen(value):
-            value = await self._collected(value)
-        elif inspect.isawaitable(value):
-            value = await value
+        value = await self._awaited(value)
         self.returned = True
         return value
+
+    async def _awaited(self, value: Any) -> Any:
+        # What came back decides, not what was declared: a wrapper may differ from what it wraps.
+        if inspect.isasyncgen(value):
+            return await self._collected(value)
+        return await value if inspect.isawaitable(value) else value
 
     async def _in_a_thread(self, work: Callable[[], Any]) -> Any:
         job = Job(work)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import random
 import threading
 import time
@@ -128,7 +129,7 @@ class Dispatcher:
             clock=clock,
             sleep=sleep,
             chance=chance,
-            judges=Judges(safety, permissions),
+            judges=Judges(safety, permissions, _files_of(approvals, audit)),
             approvals=Approvals() if approvals is None else approvals,
             audit=audit,
         )
@@ -350,6 +351,12 @@ class Dispatcher:
         if self._background is not None:
             self._background.close()
         self._ending()
+
+
+def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
+    """The files that only the dispatcher may touch; what begins with one of these names is SQLite's journal."""
+    paths = [getattr(each, "path", None) for each in (None if approvals is None else approvals.store, audit)]
+    return [os.path.realpath(path) for path in paths if isinstance(path, str)]
 
 
 def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:

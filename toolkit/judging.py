@@ -20,6 +20,7 @@ from .rendering import described
 from .requests import Precondition
 from .results import ToolCall
 from .safety import SafetyChecks
+from .safety.paths import resolved
 from .session import Session
 from .spec import Tool
 from .verdicts import Finding, Verdict, Word, strictest
@@ -58,10 +59,17 @@ class Judges:
     Args:
         safety: The checks that come first; None makes the usual ones when they are first needed.
         permissions: One judge, several, or none.
+        own_files: The dispatcher's own: approvals and the audit log. No tool reads or writes them.
     """
 
-    def __init__(self, safety: SafetyChecks | None, permissions: Judge | Sequence[Judge] | None) -> None:
+    def __init__(
+        self,
+        safety: SafetyChecks | None,
+        permissions: Judge | Sequence[Judge] | None,
+        own_files: Iterable[str] = (),
+    ) -> None:
         self._safety = safety
+        self._own_files = tuple(own_files)
         given = () if permissions is None else permissions
         self._judges: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
         for judge in self._judges:
@@ -150,7 +158,21 @@ class Judges:
 
     def _checked(self, accesses: Iterable[Access]) -> list[Finding]:
         accesses = list(accesses)
-        return [replace(each, source="check") for each in self.safety.judge(accesses)] if accesses else []
+        if not accesses:
+            return []
+        own = [finding for access in accesses if (finding := self._of_own_files(access))]
+        return own + [replace(each, source="check") for each in self.safety.judge(accesses)]
+
+    def _of_own_files(self, access: Access) -> Finding | None:
+        if not self._own_files or access.kind not in ("read", "write"):
+            return None
+        try:
+            place = resolved(access.target, self.safety.root)
+        except ValueError:
+            return None  # the checks say what is wrong with it
+        if not place.startswith(self._own_files):
+            return None
+        return Finding("deny", "check `own-files`", f"{access.target!r} belongs to the dispatcher itself", "check")
 
 
 def always(session: Session | None) -> bool:

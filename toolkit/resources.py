@@ -4,7 +4,8 @@ Fills `Inject[T]` parameters.
 Resources given with the call come first, then the catalog's, then the
 dispatcher's. Each is a value, or something that makes one: a function, sync or
 async, a generator, a context manager; it may take the `Context`. What is made
-is made once an attempt, after the verdict, and closed after the attempt.
+is made once an attempt, after the verdict, and closed after the attempt; for a
+tool that runs in a thread, in that thread, unless it is async.
 
 A `T`, and anything that cannot be called, is a value and is given as it is. What
 a function makes is entered if it is a context manager, and so is what
@@ -14,9 +15,10 @@ a function makes is entered if it is a context manager, and so is what
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from inspect import Parameter
 from types import TracebackType
 from typing import Any, TypeAlias, get_args, get_origin
@@ -25,7 +27,7 @@ from .context import Context
 from .errors import DefinitionError, ToolError
 from .spec import Tool
 
-__all__ = ["PER_CALL", "missing_resources", "supplied"]
+__all__ = ["PER_CALL", "missing_resources", "supplied", "supplied_here"]
 
 _log = logging.getLogger("toolkit")
 
@@ -47,22 +49,60 @@ async def supplied(
     wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context, stack: contextlib.AsyncExitStack
 ) -> dict[str, Any]:
     """What each parameter in *wanted* gets; what was entered is closed with *stack*."""
-    given: dict[str, Any] = {}
     made: dict[Any, Any] = {}
-    for name, kind in wanted.items():
-        if _is_filled_by(kind, context):
-            given[name] = context
-            continue
+    asked = _provided(wanted, sources, context)
+    for kind, resource in asked.values():
         if kind not in made:
-            resource = _found(kind, sources)
-            if resource is _NOTHING:
-                if name in _with_defaults(context.call.tool):
-                    continue
-                wanting = f"`{context.call.name}` wants {_name(kind)}"
-                raise DefinitionError(f"{wanting}, and nobody provides one; give `resources=` with the call")
-            made[kind] = await _entered(resource, kind, context, stack)
-        given[name] = made[kind]
-    return given
+            found, is_ready = _made(resource, kind, context)
+            made[kind] = found if is_ready else await _entered(found, kind, stack)
+    return _given(asked, made, context)
+
+
+def supplied_here(
+    wanted: Mapping[str, Any],
+    sources: Iterable[Mapping[Any, Any]],
+    context: Context,
+    stack: contextlib.ExitStack,
+    on_loop: Callable[[Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]], Any],
+) -> dict[str, Any]:
+    """
+    The same, in the thread that the tool runs in: a database connection must not leave the thread it was made in.
+
+    What turns out to be async is entered *on_loop*, with the stack that closes it there.
+    """
+    made: dict[Any, Any] = {}
+    asked = _provided(wanted, sources, context)
+    for kind, resource in asked.values():
+        if kind in made:
+            continue
+        found, is_ready = _made(resource, kind, context)
+        if is_ready:
+            made[kind] = found
+        elif _is_async(found):
+            made[kind] = on_loop(functools.partial(_entered, found, kind))
+        else:
+            made[kind] = _enter_now(_managed(found, kind), stack)
+    return _given(asked, made, context)
+
+
+def _given(asked: Mapping[str, tuple[Any, Any]], made: dict[Any, Any], context: Context) -> dict[str, Any]:
+    context.resources = {**context.resources, **{kind: each for kind, each in made.items() if each is not context}}
+    return {name: made[kind] for name, (kind, _) in asked.items()}
+
+
+def _provided(
+    wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context
+) -> dict[str, tuple[Any, Any]]:
+    """The parameters that get something: what each asks for, and what was given for that."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name, kind in wanted.items():
+        resource = context if _is_filled_by(kind, context) else _found(kind, sources)
+        if resource is not _NOTHING:
+            found[name] = kind, resource
+        elif name not in _with_defaults(context.call.tool):
+            wanting = f"`{context.call.name}` wants {_name(kind)}"
+            raise DefinitionError(f"{wanting}, and nobody provides one; give `resources=` with the call")
+    return found
 
 
 def missing_resources(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
@@ -99,23 +139,35 @@ def _found(kind: Any, sources: Iterable[Mapping[Any, Any]]) -> Any:
     return _NOTHING
 
 
-async def _entered(resource: Any, kind: Any, context: Context, stack: contextlib.AsyncExitStack) -> Any:
+def _made(resource: Any, kind: Any, context: Context) -> tuple[Any, bool]:
+    """What *resource* is, or makes; and whether it is ready, or has to be entered, and perhaps awaited, first."""
     if _is_a(resource, kind):
-        return resource
+        return resource, True
     if type(resource).__module__ == "contextlib":
         # What `@contextmanager` made can be entered once; as a decorator it makes itself anew, and so it does here.
         again = getattr(resource, "_recreate_cm", None)
-        return await _enter(again() if again is not None else resource, stack)
-    if not callable(resource):
-        return resource
-    made = _called(resource, kind, context)
+        return resource if again is None else again(), False
+    return (_called(resource, kind, context), False) if callable(resource) else (resource, True)
+
+
+async def _entered(made: Any, kind: Any, stack: contextlib.AsyncExitStack) -> Any:
     if inspect.isawaitable(made) and not _is_a(made, kind):
         made = await made
+    made = _managed(made, kind)
+    return await _enter(made, stack) if hasattr(type(made), "__aenter__") else _enter_now(made, stack)
+
+
+def _managed(made: Any, kind: Any) -> Any:
+    """A context manager for what a generator function made; anything else as it is."""
     if inspect.isgenerator(made) and not _is_a(made, kind):
-        made = contextlib.contextmanager(lambda: made)()
-    elif inspect.isasyncgen(made) and not _is_a(made, kind):
-        made = contextlib.asynccontextmanager(lambda: made)()
-    return await _enter(made, stack)
+        return contextlib.contextmanager(lambda: made)()
+    if inspect.isasyncgen(made) and not _is_a(made, kind):
+        return contextlib.asynccontextmanager(lambda: made)()
+    return made
+
+
+def _is_async(made: Any) -> bool:
+    return inspect.isawaitable(made) or inspect.isasyncgen(made) or hasattr(type(made), "__aenter__")
 
 
 def _is_a(resource: Any, kind: Any) -> bool:
@@ -161,32 +213,33 @@ def _is_context(annotation: Any) -> bool:
 
 
 async def _enter(made: Any, stack: contextlib.AsyncExitStack) -> Any:
-    kind = type(made)
-    if hasattr(kind, "__aenter__"):
-        value = await made.__aenter__()
+    value = await made.__aenter__()
 
-        async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
-            try:
-                await made.__aexit__(kind, error, traceback)
-            except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless it hides the tool's own
-                _after(error, own, made)
-            return False
+    async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
+        try:
+            await made.__aexit__(kind, error, traceback)
+        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless it hides the tool's own
+            _after(error, own, made)
+        return False
 
-        stack.push_async_exit(leave)
-        return value
-    if hasattr(kind, "__enter__"):
-        value = made.__enter__()
+    stack.push_async_exit(leave)
+    return value
 
-        def leave_now(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
-            try:
-                made.__exit__(kind, error, traceback)
-            except Exception as own:  # noqa: BLE001 -- as above
-                _after(error, own, made)
-            return False
 
-        stack.push(leave_now)
-        return value
-    return made
+def _enter_now(made: Any, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Any:
+    if not hasattr(type(made), "__enter__"):
+        return made
+    value = made.__enter__()
+
+    def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
+        try:
+            made.__exit__(kind, error, traceback)
+        except Exception as own:  # noqa: BLE001 -- as above
+            _after(error, own, made)
+        return False
+
+    stack.push(leave)
+    return value
 
 
 def _after(error: _Exception, own: Exception, made: Any) -> None:

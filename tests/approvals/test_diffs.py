@@ -65,7 +65,9 @@ def test_a_diff_has_its_place_in_the_file():
     """Lines before the change count, though nobody compares them."""
     old = "".join(f"{number}\n" for number in range(1000))
     shown = difference(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
-    expected = "--- a/n.txt\n+++ b/n.txt\n@@ -498,7 +498,7 @@\n 497\n 498\n 499\n-500\n+five hundred\n 501\n 502\n 503\n"
+    expected = (
+        "--- a/n.txt\n+++ b/n.txt\n@@ -498,7 +498,7 @@\n 497\n 498\n 499\n-500\n+five hundred\n 501\n 502\n 503\n"
+    )
     assert shown == expected
 
 

@@ -108,12 +108,13 @@ def test_without_a_list_of_processes_a_number_has_to_do(child, tmp_path):
         ("", False),
     ],
 )
-def test_a_name_that_looks_like_a_state_deceives_nobody(tmp_path, stat, alive):
+@pytest.mark.parametrize("began", ["77", ""])
+def test_a_name_that_looks_like_a_state_deceives_nobody(tmp_path, stat, alive, began):
     """A program may call itself what it likes."""
     here = owner(proc=str(tmp_path))
     (tmp_path / "999999999").mkdir()
     (tmp_path / "999999999" / "stat").write_text(stat.format("0 " * 18 + "77 0 0"))
-    assert is_alive(changed(here, pid="999999999", began="77"), proc=str(tmp_path)) is alive
+    assert is_alive(changed(here, pid="999999999", began=began), proc=str(tmp_path)) is alive
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="numbers go higher elsewhere")

@@ -152,6 +152,13 @@ def test_nothing_is_left_open_between_calls(path, store):
     assert [each.name for each in path.parent.iterdir()] == ["approvals.db"]
 
 
+def test_a_change_is_on_the_disk_when_it_is_said_to_be(store):
+    """No process that is killed can show a power cut, so the settings that withstand one are looked at."""
+    with store._opened() as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
 def test_what_is_forgotten_is_not_in_the_file_any_more(path, store):
     """It held secrets."""
     store.add(record("two", arguments={"key": "s3cret" * 1000}))

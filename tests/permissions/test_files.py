@@ -94,6 +94,28 @@ def test_a_change_takes_the_trust_away(user, project, trust):
     assert {"changed since you trusted it" in why for _, why in found.ignored} == {True}
 
 
+class Hasty(Trust):
+    """Trusts at once, and something happens meanwhile."""
+
+    def __init__(self, meanwhile) -> None:
+        super().__init__("unused")
+        self._meanwhile = meanwhile
+
+    def state(self, folder):
+        self._meanwhile()
+        return "trusted"
+
+
+def test_a_file_that_is_swapped_while_it_is_read_is_not_trusted(project):
+    """What was read is not what was trusted."""
+    file = project / ".toolkit/permissions.toml"
+    for meanwhile in (lambda: file.write_text("deny = []"), file.unlink):
+        file.write_text('allow = ["bash"]')
+        found = read_rules(project=project, trust=Hasty(meanwhile))
+        assert found.rules == ()
+        assert "changed while it was read" in found.ignored[0].why
+
+
 def test_nobody_trusts_without_a_record(user, project):
     """No `trust` is given, so nothing is trusted."""
     found = read_rules(project=project)

@@ -156,6 +156,7 @@ def test_a_command_matches_the_pattern_made_of_its_words(words):
         ("sh -c 'npm test > x'", ["sh:*", "npm test"], False),
         ("sh -c 'npm test; rm x'", ["*"], True),
         ("rm x", ["xargs rm:*"], False),
+        ("xargs rm", ["xargs:*", "run =="], False),
         ("find . -exec rm {} \\;", ["find:*", "xargs rm:*"], False),
     ],
 )

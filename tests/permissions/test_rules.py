@@ -5,6 +5,7 @@ Rules as text and as objects: what they mean, and what is refused.
 from __future__ import annotations
 
 import contextlib
+import pickle
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -281,6 +282,17 @@ def test_a_rule_says_what_it_looks_at(text, needs_arguments, names_where):
     assert (rule.needs_arguments, rule.names_where) == (needs_arguments, names_where)
 
 
+def test_a_rule_is_a_value():
+    """It can be copied with another source, and sent elsewhere."""
+    rule = Rule("deny", "bash(git push:*)", "here")
+    assert replace(rule, source="there") == rule
+    assert pickle.loads(pickle.dumps(rule)).matches(asked(bash, {"command": "git push"}))
+    assert (str(rule), repr(rule)) == (
+        "deny bash(git push:*)",
+        "Rule(word='deny', text='bash(git push:*)', source='here')",
+    )
+
+
 # Which calls.
 
 
@@ -326,6 +338,9 @@ def test_a_rule_says_what_it_looks_at(text, needs_arguments, names_where):
         ("store(path=src/*)", store, {"path": "src/x"}, True),
         ("store(path=src/*)", store, {"path": "src/../x"}, False),
         ("store(folder=a/*)", store, {"path": "x", "folder": "a/./b"}, True),
+        ("store(folder=a/*)", store, {"path": "x", "folder": "a/../b"}, False),
+        ("place(note=https://a.org/**)", place, {"at": {"x": 1, "y": 2}, "note": "https://a.org/b"}, True),
+        ("place(note=https://a.org/**)", place, {"at": {"x": 1, "y": 2}, "note": "https://a.org.b/b"}, False),
         ("idle(*)", idle, {}, False),
     ],
 )  # fmt: skip
@@ -411,6 +426,29 @@ def test_a_text_that_climbs_is_not_what_a_wildcard_shows(pattern, value, expecte
     """Nobody said that it is a path, but it may be used as one."""
     request = asked(place, {"at": {"x": 1, "y": 2}, "note": value})
     assert holds(f"allow place(note={pattern})", request) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "allowed", "denied"),
+    [
+        ("say(rm:*)", "ls && rm x", False, True),
+        ("say(rm:*)", "rm x", False, True),
+        ("say(rm:*)", "rm:x", True, True),
+        ("say(rm:*)", "ls", False, False),
+        ("say(rm:*)", "it's", False, True),
+        ("say(words=user:*)", "user:5", True, True),
+        ("say(words=user:*)", "it's", False, False),
+    ],
+)
+def test_a_command_prefix_is_looked_for_in_plain_text_too(text, value, allowed, denied):
+    """Nobody marked the parameter; who denies `rm:*` means the command."""
+
+    def say(words: str) -> None:
+        """Say something."""
+
+    request = asked(say, {"words": value})
+    assert holds(f"allow {text}", request) is allowed
+    assert holds(f"deny {text}", request) is denied
 
 
 class Unreadable:

@@ -351,12 +351,22 @@ def test_a_write_that_fails_leaves_the_old_file(trust, project, tmp_path):
     before = trust.path.read_bytes()
     trust.path.unlink()
     trust.path.mkdir()
-    with pytest.raises(OSError):
+    with pytest.raises(TrustError, match="cannot be written"):
         trust._write({})
     assert sorted(os.listdir(trust.path.parent)) == ["trust.json", "trust.json.lock"]
     trust.path.rmdir()
     trust.path.write_bytes(before)
     trust.path.chmod(0o600)
+    assert trust.is_trusted(project)
+
+
+def test_a_link_to_the_file_stays_a_link(trust, project, tmp_path):
+    """Some people keep their configuration elsewhere."""
+    trust.path.parent.mkdir(parents=True)
+    trust.path.symlink_to(tmp_path / "kept.json")
+    trust.trust(project)
+    assert trust.path.is_symlink()
+    assert (tmp_path / "kept.json").is_file()
     assert trust.is_trusted(project)
 
 

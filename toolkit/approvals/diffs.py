@@ -55,15 +55,17 @@ def present(path: str) -> Present | None:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
-    with open(handle, "rb", buffering=0) as file:
+    try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
         digest, size, kept = hashlib.sha256(), 0, bytearray()
-        while chunk := file.read(1 << 20):
+        while chunk := os.read(handle, 1 << 20):
             digest.update(chunk)
             size += len(chunk)
             kept += chunk if size <= _MOST_BYTES else b""
+    finally:
+        os.close(handle)
     facts = []
     if status.st_mode & 0o111:
         facts.append(f"can be executed (mode {stat.S_IMODE(status.st_mode):o})")

@@ -90,8 +90,8 @@ def user_rules() -> Path:
 
 def read_rules(
     *,
-    user: Path | None = None,
-    project: Path | None = None,
+    user: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
     trust: Trust | None = None,
     session: Sequence[Rule | str] = (),
 ) -> RuleSet:
@@ -105,12 +105,13 @@ def read_rules(
         session: Rules as objects, or as text: "deny bash(git push:*)".
     """
     problems: list[str] = []
-    own = _File("user", user, problems)
-    theirs = _File("project", None if project is None else project / PROJECT_FOLDER / _NAME, problems, project)
+    own = _File("user", None if user is None else Path(user), problems)
+    within = None if project is None else Path(project)
+    theirs = _File("project", None if within is None else within / PROJECT_FOLDER / _NAME, problems, within)
     added = _session_rules(session, problems)
     if problems:
         raise RuleFileError(problems)
-    why = _distrust(trust, project) if theirs.loosens else None
+    why = _distrust(trust, within, theirs) if theirs.loosens else None
     counts = [rule for rule in theirs.rules if why is None or rule.word != "allow"]
     ignored = [] if why is None else [Ignored(each, why) for each in theirs.loosens]
     modes = [own.mode, theirs.mode if why is None else None]
@@ -122,11 +123,12 @@ def read_rules(
     )
 
 
-def _distrust(trust: Trust | None, project: Path | None) -> str | None:
+def _distrust(trust: Trust | None, project: Path | None, file: _File) -> str | None:
     """Why a project may not loosen anything; None if the user trusts it."""
     state = "unknown" if trust is None or project is None else trust.state(project)
     if state == "trusted":
-        return None
+        # What was read before is what is trusted now: nobody swapped the file in between.
+        return None if file.is_unchanged() else f"{file.path} changed while it was read; try again"
     problem = None if trust is None else trust.problem
     if problem is not None:
         return problem
@@ -153,6 +155,7 @@ class _File:
         self.mode: str | None = None
         self.rules: list[Rule] = []
         self.is_there = False
+        self._content = b""
         self._whose = whose
         self._problems = problems
         try:
@@ -168,6 +171,13 @@ class _File:
         """What in it only a trusted project may say."""
         mode = [] if self.mode is None else [f'mode = "{self.mode}"']
         return mode + [str(rule) for rule in self.rules if rule.word == "allow"]
+
+    def is_unchanged(self) -> bool:
+        """Whether the file still holds what was read from it."""
+        try:
+            return self.path is not None and self.path.read_bytes() == self._content
+        except OSError:
+            return False
 
     def _data(self, path: Path, within: Path | None) -> dict[str, Any]:
         if within is not None and os.path.lexists(path):
@@ -190,6 +200,7 @@ class _File:
             os.close(handle)
         if len(content) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
+        self._content = content
         return tomllib.loads(content.decode("utf-8-sig"))
 
     def _take(self, key: str, value: Any) -> None:

@@ -112,4 +112,6 @@ def _folded(path: str) -> list[str]:
 
 def _fold(part: str) -> str:
     """One form for names that some file systems take for the same."""
+    if part.isascii():
+        return part.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", part).casefold())

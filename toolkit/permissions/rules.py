@@ -78,7 +78,7 @@ class Rule:
             name, argument, pattern = _taken_apart(self.text)
             found = NamePattern.read(name, exact_origin=self.word == "allow")
             if pattern is not None:
-                _read_as(kind_of_name(argument), pattern)
+                _read_as(kind_of_name(argument) or _form(pattern, argument), pattern)
         except ValueError as error:
             raise RuleError(f"rule {_shown(self.text)}: {error}") from None
         for each, value in (("argument", argument), ("pattern", pattern), ("_name", found)):
@@ -135,8 +135,7 @@ class Rule:
 
     def values(self, request: PermissionRequest) -> list[Value]:
         """What of the call the pattern is compared with."""
-        is_url = self.pattern is not None and bool(_ADDRESS.match(self.pattern))
-        return values_of(request, self.argument, is_url=is_url, widely=self.word != "allow")
+        return values_of(request, self.argument, _form(str(self.pattern), self.argument), widely=self.word != "allow")
 
     def __str__(self) -> str:
         return f"{self.word} {self.text}"
@@ -209,13 +208,16 @@ _READERS: dict[Kind, Callable[[str], object]] = {"command": CommandPattern.read,
 
 
 def _read_as(kind: Kind | None, pattern: str) -> None:
-    """Find what is wrong with a pattern of that kind; one that nobody knows yet shows its kind by its form."""
-    if kind is None and _ADDRESS.match(pattern):
-        kind = "url"
-    if kind is None and pattern.endswith(":*"):
-        kind = "command"
+    """Find what is wrong with a pattern that is compared in this way."""
     if kind in _READERS:
         _READERS[kind](pattern)
+
+
+def _form(pattern: str, argument: str | None) -> Kind | None:
+    """What a pattern looks like, whatever it is compared with; `key=user:*` may be about any text."""
+    if _ADDRESS.match(pattern):
+        return "url"
+    return "command" if argument is None and pattern.endswith(":*") else None
 
 
 def _taken_apart(text: str) -> tuple[str, str | None, str | None]:

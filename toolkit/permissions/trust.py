@@ -137,17 +137,21 @@ class Trust:
 
     def _write(self, folders: dict[str, dict[str, Any]]) -> None:
         text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
-        # Written aside and put in place at once; `mkstemp` makes it readable for nobody else.
-        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=".trust-")
+        target = os.path.realpath(self.path)  # a link to it stays a link
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self.path)
-        except BaseException:
-            os.unlink(name)
-            raise
+            # Written aside and put in place at once; `mkstemp` makes it readable for nobody else.
+            handle, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".trust-")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text + "\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(name, target)
+            except BaseException:
+                os.unlink(name)
+                raise
+        except OSError as error:
+            raise TrustError(f"{self.path} cannot be written: {error}") from error
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

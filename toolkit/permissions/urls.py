@@ -43,7 +43,7 @@ class UrlPattern:
         scheme: Lower-cased, or `*`.
         host: Labels; `*` is a whole one, `**` in front any number of them.
         port: None if the pattern names none: the scheme's own for an allow, every port for a deny.
-        path: Segments; `**` is any number of them, the last one included in "everything there, and itself".
+        path: Segments, decoded; `**` is any number of them, so that `/api/**` is also `/api`.
         query: Compared with the whole query; None if it does not matter.
     """
 

@@ -30,19 +30,22 @@ class Value(NamedTuple):
     kind: Kind
 
 
-def values_of(request: PermissionRequest, argument: str | None, *, is_url: bool, widely: bool) -> list[Value]:
+def values_of(request: PermissionRequest, argument: str | None, form: Kind | None, *, widely: bool) -> list[Value]:
     """
     What a rule about *argument* is compared with; nothing if there is nothing there.
 
-    *is_url* says that the pattern is an address, *widely* that a parameter's word is not enough:
-    what the call touches of that kind counts as well.
+    *form* is what the pattern looks like. *widely* is for rules that had better match too much: a parameter's
+    word is not enough, what the call touches of that kind counts too, and a text may be a command.
     """
     if argument is None:
-        return _touched(request.accesses) or _of_first(request, is_url)
+        values = _touched(request.accesses) or _of_first(request, form)
+        if widely and form == "command":
+            values += [each._replace(kind=form) for each in values if each.kind == "text"]
+        return values
     values = []
     is_declared = argument in parameters(request.tool)
     if argument in request.arguments:
-        values = _of_parameter(request, argument, is_url)
+        values = _of_parameter(request, argument, form)
     if widely or not is_declared:
         of_kind = [each for each in request.accesses if argument in (each.kind, _path_word(each))]
         values += [Value(each.target, kind_of(type(each))) for each in of_kind]
@@ -77,20 +80,20 @@ def _touched(accesses: Iterable[Access]) -> list[Value]:
     return []
 
 
-def _of_first(request: PermissionRequest, is_url: bool) -> list[Value]:
+def _of_first(request: PermissionRequest, form: Kind | None) -> list[Value]:
     first = next(iter(parameters(request.tool)), None)
-    return [] if first is None else _of_parameter(request, first, is_url)
+    return [] if first is None else _of_parameter(request, first, form)
 
 
-def _of_parameter(request: PermissionRequest, name: str, is_url: bool) -> list[Value]:
+def _of_parameter(request: PermissionRequest, name: str, form: Kind | None) -> list[Value]:
     value = request.arguments.get(name)
     leaves = list(_leaves(value))
     marked = request.tool.signature.accesses.get(name)
     kind = _NAMED.get(name, "text") if marked is None else kind_of(marked)
     if kind == "text" and any(isinstance(each, PurePath) for each in leaves):
         kind = "path"
-    if kind == "text" and is_url:
-        kind = "url"
+    if kind == "text" and form == "url":
+        kind = form
     if not all(isinstance(each, PurePath) or type(each) is str for each in leaves):
         leaves = list(_leaves(request.tool.encode({name: value})[name]))
     return [Value(_text(each), kind) for each in leaves]
