@@ -9,6 +9,7 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.ready
 	$(BIN)/python examples/demo.py
 	$(BIN)/python examples/06_calls.py
+	$(BIN)/python examples/07_permissions.py
 
 test: $(VENV)/.ready
 	$(BIN)/coverage run -m pytest

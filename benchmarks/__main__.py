@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from . import accepting, decorating, defining, dispatching, endurance, importing, refusing
+from . import accepting, decorating, defining, dispatching, endurance, importing, judging, refusing
 from .timing import print_table
 
 BENCHMARKS = {
@@ -14,6 +14,7 @@ BENCHMARKS = {
     "Accepting and converting good arguments": accepting,
     "Refusing bad arguments, all problems worded": refusing,
     "One call, and many": dispatching,
+    "Permissions and safety checks": judging,
     "Definitions": defining,
     "Importing": importing,
 }

@@ -13,7 +13,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from toolkit import Catalog, Command, Decision, Dispatcher, Permissions, Reads, Session, ToolResult, Url, Writes
+from toolkit import (
+    ApprovalRequest,
+    Catalog,
+    Command,
+    Decision,
+    Dispatcher,
+    Permissions,
+    Reads,
+    Session,
+    ToolResult,
+    Url,
+    Writes,
+)
 from toolkit.approvals import file_change
 from toolkit.permissions import Mode
 
@@ -107,27 +119,35 @@ def show(title: str, result: ToolResult) -> None:
     print(f"\n{title}\n    {result.kind}: {result.text.splitlines()[0]}")
 
 
+def asked(title: str, result: ToolResult) -> ApprovalRequest:
+    """Show what a person is asked."""
+    show(title, result)
+    if result.request is None:
+        raise RuntimeError("nobody is asked")
+    print(textwrap.indent(result.request.preview or "", "      | "), end="")
+    return result.request
+
+
+def somebody_else_writes() -> None:
+    Path("tea.txt").write_text(TEA + "Drink.\n", encoding="utf-8")
+
+
 async def approval() -> None:
     print("\nAn approval with its diff")
     session = Session()
     with workspace():
         async with Dispatcher(catalog, permissions=Permissions("default", RULES)) as dispatcher:
             waiting = await dispatcher.call("write", {"path": "tea.txt", "text": LESS}, session=session)
-            request = waiting.request
-            assert request is not None
-            show("The model wants to write", waiting)
-            print(textwrap.indent(request.preview or "", "      | "), end="")
+            request = asked("The model wants to write", waiting)
             for grant in request.grants:
                 print(f"      could be granted: {grant.shown.replace(str(Path.cwd()), '...')}")
 
-            Path("tea.txt").write_text(TEA + "Drink.\n", encoding="utf-8")
+            somebody_else_writes()
             again = await dispatcher.resume(request.id, Decision.approve(by="ada"), session=session)
-            show("Ada agrees, but the file has changed meanwhile: she is asked again, with the new diff", again)
-            assert again.request is not None
-            print(textwrap.indent(again.request.preview or "", "      | "), end="")
+            request = asked("Ada agrees, but the file has changed meanwhile: she is asked again", again)
 
-            grant = again.request.grants[0]
-            done = await dispatcher.resume(again.request.id, Decision.approve(by="ada", grant=grant), session=session)
+            narrowest = Decision.approve(by="ada", grant=request.grants[0])
+            done = await dispatcher.resume(request.id, narrowest, session=session)
             show("Ada agrees, and to everything under this folder", done)
             more = await dispatcher.call("write", {"path": "milk.txt", "text": "Buy milk.\n"}, session=session)
             show("The next one is not asked for", more)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from toolkit import (
     ApprovalError,
@@ -78,7 +78,7 @@ class Shop:
                     return 202, {"pending": result.request.id, "why": result.request.reason}
                 return 200, {result.kind: result.text}
             case "GET", ["approvals"]:  # what this user is asked; `to_json()` has all there is to show
-                waiting = self._store.pending(principal=user)
+                waiting = await asyncio.to_thread(self._store.pending, principal=user)
                 return 200, [{"id": each.id, each.tool: dict(each.arguments)} for each in waiting]
             case "POST", ["approvals", request_id]:  # what they say
                 yes = body.get("approve") is True
@@ -86,7 +86,9 @@ class Shop:
                 try:
                     result = await self._dispatcher.resume(request_id, decision, principal=user)
                 except ApprovalError as error:
-                    return 404 if error.why == "principal" else 409, {error.why: str(error)}
+                    if error.why in ("unknown", "principal"):  # whose it is, is nobody's business
+                        return 404, {"error": "there is no such request"}
+                    return 409, {error.why: str(error)}
                 return 200, {result.kind: result.text}
         return 404, {"error": "there is nothing here"}
 
@@ -126,9 +128,8 @@ class Worker:
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 -- this very file
         self._name = name
 
-    def __enter__(self) -> "Worker":
-        assert self._process.stdout is not None
-        self._port = int(self._process.stdout.readline())
+    def __enter__(self) -> Self:
+        self._port = int(self._process.stdout.readline())  # type: ignore[union-attr]  # it is a pipe
         print(f"{self._name} starts")
         return self
 

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors facts access verdicts visible strictjson digests requests session parts results",
+    "errors later facts access verdicts visible strictjson digests requests session parts results",
     "context docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
     "describe spec views sources catalog decorator",
     "rendering repair classify retry redaction threads resources safety approvals permissions audit judging consent",
@@ -29,7 +29,7 @@ INSIDE = {
     "approvals": "canonical identity owners records stores memory private sqlite sealing guard diffs previews screens conversation askers policy __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats __init__",
     "permissions": "request names paths urls commands values rules trust files modes grants policy gate __init__",
-    "safety": "shell_records shell_words shell_heredocs shell_tree shell_wrappers shell shell_args shell_targets shell_flows dangers commands protected paths hosts checks __init__",
+    "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_wrappers shell shell_args shell_targets shell_flows shell_rows shell_rows_work dangers commands protected paths hosts checks __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

@@ -7,8 +7,7 @@ through the house: decorator → catalog → dispatcher → pipeline → results
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .access import Access, Command, Reads, Url, Writes
 from .catalog import Catalog, default_catalog
@@ -30,6 +29,7 @@ from .errors import (
     UnknownTool,
 )
 from .facts import Facts
+from .later import later as _later
 from .spec import Definition, Tool
 from .views import CatalogView, Change
 
@@ -45,21 +45,6 @@ if TYPE_CHECKING:
     from .safety import SafetyChecks
     from .session import Session
     from .verdicts import Verdict
-
-# What describing and checking do without, and what needs asyncio: loaded when it is first asked for.
-_LATER = {
-    **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
-    **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "requests"),
-    **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
-    **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
-    **dict.fromkeys(("RetryPolicy", "retrying"), "retry"),
-    "AuditLog": "audit",
-    "Dispatcher": "dispatcher",
-    "PER_CALL": "resources",
-    "SafetyChecks": "safety",
-    "Session": "session",
-    "Verdict": "verdicts",
-}
 
 __all__ = [
     "PER_CALL",
@@ -117,8 +102,20 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
-    return value
+# What describing and checking do without, and what needs asyncio: loaded when it is first asked for.
+__getattr__ = _later(
+    __name__,
+    {
+        **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
+        **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "requests"),
+        **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
+        **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
+        **dict.fromkeys(("RetryPolicy", "retrying"), "retry"),
+        "AuditLog": "audit",
+        "Dispatcher": "dispatcher",
+        "PER_CALL": "resources",
+        "SafetyChecks": "safety",
+        "Session": "session",
+        "Verdict": "verdicts",
+    },
+)

@@ -18,6 +18,7 @@ from .approvals.owners import owner
 from .approvals.policy import Approvals
 from .approvals.previews import Preview, preview_of
 from .approvals.records import ApprovalError, Record
+from .approvals.stores import ApprovalStore
 from .judging import Judgement
 from .permissions.grants import is_answerable, offered
 from .redaction import MASK, Redaction
@@ -120,6 +121,7 @@ class Consent:
             )
         self.answered |= frozenset(record.request.asked_by)
         self.record = record
+        self._approvals.running.add(record.request.id)
 
     async def deny(self, record: Record, by: str | None) -> None:
         """Close the request; `ApprovalError` if it was answered before."""
@@ -129,25 +131,31 @@ class Consent:
 
     async def finish(self, result: ToolResult) -> None:
         """Keep what came of an approved call."""
-        record = self.record
-        if record is None:
-            return
-        try:
-            await self._kept(lambda s: s.finish(record.request.id, result.to_json(), owner=owner()))
-        except Exception:  # noqa: BLE001 -- it has happened; that it could not be written down must not lose it
-            _log.exception("the outcome of request %s could not be kept", record.request.id)
+        if self.record is not None:
+            await self._approvals.kept(lambda store: self._close(store, result), self._in_thread)
 
     def give_up(self, attempts: int) -> None:
         """Keep that an approved call was cut short; at once, because nobody waits any more."""
-        record = self.record
-        if record is None:
-            return
-        cut = "it was cut short: it may or may not have happened" if attempts else "it was cut short before it started"
-        result = ToolResult.error("cancelled", cut, details={"happened": "maybe" if attempts else "no"})
-        try:
-            self._approvals.store.finish(record.request.id, result.to_json(), owner=owner())
-        except Exception:  # noqa: BLE001 -- as above
-            _log.exception("the outcome of request %s could not be kept", record.request.id)
+        if self.record is not None:
+            cut = (
+                "it was cut short: it may or may not have happened"
+                if attempts
+                else "it was cut short before it started"
+            )
+            happened = {"happened": "maybe" if attempts else "no"}
+            self._close(self._approvals.store, ToolResult.error("cancelled", cut, details=happened))
+
+    def _close(self, store: ApprovalStore, result: ToolResult) -> None:
+        # It has happened: that it cannot be written down must not lose it. What is not JSON is left out at least.
+        name = "" if self.record is None else self.record.request.id
+        short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
+        for outcome in (result, short):
+            try:
+                store.finish(name, outcome.to_json(), owner=owner())
+                break
+            except Exception:  # noqa: BLE001 -- see above
+                _log.exception("the outcome of request %s could not be kept", name)
+        self._approvals.running.discard(name)
 
     async def _kept(self, work: Callable[[Any], Any]) -> Any:
         return await self._approvals.kept(work, self._in_thread)

@@ -17,10 +17,8 @@ import time
 import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
-from .approvals.policy import Approvals
-from .audit import AuditLog
 from .background import BackgroundLoop
 from .batch import run_batch
 from .classify import Rules
@@ -36,15 +34,18 @@ from .redaction import Redaction, RedactionRule
 from .requests import ApprovalRequest, Decision
 from .resources import missing_resources
 from .results import ToolCall, ToolResult
-from .resuming import call_of, lost, record_of
 from .retry import RetryPolicy
-from .safety import SafetyChecks
 from .session import Session
 from .spec import Tool
 from .threads import Threads
 from .validation import Validation
 from .verdicts import Verdict
 from .views import CatalogView, Change
+
+if TYPE_CHECKING:  # loaded when a call has to be judged, or somebody asked; most programs start without
+    from .approvals import Approvals
+    from .audit import AuditLog
+    from .safety import SafetyChecks
 
 __all__ = ["Dispatcher"]
 
@@ -130,7 +131,7 @@ class Dispatcher:
             sleep=sleep,
             chance=chance,
             judges=Judges(safety, permissions, _files_of(approvals, audit)),
-            approvals=Approvals() if approvals is None else approvals,
+            approvals=approvals,
             audit=audit,
         )
         self._settings.judges.explained_by(self.explain)
@@ -284,10 +285,11 @@ class Dispatcher:
         """
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+        from .resuming import call_of, lost, record_of
+
         settings = self._settings
-        find = self._planned
-        record, plan = await record_of(request, settings.approvals, find, settings.in_thread)
-        call = call_of(record, plan, decision, session, principal, settings.approvals.clock())
+        record, plan = await record_of(request, settings.approvals, self._planned, settings.in_thread)
+        call = call_of(record, plan, decision, session, principal, settings.approvals)
         walk = Walk(call, plan, settings, settings.clock(), UNSURE, resources or {}, timeout_seconds)
         return await walk.resumed(record, decision, lost(record, plan))
 

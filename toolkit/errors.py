@@ -7,6 +7,9 @@ What can go wrong, named by what happens next.
     │  ├─ UnknownTool      no such name; the nearest ones are suggested
     │  └─ DuplicateTool    the name is taken; both places are named
     ├─ ProviderError     the caller of the agent decides
+    ├─ ApprovalError     a person's answer cannot be taken (`approvals`)
+    ├─ AuditError        the audit log cannot be written, so nothing runs (`audit`)
+    ├─ RuleError         a permission rule says nothing, or not what was meant (`permissions`)
     └─ ToolError         a result the model can read; it may choose another way
        ├─ BadArgs        the model should correct the call
        ├─ Safety         refused; the user is told why

@@ -11,15 +11,17 @@ under the policy of that moment, before its approval is claimed.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 from .approvals.previews import unchanged
 from .approvals.records import ApprovalError, Record
+from .audit import AuditError
 from .consent import Consent
 from .deadline import Deadline
 from .judging import AccessJudge, Judgement
-from .permissions import Permissions
+from .permissions.policy import Permissions
 from .plans import Plan, Settings
 from .redaction import Redaction
 from .requests import AuthNeeded, Changed, Decision
@@ -27,6 +29,8 @@ from .results import ToolCall, ToolResult
 from .verdicts import Finding
 
 __all__ = ["Hearing", "OnItsWay"]
+
+_log = logging.getLogger("toolkit")
 
 
 class OnItsWay(Protocol):
@@ -117,16 +121,19 @@ class Hearing:
         await self._note("intent", arguments=_plain(self._case.arguments))
 
     async def end(self, result: ToolResult) -> None:
-        """Write down what came of it."""
+        """Write down what came of it; it has happened, so what cannot be written is logged."""
         await self.consent.finish(result)
-        await self._note(
-            "outcome",
-            kind=result.kind,
-            attempts=result.attempts,
-            duration_seconds=round(result.duration_seconds, 6),
-            chars=len(result.text),
-            truncated=result.truncated,
-        )
+        try:
+            await self._note(
+                "outcome",
+                kind=result.kind,
+                attempts=result.attempts,
+                duration_seconds=round(result.duration_seconds, 6),
+                chars=len(result.text),
+                truncated=result.truncated,
+            )
+        except AuditError as error:
+            _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
 
     def access(self) -> AccessJudge:
         """What the running tool gets as `context.permissions`."""

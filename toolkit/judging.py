@@ -11,19 +11,20 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from .access import Access, accesses_in
 from .errors import Safety, ToolError
-from .permissions import PermissionRequest
+from .permissions.request import PermissionRequest
 from .rendering import described
 from .requests import Precondition
 from .results import ToolCall
-from .safety import SafetyChecks
-from .safety.paths import resolved
 from .session import Session
 from .spec import Tool
 from .verdicts import Finding, Verdict, Word, strictest
+
+if TYPE_CHECKING:  # most calls touch nothing, and the checks take long to load
+    from .safety import SafetyChecks
 
 __all__ = ["AccessJudge", "Judge", "Judgement", "Judges", "always", "names_of"]
 
@@ -86,6 +87,8 @@ class Judges:
     @property
     def safety(self) -> SafetyChecks:
         if self._safety is None:
+            from .safety import SafetyChecks
+
             self._safety = SafetyChecks()
         return self._safety
 
@@ -166,6 +169,8 @@ class Judges:
     def _of_own_files(self, access: Access) -> Finding | None:
         if not self._own_files or access.kind not in ("read", "write"):
             return None
+        from .safety.paths import resolved
+
         try:
             place = resolved(access.target, self.safety.root)
         except ValueError:

@@ -14,16 +14,13 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from .approvals.records import Record
 from .attempt import TimedOut, has_to_pass
-from .audit import AuditError
 from .codecs import UNSURE
 from .context import Progress
 from .deadline import NEVER, Deadline
 from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
-from .hearing import Hearing
 from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
 from .hooks.passing import UNASKED, Answer, from_answer
 from .judging import AccessJudge
@@ -36,6 +33,10 @@ from .requests import Decision
 from .results import ToolCall, ToolResult
 from .tries import Tries
 from .validation import objections
+
+if TYPE_CHECKING:  # most calls are not judged
+    from .approvals import Record
+    from .hearing import Hearing
 
 __all__ = ["Walk", "unstarted", "walk"]
 
@@ -84,6 +85,8 @@ class Walk:
     def hearing(self) -> Hearing:
         """Where it is judged; made when it has to be."""
         if self._hearing is None:
+            from .hearing import Hearing
+
             self._hearing = Hearing(self)
         return self._hearing
 
@@ -271,14 +274,8 @@ class Walk:
             result = await self.after(result, answer)
         result = self.finished(result)
         if self.settings.audit is not None or self._hearing is not None:
-            await self._written_down(result)
-        return result
-
-    async def _written_down(self, result: ToolResult) -> None:
-        try:
             await self.hearing.end(result)
-        except AuditError as error:  # it has happened; the result says what, and the log that this is missing
-            _log.error("the outcome of call %s could not be written to the audit log: %s", self.call.id, error)
+        return result
 
     def finished(self, result: ToolResult) -> ToolResult:
         """*result* masked, cut to size, and with what only the dispatcher knows."""

@@ -7,11 +7,9 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .abandoned import Abandoned
-from .approvals.policy import Approvals
-from .audit import AuditLog
 from .classify import Rules, checked_rules, classified
 from .codecs import UNSURE
 from .context import Progress
@@ -25,6 +23,10 @@ from .session import Session
 from .spec import Tool
 from .threads import Threads
 from .validation import Validation
+
+if TYPE_CHECKING:  # most calls ask nobody
+    from .approvals import Approvals
+    from .audit import AuditLog
 
 __all__ = ["Plan", "Settings", "Stopped", "may_have_company"]
 
@@ -57,7 +59,7 @@ class Settings:
         sleep: Callable[[float], Awaitable[object]],
         chance: Callable[[], float],
         judges: Judges,
-        approvals: Approvals,
+        approvals: Approvals | None,
         audit: AuditLog | None,
     ) -> None:
         self.chain = chain
@@ -78,9 +80,18 @@ class Settings:
         self.sleep = sleep
         self.chance = chance
         self.judges = judges
-        self.approvals = approvals
+        self._approvals = approvals
         self.audit = audit
         self._classify = checked_rules(classify)
+
+    @property
+    def approvals(self) -> Approvals:
+        """How people are asked."""
+        if self._approvals is None:
+            from .approvals import Approvals
+
+            self._approvals = Approvals()
+        return self._approvals
 
     def classified(self, error: BaseException) -> ToolError:
         """What *error* counts as, by the user's rules and the table."""

@@ -155,11 +155,10 @@ class ApprovalRequest:
             given[name] = tuple(_record(kind, each) for each in given.get(name, ()))
         for name in ("asked_by", "repairs"):
             given[name] = tuple(given.get(name, ()))
+            if not _all_texts(given[name]):
+                raise ValueError(f"not an approval request: {name!r} is a list of texts")
         if given.get("auth") is not None:
-            auth = _record(AuthRequest, given["auth"])
-            given["auth"] = AuthRequest(
-                provider=auth.provider, scopes=tuple(auth.scopes), url=auth.url, reason=auth.reason
-            )
+            given["auth"] = _record(AuthRequest, given["auth"])
         return cls(**given)
 
 
@@ -184,10 +183,24 @@ def _plain(value: Any) -> Any:
 
 
 def _record(kind: type[Any], data: Any) -> Any:
+    known = {each.name for each in fields(kind)}
+    if not isinstance(data, Mapping) or not data.keys() <= known:
+        raise ValueError(f"not an approval request: {data!r:.60} is no {kind.__name__}")
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    for name, value in given.items():
+        if not (_all_texts(value) if name == "scopes" else isinstance(value, str) or (value is None and name in _OPEN)):
+            raise ValueError(f"not an approval request: `{name}` of a {kind.__name__} cannot be {value!r:.60}")
     try:
-        return kind(**data)
+        return kind(**given)
     except TypeError as error:
         raise ValueError(f"not an approval request: {error}") from None
+
+
+_OPEN = ("sha256", "url")
+
+
+def _all_texts(value: Any) -> bool:
+    return isinstance(value, tuple) and all(isinstance(each, str) for each in value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

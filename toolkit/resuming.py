@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from .approvals.identity import digest_of_call, identity_of
-from .approvals.owners import is_alive
+from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.records import ApprovalError, Record
 from .plans import Plan
@@ -37,7 +37,8 @@ async def record_of(given: object, approvals: Approvals, find: FindPlan, in_thre
             f"origin changed; call it again, so that people see what they agree to",
             why="changed",
         )
-    if request.digest != digest_of_call(record.identity, record.arguments, request.session, request.principal):
+    expected = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    if record.state == "pending" and request.digest != expected:  # later the arguments may be those of an answer
         raise ApprovalError(f"request {request.id} was altered; it cannot be used", why="forged")
     return record, plan
 
@@ -90,15 +91,21 @@ def _plan(request: ApprovalRequest, find: FindPlan) -> Plan:
 
 
 def call_of(
-    record: Record, plan: Plan, decision: Decision, session: Session | None, principal: str | None, now: float
+    record: Record,
+    plan: Plan,
+    decision: Decision,
+    session: Session | None,
+    principal: str | None,
+    approvals: Approvals,
 ) -> ToolCall:
     """The call that *record* is about; `ApprovalError` if *decision* comes too late, twice, or for somebody else."""
     request = record.request
     if record.state in ("denied", "done"):
-        raise ApprovalError(f"request {request.id} was answered before ({record.state})", why="answered")
+        was = "denied" if record.state == "denied" else "approved, and has run; `outcome` holds what came of it"
+        raise ApprovalError(f"request {request.id} was {was}", why="answered", outcome=record.outcome)
     if record.state == "claimed":
-        _check_lost(record, decision)
-    elif record.is_expired(now):
+        _check_lost(record, decision, approvals)
+    elif record.is_expired(approvals.clock()):
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
     if session is not None and session.id != request.session:
         raise ApprovalError(f"request {request.id} belongs to another session", why="principal")
@@ -114,20 +121,19 @@ def call_of(
     return ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
 
 
-def _check_lost(record: Record, decision: Decision) -> None:
-    """A claim without an outcome: refuse the answer unless its owner is certainly gone."""
+def _check_lost(record: Record, decision: Decision, approvals: Approvals) -> None:
+    """A claim without an outcome: refuse the answer while its owner runs it."""
     request = record.request
     if not decision.approved:
         raise ApprovalError(f"request {request.id} was approved before, and started", why="answered")
-    alive = None if record.claim is None else is_alive(record.claim.owner)
-    if alive:
+    theirs = "" if record.claim is None else record.claim.owner
+    runs = request.id in approvals.running if theirs == owner() else is_alive(theirs)
+    if runs:
         raise ApprovalError(f"request {request.id} was approved before, and runs", why="running")
-    if alive is None:
-        raise ApprovalError(f"request {request.id} was approved before, and may run on another machine", why="running")
 
 
 def lost(record: Record, plan: Plan) -> ToolResult | None:
-    """The result of a call that was claimed by a process that is gone; None if it was not, or may be run again."""
+    """The result of a call that was claimed by a process now out of sight; None if it was not, or may be run again."""
     facts = plan.tool.facts
     if record.state != "claimed" or (facts.idempotent and not facts.destructive):
         return None

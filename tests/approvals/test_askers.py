@@ -5,6 +5,7 @@ A person sees everything, deceived by nothing, and only a clear yes is one.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import os
@@ -369,25 +370,30 @@ class Terminal:
 
     def __init__(self, path, *requests, columns=60, **environment):
         (path / "requests").write_text(json.dumps([each.to_json() for each in requests]))
-        self._mine, theirs = pty.openpty()
+        self._mine, self._theirs = pty.openpty()
         termios.tcsetwinsize(self._mine, (24, columns))
         given = {"PATH": os.environ["PATH"], "TERM": "xterm", "PYTHONPATH": os.getcwd(), **environment}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(TAKE_TERMINAL + ASKING), str(path / "requests"), os.ttyname(theirs)],
+            [
+                sys.executable,
+                "-c",
+                textwrap.dedent(TAKE_TERMINAL + ASKING),
+                str(path / "requests"),
+                os.ttyname(self._theirs),
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
             env=given,
         )
-        os.close(theirs)
         self.shown = ""
 
     def until(self, words):
         """Read until *words* are on the screen."""
         seen = len(self.shown)
         while words not in self.shown[seen:]:
-            assert select.select([self._mine], [], [], 30)[0], self.shown
+            assert select.select([self._mine], [], [], 20)[0], self.shown
             self.shown += os.read(self._mine, 65536).decode(errors="replace")
 
     def type(self, text):
@@ -396,9 +402,23 @@ class Terminal:
     def answers(self):
         """What the process made of it."""
         output, errors = self._process.communicate(timeout=30)
-        os.close(self._mine)
         assert not errors, errors.decode()
         return [json.loads(line) for line in output.splitlines()]
+
+    def close(self):
+        self._process.kill()
+        self._process.communicate()
+        os.close(self._mine)
+        os.close(self._theirs)
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Make a terminal on which requests are asked."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *requests, **options: stack.enter_context(
+            contextlib.closing(Terminal(tmp_path, *requests, **options))
+        )
 
 
 TAKE_TERMINAL = """
@@ -408,59 +428,170 @@ TAKE_TERMINAL = """
 """
 
 
-def test_a_real_terminal_is_asked_though_the_streams_are_elsewhere(tmp_path):
+def test_a_real_terminal_is_asked_though_the_streams_are_elsewhere(terminal, tmp_path):
     """Yes, no with a reason, and an edit, each typed; the diff is coloured."""
     editor = tmp_path / "editor.py"
     editor.write_text("import sys; open(sys.argv[1], 'w').write('{\"path\": \"typed\"}')")
     asked = request(preview=DIFF)
-    terminal = Terminal(tmp_path, asked, asked, asked, EDITOR=f"{sys.executable} {editor}")
-    terminal.until("[e]dit: ")
-    terminal.type("y\n")
-    terminal.until("[e]dit: ")
-    terminal.type("n\n")
-    terminal.until("left empty: ")
-    terminal.type("no time\n")
-    terminal.until("[e]dit: ")
-    terminal.type("e\n")
-    assert terminal.answers() == [
+    screen = terminal(asked, asked, asked, EDITOR=f"{sys.executable} {editor}")
+    screen.until("[e]dit: ")
+    screen.type("y\n")
+    screen.until("[e]dit: ")
+    screen.type("n\n")
+    screen.until("left empty: ")
+    screen.type("no time\n")
+    screen.until("[e]dit: ")
+    screen.type("e\n")
+    assert screen.answers() == [
         [True, "", None, True],
         [False, "no time", None, True],
         [True, "", {"path": "typed"}, True],
     ]
-    assert "\x1b[31m-old\x1b[0m" in terminal.shown
+    assert "\x1b[31m-old\x1b[0m" in screen.shown
 
 
-def test_a_real_terminal_never_sees_raw_foreign_text(tmp_path):
+def test_a_real_terminal_never_sees_raw_foreign_text(terminal):
     """Of what is foreign no escape, bidi or control character arrives; long lines stay behind the bar."""
     long = "  " + "x" * 56 + "May it run? [y]es: "
     clean = HOSTILE.replace("\ud800", "")
-    terminal = Terminal(tmp_path, request(preview=f"{clean}\n{long}", reason=clean * 3), NO_COLOR="1")
-    terminal.until("[e]dit: ")
-    terminal.type("q\n")
-    assert terminal.answers() == [[False, "", None, True]]
-    lines = terminal.shown.split("\r\n")
+    screen = terminal(request(preview=f"{clean}\n{long}", reason=clean * 3), NO_COLOR="1")
+    screen.until("[e]dit: ")
+    screen.type("q\n")
+    assert screen.answers() == [[False, "", None, True]]
+    lines = screen.shown.split("\r\n")
     assert all(re.fullmatch(r"[\x20-\x7e]{0,60}", line) for line in lines[:-1])
     assert sum(line.startswith("May it run?") for line in lines) == 1
 
 
-def test_what_was_typed_before_the_question_does_not_answer_it(tmp_path):
+def test_what_was_typed_before_the_question_does_not_answer_it(terminal):
     """A yes meant for something else approves nothing."""
-    terminal = Terminal(tmp_path, request(), request())
-    terminal.until("[e]dit: ")
-    terminal.type("n\n\ny\ny\ny\n")
-    terminal.until("[e]dit: ")
-    terminal.type("\x04")
-    assert terminal.answers() == [[False, "", None, True], [False, "nobody answered", None, True]]
+    screen = terminal(request(), request())
+    screen.until("[e]dit: ")
+    screen.type("n\n\ny\ny\ny\n")
+    screen.until("[e]dit: ")
+    screen.type("\x04")
+    assert screen.answers() == [[False, "", None, True], [False, "nobody answered", None, True]]
 
 
-def test_ctrl_c_at_a_real_terminal_denies(tmp_path):
+def test_ctrl_c_at_a_real_terminal_denies(terminal):
     """And the process goes on."""
-    terminal = Terminal(tmp_path, request(), request())
-    terminal.until("[e]dit: ")
-    terminal.type("\x03")
-    terminal.until("[e]dit: ")
-    terminal.type("y\n")
-    assert [answer[:2] for answer in terminal.answers()] == [[False, "interrupted"], [True, ""]]
+    screen = terminal(request(), request())
+    screen.until("[e]dit: ")
+    screen.type("\x03")
+    screen.until("[e]dit: ")
+    screen.type("y\n")
+    assert [answer[:2] for answer in screen.answers()] == [[False, "interrupted"], [True, ""]]
+
+
+@pytest.fixture
+def pair():
+    """A pseudo-terminal in this process: our end, and the name of the other."""
+    mine, theirs = pty.openpty()
+    termios.tcsetwinsize(mine, (24, 40))
+    yield mine, os.ttyname(theirs)
+    os.close(mine)
+    os.close(theirs)
+
+
+def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
+    """By what they take on the screen: a wide letter takes two cells, a tab up to eight."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    mine, name = pair
+    asked = request(reason="r" * 50, preview=f"@\n@@ -1 +1 @@\n+{'x' * 40}\n+{'漢' * 20}\n+\ty\n+")
+    prompt = TerminalPrompt(input=io.StringIO("q\n"), terminal=name, by="ada")
+    assert prompt.ask(asked) == Decision.deny(by="ada")
+    shown = os.read(mine, 65536).decode().split("\r\n")
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in shown[2:]] == [
+        "  because:",
+        f"  | {'r' * 36}",
+        f"  | {'r' * 14}",
+        "  with:",
+        "  | {",
+        '  |   "path": "x"',
+        "  | }",
+        "  which would do:",
+        "  | @",
+        "  | @@ -1 +1 @@",
+        f"  | +{'x' * 35}",
+        f"  | {'x' * 5}",
+        f"  | +{'漢' * 17}",
+        f"  | {'漢' * 3}",
+        "  | +\ty",
+        "  | +",
+        "May it run? [y]es, [n]o, [e]dit: ",
+    ]
+    assert f"  | \x1b[32m{'x' * 5}\x1b[0m" in shown
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_who_wants_no_colours_gets_none(pair, monkeypatch, name, value):
+    """Even on a terminal."""
+    monkeypatch.setenv(name, value)
+    mine, terminal = pair
+    TerminalPrompt(input=io.StringIO("q\n"), terminal=terminal).ask(request(preview=DIFF))
+    assert "\x1b" not in os.read(mine, 65536).decode()
+
+
+def test_a_terminal_that_is_typed_on_answers(pair):
+    """In the process that asks."""
+    mine, name = pair
+    output = io.StringIO()
+    prompt = TerminalPrompt(output=output, terminal=name, by="ada")
+    asking = threading.Thread(target=lambda: found.append(prompt.ask(request())))
+    found = []
+    os.write(mine, b"y\n")  # too early
+    asking.start()
+    while "[e]dit: " not in output.getvalue():
+        pass
+    os.write(mine, b"n\n\n")
+    asking.join()
+    assert found == [Decision.deny(by="ada")]
+
+
+class Gone(io.StringIO):
+    """A stream whose other side is not there any more."""
+
+    def readline(self, *_):
+        raise OSError(5, "Input/output error")
+
+    write = readline
+
+
+@pytest.mark.parametrize("options", [{"input": Gone()}, {"output": Gone()}], ids=["input", "output"])
+def test_a_terminal_that_is_gone_denies(options):
+    """Nobody has seen the request, or nobody can answer it."""
+    decision = TerminalPrompt(**{"input": io.StringIO("y\n"), "output": io.StringIO(), **options}, by="ada").ask(
+        request()
+    )
+    assert decision == Decision.deny("nobody could be asked: [Errno 5] Input/output error", by="ada")
+
+
+def test_an_answer_that_is_no_text_denies():
+    """It cannot have been a yes."""
+    answers = io.TextIOWrapper(io.BytesIO(b"\xff\n"), encoding="utf-8")
+    decision = TerminalPrompt(input=answers, output=io.StringIO()).ask(request())
+    assert not decision.approved
+
+
+def test_the_standard_streams_stand_in_for_a_terminal(tmp_path, monkeypatch, capsys):
+    """Where there is none; and where there are none either, the answer is no."""
+    prompt = TerminalPrompt(terminal=str(tmp_path / "none"), by="ada")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    assert prompt.ask(request()) == Decision.approve(by="ada")
+    assert "May it run?" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", None)
+    assert prompt.ask(request()) == Decision.deny("nobody is there to ask", by="nobody")
+
+
+def test_a_user_without_a_name_is_the_terminal(monkeypatch):
+    """Somebody has to be written down."""
+
+    def nobody():
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr("getpass.getuser", nobody)
+    assert TerminalPrompt(input=io.StringIO("y\n"), output=io.StringIO()).ask(request()).by == "the terminal"
 
 
 def test_without_a_terminal_the_standard_streams_are_used(tmp_path):

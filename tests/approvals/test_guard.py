@@ -5,6 +5,7 @@ Inside a preview nothing that Python reports is changed, started or sent.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import importlib
 import os
@@ -17,8 +18,15 @@ import tempfile
 
 import pytest
 
+from toolkit.approvals import guard
 from toolkit.approvals.guard import WriteRefused, read_only, refusal
 from toolkit.errors import Safety
+
+
+@pytest.fixture(autouse=True)
+def measured(monkeypatch):
+    """Python switches tracing off inside an audit hook, and nobody would know which lines of ours ran."""
+    monkeypatch.setattr(guard._hook, "__cantrace__", True, raising=False)
 
 
 @pytest.fixture
@@ -29,9 +37,9 @@ def place(tmp_path):
 
 
 WRITES = {
-    "open": lambda place: open(place / "new", "w"),
-    "open to update": lambda place: open(place / "file", "r+"),
-    "open a descriptor": lambda place: open(1, "w", closefd=False),
+    "open": lambda place: (place / "new").open("w"),
+    "open to update": lambda place: (place / "file").open("r+"),
+    "open a descriptor": lambda place: os.fdopen(1, "w", closefd=False),
     "os.open": lambda place: os.open(place / "new", os.O_CREAT),
     "remove": lambda place: os.remove(place / "file"),
     "rename": lambda place: os.rename(place / "file", place / "new"),
@@ -72,7 +80,7 @@ def test_writes_are_refused(place, write):
 
 
 READS = {
-    "open": lambda place: open(place / "file").close(),
+    "open": lambda place: (place / "file").open().close(),
     "list": lambda place: os.listdir(place),
     "scan": lambda place: list(os.scandir(place)),
     "stat": lambda place: os.stat(place / "file"),
@@ -103,11 +111,8 @@ def test_outside_nothing_is_refused(place):
 
 def test_a_swallowed_refusal_is_still_known(place):
     """Code that handles every error has tried all the same."""
-    with read_only() as tried:
-        try:
-            (place / "file").unlink()
-        except OSError:
-            pass
+    with read_only() as tried, contextlib.suppress(OSError):
+        (place / "file").unlink()
     assert "os.remove" in tried[0]
 
 

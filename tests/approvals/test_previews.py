@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, preview_of, unchanged
+from toolkit.redaction import Redaction
 from toolkit.requests import Precondition
 from toolkit.spec import Tool
 from toolkit.threads import Threads
@@ -221,6 +222,22 @@ async def test_what_grows_by_being_made_visible_is_cut_too(shown):
     found = await shown(lambda arguments: "\x00" * 30, max_chars=100)
     assert found.text.startswith("preview cut: 100 of 120 characters shown;")
     assert found.is_cut
+
+
+async def test_secrets_are_masked_before_anything_is_done_to_the_text(shown):
+    """Half of one, or one with its letters marked, would not be recognised any more."""
+    secret = "p\u0430ss\tword"
+    redact = Redaction([secret]).text
+    whole = await shown(lambda arguments: f"with {secret}", redact=redact)
+    assert whole.text == "with [redacted]"
+    cut = await shown(lambda arguments: f"with {secret} and more", redact=redact, max_chars=10)
+    assert cut.text.endswith("\nwith [reda")
+
+    def fail(arguments):
+        raise ValueError(secret)
+
+    with pytest.raises(PreviewFailed, match=r"ValueError: \[redacted\]"):
+        await shown(fail, redact=redact)
 
 
 async def test_a_preview_of_just_the_length_is_whole(shown):

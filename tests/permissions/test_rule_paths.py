@@ -106,6 +106,7 @@ def test_a_pattern_is_compared_component_by_component(root, pattern, path, expec
         # A link in the project cannot stretch a pattern beyond it.
         ("leak/**", "leak/passwd", False, True),
         ("leak/**", "../outside/passwd", False, True),
+        ("docs/../leak/**", "leak/passwd", False, True),
         ("src/out/passwd", "src/out/passwd", False, True),
         # Case, and letters in two forms.
         ("src/**", "SRC/a.py", False, True),

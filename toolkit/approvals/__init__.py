@@ -5,13 +5,18 @@ Asking people: how, and where their answers are kept.
     Dispatcher(catalog, approvals=Approvals(ask=TerminalPrompt()))
 """
 
-from .askers import Asker, Callback, DenyAll, TerminalPrompt
-from .memory import MemoryApprovals
-from .policy import Approvals
-from .previews import Preview, PreviewFailed, combined, file_change, unchanged
-from .records import ApprovalError, Record
-from .sqlite import SQLiteApprovals
-from .stores import ApprovalStore
+from typing import TYPE_CHECKING
+
+from ..later import later as _later
+
+if TYPE_CHECKING:
+    from .askers import Asker, Callback, DenyAll, TerminalPrompt
+    from .memory import MemoryApprovals
+    from .policy import Approvals
+    from .previews import Preview, PreviewFailed, combined, file_change, unchanged
+    from .records import ApprovalError, Record
+    from .sqlite import SQLiteApprovals
+    from .stores import ApprovalStore
 
 __all__ = [
     "ApprovalError",
@@ -30,3 +35,16 @@ __all__ = [
     "file_change",
     "unchanged",
 ]
+
+__getattr__ = _later(
+    __name__,
+    {
+        **dict.fromkeys(("Asker", "Callback", "DenyAll", "TerminalPrompt"), "askers"),
+        **dict.fromkeys(("Preview", "PreviewFailed", "combined", "file_change", "unchanged"), "previews"),
+        **dict.fromkeys(("ApprovalError", "Record"), "records"),
+        "ApprovalStore": "stores",
+        "Approvals": "policy",
+        "MemoryApprovals": "memory",
+        "SQLiteApprovals": "sqlite",
+    },
+)

@@ -40,8 +40,9 @@ class TerminalPrompt:
     shown does not answer it. Several requests at once are asked one after the other.
 
     Args:
-        input: Where answers are read from; the terminal itself unless given, else standard input.
+        input: Where answers are read from; the terminal unless given, or standard input if there is none.
         output: Where the request is shown; likewise.
+        terminal: The device that is the terminal.
         edit: Gets the arguments as JSON text and returns them changed; $VISUAL or $EDITOR unless given.
         colour: Whether to use colours; unless stated, on a terminal if NO_COLOR is not set.
         by: Who is written down as having answered; the name of the user unless given.
@@ -56,6 +57,7 @@ class TerminalPrompt:
         *,
         input: TextIO | None = None,  # noqa: A002 -- what it is called everywhere
         output: TextIO | None = None,
+        terminal: str = "/dev/tty",
         edit: Callable[[str], str] | None = None,
         colour: bool | None = None,
         by: str | None = None,
@@ -63,6 +65,7 @@ class TerminalPrompt:
     ) -> None:
         self._input = input
         self._output = output
+        self._terminal = terminal
         self._edit = edit
         self._colour = colour
         self._by = by
@@ -73,7 +76,7 @@ class TerminalPrompt:
         with self._one_at_a_time:
             if request.expires_at is not None and self._clock() >= request.expires_at:
                 return None
-            with _streams(self._input, self._output) as (answers, output):
+            with _streams(self._input, self._output, self._terminal) as (answers, output):
                 if answers is None or output is None:  # a service may have neither
                     return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: in_editor(text, answers, output))
@@ -83,14 +86,16 @@ class TerminalPrompt:
 
 
 @contextlib.contextmanager
-def _streams(given: TextIO | None, shown: TextIO | None) -> Iterator[tuple[TextIO | None, TextIO | None]]:
+def _streams(
+    given: TextIO | None, shown: TextIO | None, terminal: str
+) -> Iterator[tuple[TextIO | None, TextIO | None]]:
     """Where to read and where to write: what was given, the terminal, or the standard streams."""
     with contextlib.ExitStack() as stack:
         try:
             if given is None:
-                given = stack.enter_context(open("/dev/tty", errors="replace"))
+                given = stack.enter_context(open(terminal, errors="replace"))
             if shown is None:
-                shown = stack.enter_context(open("/dev/tty", "w", errors="backslashreplace"))
+                shown = stack.enter_context(open(terminal, "w", errors="backslashreplace"))
         except OSError:
             given, shown = given or sys.stdin, shown or sys.stdout
         yield given, shown

@@ -47,23 +47,30 @@ class Conversation:
     def decision(self, now: float) -> Decision:
         """Show the request, ask, and go on asking."""
         try:
-            is_whole = self._screen.show(self._request, now)
-            question = self._offer(is_whole=is_whole)
-            _forget_typed(self._answers)
-            while True:
-                answer = self._asked(question)
-                act = self._words.get(answer.lower())
-                if act is None:
-                    known = ", ".join(dict.fromkeys(self._words))
-                    self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {known}")
-                elif (decision := act()) is not None:
-                    return decision
+            return self._talk(now)
         except EOFError:
-            self._screen.say()
-            return self._denied("nobody answered")
+            return self._ended("nobody answered")
         except KeyboardInterrupt:
+            return self._ended("interrupted")
+        except (OSError, ValueError) as error:  # the terminal is gone, or closed, or sends what is no text
+            return self._ended(f"nobody could be asked: {error}")
+
+    def _talk(self, now: float) -> Decision:
+        question = self._offer(is_whole=self._screen.show(self._request, now))
+        _forget_typed(self._answers)
+        while True:
+            answer = self._asked(question)
+            act = self._words.get(answer.lower())
+            if act is None:
+                known = ", ".join(dict.fromkeys(self._words))
+                self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {known}")
+            elif (decision := act()) is not None:
+                return decision
+
+    def _ended(self, reason: str) -> Decision:
+        with contextlib.suppress(OSError, ValueError):
             self._screen.say()
-            return self._denied("interrupted")
+        return self._denied(reason)
 
     def _offer(self, *, is_whole: bool) -> str:
         """The question, once it is clear what may be answered."""

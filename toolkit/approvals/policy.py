@@ -36,6 +36,9 @@ class Approvals:
         preview_seconds: How long a preview may take to be made.
         preview_chars: How long it may be.
         clock: Seconds since 1970.
+
+    Attributes:
+        running: The requests whose calls run in this process.
     """
 
     def __init__(
@@ -53,9 +56,14 @@ class Approvals:
             raise ValueError("give a store or a key: what a store keeps needs no seal")
         if not (expires_seconds is None or expires_seconds > 0):
             raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
+        if key is not None and expires_seconds is None:
+            raise ValueError(
+                "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
+            )
         self.seal = None if key is None else Seal(key)
         # Sealed requests are remembered here once they come back, so that none is used twice.
-        self.store: ApprovalStore = MemoryApprovals() if store is None else store
+        self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
+        self.running: set[str] = set()
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds

@@ -105,6 +105,7 @@ async def preview_of(
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
     seconds: float = 5.0,
     max_chars: int = 20_000,
+    redact: Callable[[str], str] = lambda text: text,
 ) -> Preview:
     """
     What *tool* says it is about to do with *decoded* arguments; an empty text if it has nothing to say.
@@ -116,6 +117,7 @@ async def preview_of(
         in_thread: Runs a blocking function elsewhere, context variables carried over, and gives what it
             returns. One that takes too long is left alone; it stays read-only.
         max_chars: What is longer is cut.
+        redact: Masks secrets in a text; before it is cut or made visible, after which none would be found.
     """
     function = tool.facts.preview
     if function is None:
@@ -126,7 +128,7 @@ async def preview_of(
             # A task inherits the guard; whoever comes after it here does not.
             task = asyncio.create_task(_answer(function, copy.deepcopy(dict(decoded)), in_thread))
     except Exception as error:
-        raise _failed(tool, described(error)) from error
+        raise _failed(tool, redact(described(error))) from error
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
@@ -140,10 +142,11 @@ async def preview_of(
     if isinstance(raised, KeyboardInterrupt):
         raise raised
     if tried:
-        raise _failed(tool, f"a preview may only read, and this one tried to {tried[0]}") from raised
+        raise _failed(tool, f"a preview may only read, and this one tried to {redact(tried[0])}") from raised
     if raised is not None:
-        raise _failed(tool, str(raised) if isinstance(raised, ToolkitError) else described(raised)) from raised
-    return _shown(found, max_chars)
+        why = str(raised) if isinstance(raised, ToolkitError) else described(raised)
+        raise _failed(tool, redact(why)) from raised
+    return _shown(replace(found, text=redact(found.text)), max_chars)
 
 
 async def _answer(

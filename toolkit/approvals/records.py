@@ -34,18 +34,20 @@ class ApprovalError(ToolkitError):
 
     Attributes:
         why: In one word, for programs; "store" if the store itself fails.
+        outcome: What came of the call, as `ToolResult.to_json` tells it, if it was "answered" and is done.
     """
 
-    def __init__(self, message: str, *, why: Why) -> None:
+    def __init__(self, message: str, *, why: Why, outcome: dict[str, Any] | None = None) -> None:
         super().__init__(message)
         self.why = why
+        self.outcome = outcome
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _error, (str(self), self.why)
+        return _error, (str(self), self.why, self.outcome)
 
 
-def _error(message: str, why: Why) -> ApprovalError:
-    return ApprovalError(message, why=why)
+def _error(message: str, why: Why, outcome: dict[str, Any] | None) -> ApprovalError:
+    return ApprovalError(message, why=why, outcome=outcome)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,6 +73,11 @@ class SQLiteApprovals:
         with self._opened(change=True, make=True):
             pass
 
+    @property
+    def path(self) -> str:
+        """Where the approvals are kept."""
+        return self._path
+
     def add(self, record: Record) -> None:
         """Keep a record that is pending; `ValueError` if its id is taken."""
         if record.state != "pending":

@@ -4,13 +4,18 @@ Who may do what: modes, rules, grants.
     Dispatcher(catalog, permissions=Permissions(mode="default", rules=["allow read", "deny bash(git push:*)"]))
 """
 
-from .files import RuleFileError, read_rules
-from .gate import PermissionGate
-from .modes import MODES, TABLE, Mode
-from .policy import Permissions
-from .request import PermissionRequest
-from .rules import Rule, RuleError, read_rule
-from .trust import Trust
+from typing import TYPE_CHECKING
+
+from ..later import later as _later
+
+if TYPE_CHECKING:
+    from .files import RuleFileError, read_rules
+    from .gate import PermissionGate
+    from .modes import MODES, TABLE, Mode
+    from .policy import Permissions
+    from .request import PermissionRequest
+    from .rules import Rule, RuleError, read_rule
+    from .trust import Trust
 
 __all__ = [
     "MODES",
@@ -26,3 +31,16 @@ __all__ = [
     "read_rule",
     "read_rules",
 ]
+
+__getattr__ = _later(
+    __name__,
+    {
+        **dict.fromkeys(("RuleFileError", "read_rules"), "files"),
+        **dict.fromkeys(("MODES", "TABLE", "Mode"), "modes"),
+        **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
+        "PermissionGate": "gate",
+        "PermissionRequest": "request",
+        "Permissions": "policy",
+        "Trust": "trust",
+    },
+)

@@ -22,16 +22,18 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..safety.shell import CannotParse, Script, SimpleCommand, parsed
+from ..safety.shell_wrappers import SHELLS
 
 __all__ = ["CommandPattern", "commands_allowed", "commands_concerned"]
 
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REPLACES = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _FEEDERS = ("xargs", "parallel")
+_FINDERS = ("find", "fd", "fdfind")
 _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
 
 
@@ -100,7 +102,7 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
         bool(script.top)
         and all(any(each.allows(command) for each in read) for command in script.top)
         and all(
-            any(each.allows(command) for each in read if each.more or command.via[-1] not in _FEEDERS)
+            any(each.allows(command) for each in read if each.more or not _is_fed(command))
             or any(command.via == via and each.allows(command) for via, each in spelled)
             for command in inner
         )
@@ -113,23 +115,40 @@ def commands_concerned(text: str, pattern: str) -> bool:
         script = _script(text)
     except CannotParse:
         return True
-    return any(map(_read(pattern).concerns, map(_as_run, script.commands)))
+    own = _read(pattern)
+    return any(own.concerns(each) for command in script.commands for each in _readings(_as_run(command)))
+
+
+def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
+    """A command, and the program that a shell takes for its script: `bash npm test`, `source npm test`."""
+    yield command
+    if command.words and command.name in (*SHELLS, "source", "."):
+        for at in range(1, len(command.words)):
+            yield replace(command, words=command.words[at:], literal=command.literal[at:])
+            # Of an option nobody knows whether it takes the next word.
+            if not command.words[at].startswith(("-", "+")) and not command.words[at - 1].startswith(("-", "+")):
+                break
 
 
 def _as_run(command: SimpleCommand) -> SimpleCommand:
     """With the words that `xargs` and the like fill in or add, which nobody knows."""
-    feeder = command.via[-1] if command.via else ""
-    if command.outer is None or feeder not in (*_FEEDERS, "find", "fd", "fdfind"):
-        return command
-    holes = ["{"]
-    options = command.outer.words[: len(command.outer.words) - len(command.words)]
-    for at, word in enumerate(options):
-        if found := _REPLACES.fullmatch(word):
-            holes.append(found[1] or found[2] or "".join(options[at + 1 : at + 2]))
+    holes: list[str] = []
+    inside, outer = command, command.outer
+    while outer is not None:
+        if outer.name in (*_FEEDERS, *_FINDERS):
+            options = outer.words[: len(outer.words) - len(inside.words)]
+            found = [(at, match) for at, word in enumerate(options) if (match := _REPLACES.fullmatch(word))]
+            holes += ["{", *(match[1] or match[2] or "".join(options[at + 1 : at + 2]) for at, match in found)]
+        inside, outer = outer, outer.outer
     literal = [known and not any(hole in word for hole in holes) for word, known in _words(command)]
-    if feeder in _FEEDERS:
+    if _is_fed(command):
         return replace(command, words=(*command.words, "..."), literal=(*literal, False))
-    return replace(command, literal=tuple(literal))
+    return replace(command, literal=tuple(literal)) if holes else command
+
+
+def _is_fed(command: SimpleCommand) -> bool:
+    """Whether further words are added to it."""
+    return any(each in _FEEDERS for each in command.via)
 
 
 def _words(command: SimpleCommand) -> Iterable[tuple[str, bool]]:

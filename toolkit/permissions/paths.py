@@ -58,9 +58,7 @@ class PathPattern:
         rest = tuple(each for each in parts[plain:] if each not in ("", "."))
         if ".." in rest:
             raise ValueError("`..` cannot follow a wildcard")
-        base = "/".join(parts[:plain])
-        if plain and not base:
-            base = "/"
+        base = os.path.normpath("/".join(parts[:plain]) or "/") if plain else "."
         return cls(base, rest, len(parts) == 1 and text not in ("~", ".", ".."))
 
     def allows(self, path: str, root: str) -> bool:
@@ -90,16 +88,16 @@ class PathPattern:
         if path[: len(base)] == base and fits(rest, path[len(base) :]):
             return True
         below = path[len(top) :] if path[: len(top)] == top else path
-        return self.is_bare and fits(["**", *([_fold(self.base)] if self.base else []), *rest], below)
+        return self.is_bare and fits(["**", *([_fold(self.base)] if self.base != "." else []), *rest], below)
 
     @property
     def _base(self) -> str:
-        return os.path.expanduser(self.base) if self.base.startswith("~") else self.base or "."
+        return os.path.expanduser(self.base) if self.base.startswith("~") else self.base
 
     @property
     def _leaves(self) -> bool:
         """Whether the pattern itself leads out of the root."""
-        return self.base.startswith("~") or os.path.isabs(self.base) or ".." in self.base.split("/")
+        return self.base.startswith("~") or os.path.isabs(self.base) or self.base.split("/")[0] == ".."
 
 
 def _parts(path: str) -> list[str]:

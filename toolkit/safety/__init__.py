@@ -2,8 +2,13 @@
 Safety checks on what a call is about to touch (`checks`): paths, protected files, commands, hosts.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from .checks import Check, SafetyChecks
+from ..later import later as _later
+
+if TYPE_CHECKING:
+    from .checks import Check, SafetyChecks
 
 __all__ = ["Check", "SafetyChecks"]
+
+__getattr__ = _later(__name__, dict.fromkeys(__all__, "checks"))

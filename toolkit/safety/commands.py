@@ -18,13 +18,14 @@ from .dangers import dangers
 from .shell import CannotParse, Script, SimpleCommand, parsed
 from .shell_args import Args
 from .shell_flows import flows, whole
-from .shell_targets import Danger
+from .shell_targets import Danger, is_secret, writing
 
 __all__ = ["judged"]
 
 _BY = "check `dangerous-command`"
 _MOST_SHOWN = 80
 _MOST_REASONS = 3
+_MOST_FOLDERS = 8
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
@@ -49,8 +50,10 @@ def _found(script: Script) -> Iterator[tuple[str, Danger]]:
     yield from whole(script)
     values = _values(script)
     folders = [
-        each.plain[1] for each in script.commands if each.name in ("cd", "pushd") and len(each.plain) > 1
-    ]
+        each.plain[1]
+        for each in script.commands
+        if each.name in ("cd", "pushd") and len(each.plain) > 1 and each.plain[1].startswith(("/", "~", "$HOME"))
+    ][:_MOST_FOLDERS]
     for command in script.commands:
         for danger in flows(command):
             yield command.source, danger
@@ -58,9 +61,15 @@ def _found(script: Script) -> Iterator[tuple[str, Danger]]:
             for danger in dangers(Args(variant)):
                 yield command.source, danger
     for redirection in script.redirections:
-        alone = SimpleCommand(words=(":",), literal=(True,), plain=(":",), source="", redirections=(redirection,))
-        for danger in dangers(Args(alone)):
-            yield f"{redirection.operator} {redirection.target}", danger
+        if redirection.operator.startswith("<<"):
+            continue
+        target = _with_values(redirection.target, values)
+        for path in (target, *(_below(folder, target) for folder in folders)):
+            shown = f"{redirection.operator} {redirection.target}"
+            if redirection.writes and (found := writing(path)):
+                yield shown, found
+            if is_secret(path):
+                yield shown, Danger("ask", "reads or changes a file with keys or passwords")
 
 
 def _values(script: Script) -> dict[str, str]:
@@ -74,20 +83,23 @@ def _variants(command: SimpleCommand, values: Mapping[str, str], folders: list[s
     filled = _filled(command, values)
     if filled is not command:
         yield filled
-    for folder in folders[:8]:
-        if folder.startswith(("/", "~", "..", "$")):
-            yield replace(filled, plain=(filled.plain[0], *(_below(folder, word) for word in filled.plain[1:])))
+    for folder in folders:
+        yield replace(filled, plain=(filled.plain[0], *(_below(folder, word) for word in filled.plain[1:])))
 
 
 def _filled(command: SimpleCommand, values: Mapping[str, str]) -> SimpleCommand:
     """`$x` replaced by what *values* says, and taken apart as the shell would if it is not quoted."""
     words: list[str] = []
     for written, plain in zip(command.words, command.plain, strict=True):
-        text = _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), plain)
+        text = _with_values(plain, values)
         words += [text] if written.startswith('"') or text == plain else text.split() or [""]
     if tuple(words) == command.plain:
         return command
     return replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+
+
+def _with_values(text: str, values: Mapping[str, str]) -> str:
+    return _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)
 
 
 def _below(folder: str, word: str) -> str:

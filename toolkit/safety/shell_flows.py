@@ -11,16 +11,76 @@ import re
 from collections.abc import Iterator
 
 from .shell_args import Args
-from .shell_records import Script, SimpleCommand
-from .shell_targets import Danger, is_secret
+from .shell_records import Assignment, Script, SimpleCommand
+from .shell_targets import Danger, is_secret, writing
 from .shell_wrappers import SHELLS, known_input
 
 __all__ = ["DOWNLOADERS", "flows", "whole"]
 
-DOWNLOADERS = frozenset("curl wget fetch aria2c http https httpie lwp-request GET lynx ftp telnet nc ncat netcat openssl scp".split())
-_SENDERS = DOWNLOADERS | frozenset("ssh sftp rsync socat sendmail mail mailx mutt ftp tftp rclone gsutil aws dig nslookup ping".split())
-_DECODERS = frozenset("base64 base32 xxd openssl uudecode gunzip zcat gzip bzip2 bzcat xz xzcat rev tr od hexdump printf perl".split())
-_TELLS_SECRETS = frozenset("env printenv set export declare".split())
+DOWNLOADERS = frozenset(
+    [
+        "curl",
+        "wget",
+        "fetch",
+        "aria2c",
+        "http",
+        "https",
+        "httpie",
+        "lwp-request",
+        "GET",
+        "lynx",
+        "ftp",
+        "telnet",
+        "nc",
+        "ncat",
+        "netcat",
+        "openssl",
+        "scp",
+    ]
+)
+_SENDERS = DOWNLOADERS | frozenset(
+    [
+        "ssh",
+        "sftp",
+        "rsync",
+        "socat",
+        "sendmail",
+        "mail",
+        "mailx",
+        "mutt",
+        "ftp",
+        "tftp",
+        "rclone",
+        "gsutil",
+        "aws",
+        "dig",
+        "nslookup",
+        "ping",
+    ]
+)
+_DECODERS = frozenset(
+    [
+        "base64",
+        "base32",
+        "xxd",
+        "openssl",
+        "uudecode",
+        "gunzip",
+        "zcat",
+        "gzip",
+        "bzip2",
+        "bzcat",
+        "xz",
+        "xzcat",
+        "rev",
+        "tr",
+        "od",
+        "hexdump",
+        "printf",
+        "perl",
+    ]
+)
+_TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
 # Where the code stands on the command line, and how a program is told to read it from there.
@@ -30,43 +90,101 @@ _INTERPRETERS: dict[str, str] = {
     "pypy": "-c", "ipython": "-c", "julia": "-e", "guile": "-c", "tclsh": "", "ghci": "-e", "groovy": "-e", "elixir": "-e",
 }  # fmt: skip
 _HARMFUL_CODE = re.compile(
-    r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace|truncate)"
-    r"|subprocess|socket|shutil|pty\b|ctypes|pickle|marshal|importlib|__\w+__|\beval\b|\bexec\b|compile\(|getattr|setattr"
-    r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(['\"](net|http|https|dgram|tls|vm)|fetch\(|process\.(env|kill)"
-    r"|\bsystem\b|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete|IO\.popen"
-    r"|\bfork\b|TCPSocket|Socket|`|%x|\bqx\b|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko"
-    r"|base64|b64decode|codecs|fromhex|chr\(|environ|\.write|write_text|write_bytes|open\([^)]*,\s*['\"][wax+]|do shell script",
+    r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
+    r"|subprocess|socket|shutil|\bpty\b|ctypes|pickle|marshal|import_module|importlib\.(util|machinery|reload)"
+    r"|__(?!version|file|name|main|doc|all|path|init|future)\w+__|\beval\b|\bexec\b|getattr|setattr|from\s+os\s+import"
+    r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|https|dgram|tls|vm)|fetch\(|process\.(env|kill)"
+    r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
+    r"|\bfork\b|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
-_HARMFUL_AWK = re.compile(r"system\s*\(|\|\s*getline|\|\s*\"|\"\s*\||\|&|/inet/|print[^;}]*>\s*\"")
+_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php"})
+_QUOTES = re.compile(r"`|%x\W|\bqx\b")
+_TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
+# A pipe from or to a text, once the texts are taken for one letter.
+_HARMFUL_AWK = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
 
 # Variables by which a harmless name comes to mean something else.
 _POWERFUL = re.compile(
-    r"LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|GIT_(SSH|SSH_COMMAND|"
-    r"EDITOR|PAGER|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|SEQUENCE_EDITOR|DIR|WORK_TREE)"
-    r"|EDITOR|VISUAL|PAGER|BROWSER|MANPAGER|LESSOPEN|LESSCLOSE|PERL5?(LIB|OPT|DB)|RUBY(OPT|LIB)|NODE_OPTIONS|NODE_PATH"
-    r"|PYTHON(STARTUP|HOME|INSPECT|WARNINGS|BREAKPOINT)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|HOME|SHELL|CDPATH|GLOBIGNORE|HISTFILE|HISTSIZE"
-    r"|SSH_ASKPASS|SUDO_ASKPASS|PIP_(INDEX_URL|EXTRA_INDEX_URL)|NPM_CONFIG_\w+|https?_proxy|all_proxy|CC|CXX|MAKEFLAGS|TERMINFO",
-    re.IGNORECASE,
+    r"LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|HOME|SHELL|CDPATH"
+    r"|GIT_(SSH|SSH_COMMAND|EDITOR|PAGER|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*"
+    r"|SEQUENCE_EDITOR|DIR|WORK_TREE)|EDITOR|VISUAL|PAGER|BROWSER|MANPAGER|LESSOPEN|LESSCLOSE|GLOBIGNORE|HISTFILE|HISTSIZE"
+    r"|PERL5?(LIB|OPT|DB)|RUBY(OPT|LIB)|NODE_OPTIONS|NODE_PATH|PYTHON(STARTUP|HOME|INSPECT|BREAKPOINT)|JAVA_TOOL_OPTIONS"
+    r"|_JAVA_OPTIONS|(SSH|SUDO)_ASKPASS|PIP_(EXTRA_)?INDEX_URL|(NPM|npm)_(CONFIG|config)_\w+|(https?|all)_proxy"
+    r"|(HTTPS?|ALL)_PROXY|TERMINFO|zsh_eval_context|ZDOTDIR|INPUTRC|FPATH",
+)
+_HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
+    (re.compile(r"\w*(EDITOR|VISUAL|PAGER)"), re.compile(r"(cat|less|more|true|:|vim?|nano|emacs|code|-)?( --?\w+)*")),
+    (
+        re.compile("NODE_OPTIONS"),
+        re.compile(r"(--(max-old-space-size=\d+|no-warnings|openssl-legacy-provider|\w+-vm-modules)\s*)+"),
+    ),
 )
 _COMMON = frozenset(
-    "ls cd cat cp mv rm git sudo su ssh curl wget echo printf test grep find sed awk python python3 pip npm node make docker "
-    "kubectl sh bash command builtin eval exec source export kill ps head tail tee true false pwd mkdir touch chmod [".split()
+    [
+        "ls",
+        "cd",
+        "cat",
+        "cp",
+        "mv",
+        "rm",
+        "git",
+        "sudo",
+        "su",
+        "ssh",
+        "curl",
+        "wget",
+        "echo",
+        "printf",
+        "test",
+        "grep",
+        "find",
+        "sed",
+        "awk",
+        "python",
+        "python3",
+        "pip",
+        "npm",
+        "node",
+        "make",
+        "docker",
+        "kubectl",
+        "sh",
+        "bash",
+        "command",
+        "builtin",
+        "eval",
+        "exec",
+        "source",
+        "export",
+        "kill",
+        "ps",
+        "head",
+        "tail",
+        "tee",
+        "true",
+        "false",
+        "pwd",
+        "mkdir",
+        "touch",
+        "chmod",
+        "[",
+    ]
 )
 
 
 def flows(command: SimpleCommand) -> Iterator[Danger]:
     """What is dangerous about where *command* gets its words, code or input from, and where they go."""
-    if not command.literal[0]:
+    if not command.literal[0] or "{}" in command.words[0]:
         yield Danger("ask", "runs a program whose name is only worked out when it runs")
     args = Args(command)
     name = command.name
     if name in SHELLS or name in ("eval", "source", "."):
         yield from _runs_text(args)
     elif (base := re.sub(r"[\d.]+$", "", name)) in _INTERPRETERS:
-        yield from _runs_code(args, _INTERPRETERS[base].split())
+        yield from _runs_code(args, base)
     elif name in ("awk", "gawk", "mawk", "nawk"):
-        if any(_HARMFUL_AWK.search(word) for word in args.words):
+        if any(_HARMFUL_AWK.search(re.sub(r'"(\\.|[^"\\])*"', "S", word)) for word in args.words):
             yield Danger("ask", "runs other programs from inside awk")
     if name in _SENDERS:
         yield from _sends(args)
@@ -75,56 +193,65 @@ def flows(command: SimpleCommand) -> Iterator[Danger]:
 def _runs_text(args: Args) -> Iterator[Danger]:
     """A shell, and what it is given to run."""
     command = args.command
-    sources = (*command.fed_by, *command.inner)
+    by_name = command.name in ("eval", "source", ".")
+    has_text = "-c" in args.options or by_name
+    reads = not by_name and (not args.operands or ("-s" in args.options and not has_text))
+    unknown = [word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if not known]
+    if reads or (unknown and (has_text or not command.literal[1])):
+        yield from _unseen((*command.fed_by, *command.inner) if reads else command.inner)
+    if by_name:
+        if command.name == "eval" and unknown:
+            yield Danger("ask", "runs a text that is only worked out when it runs")
+        elif command.inner and unknown:
+            yield Danger("ask", "runs the output of another command")
+    elif unknown and (has_text or command.inner or not all(word.startswith('"') for word in unknown)):
+        yield Danger("ask", "gives a shell a text that is only worked out when it runs")
+    elif reads and known_input(command) is None and "--version" not in args.options:
+        yield Danger("ask", "runs commands that nobody has seen")
+    if "-i" in args.options and command.redirections:
+        yield Danger("ask", "gives a shell to somebody else")
+
+
+def _unseen(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
     if any(each.name in DOWNLOADERS for each in sources):
         yield Danger("deny", "runs what it has just downloaded, unseen")
     elif any(each.name in _DECODERS for each in sources):
         yield Danger("deny", "runs a text that was made unreadable")
-    name = command.name
-    if name in ("eval", "source", "."):
-        # What was only a variable of the environment is the person's own; a substitution is not.
-        if name == "eval" and not all(command.literal[1:]):
-            yield Danger("ask", "runs a text that is only worked out when it runs")
-        elif command.inner:
-            yield Danger("ask", "runs the output of another command")
-        return
-    texts = [word for word, known in zip(args.words, command.literal[1:], strict=True) if not known]
-    if texts and (command.inner or not all(word.startswith('"') for word in _unknown(command)) or "-c" in args.options):
-        yield Danger("ask", "gives a shell a text that is only worked out when it runs")
-    if "-i" in args.options and any(">" in each.operator for each in command.redirections):
-        yield Danger("ask", "gives a shell to somebody else")
-    reads = not args.operands or "-s" in args.options
-    if reads and "-c" not in args.options and "--version" not in args.options:
-        if known_input(command) is None:
-            yield Danger("ask", "runs commands that nobody has seen")
 
 
-def _unknown(command: SimpleCommand) -> Iterator[str]:
-    return (word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if not known)
-
-
-def _runs_code(args: Args, options: list[str]) -> Iterator[Danger]:
+def _runs_code(args: Args, language: str) -> Iterator[Danger]:
     """Python, Perl and their kin with code on the command line or at standard input."""
     command = args.command
-    given = [option for option in options if option in args.words or (len(option) == 2 and option in args.options)]
-    if given:
-        if any(_HARMFUL_CODE.search(word) for word in args.words):
-            yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
-        if not all(command.literal):
-            downloads = any(each.name in DOWNLOADERS for each in command.inner)
-            yield Danger("deny" if downloads else "ask", "runs code that is only worked out when it runs")
-    elif not [word for word in args.operands if word != "-"] and "-m" not in args.options:
-        if not command.fed_by and not command.redirections:
+    code, known = _code(args, _INTERPRETERS[language].split())
+    if code is None and not [word for word in args.operands if word != "-"] and "-m" not in args.options:
+        if not command.fed_by and not any(each.operator.startswith("<") for each in command.redirections):
             return
-        if any(each.name in DOWNLOADERS for each in command.fed_by):
-            yield Danger("deny", "runs what it has just downloaded, unseen")
-        code = known_input(command)
-        if code is None and (command.fed_by or any(each.operator == "<" for each in command.redirections)):
+        yield from _unseen((*command.fed_by, *command.inner))
+        code, known = known_input(command), True
+        if code is None:
             yield Danger("ask", "runs code that nobody has seen")
-        elif code is not None and _HARMFUL_CODE.search(code):
-            yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
-    if any(each.name in DOWNLOADERS for each in command.inner) and any(word.startswith("<(") for word in args.words):
-        yield Danger("deny", "runs what it has just downloaded, unseen")
+    elif any(word.startswith("<(") for word in args.words):
+        yield from _unseen(command.inner)
+    if not known:
+        yield from _unseen(command.inner)
+        yield Danger("ask", "runs code that is only worked out when it runs")
+    if code and (_HARMFUL_CODE.search(code) or (language in _RUNS_IN_QUOTES and _QUOTES.search(code))):
+        yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
+    for path in _TEXT_IN_CODE.findall(code or ""):
+        if is_secret(path) or writing(path) is not None:
+            yield Danger("ask", f"runs code that is about `{path}`")
+
+
+def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
+    """The code on the command line, and whether it is known exactly."""
+    for at, word in enumerate(args.words):
+        for option in options:
+            if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
+                if at + 1 < len(args.words):
+                    return args.words[at + 1], args.command.literal[at + 2]
+            elif len(option) == 2 and word.startswith(option) and option in args.options:
+                return word[2:], args.command.literal[at + 1]
+    return None, True
 
 
 def _sends(args: Args) -> Iterator[Danger]:
@@ -158,12 +285,18 @@ def whole(script: Script) -> Iterator[tuple[str, Danger]]:
         yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
     if script.spawns_in_loop:
         yield "&", Danger("ask", "starts programs in a loop and waits for none of them")
+    # `IFS= read -r line` is how a line is read, and says nothing about later ones.
+    reading = [id(each) for command in script.commands if command.name == "read" for each in command.assignments]
     for assignment in script.assignments:
-        if _POWERFUL.fullmatch(assignment.name) or (
-            assignment.name.upper() == "PYTHONPATH" and assignment.value.startswith(("/tmp", "http"))  # noqa: S108
-        ):
+        if id(assignment) not in reading and _POWERFUL.fullmatch(assignment.name) and not _is_harmless(assignment):
             yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
     yield from _downloaded_and_run(script)
+
+
+def _is_harmless(assignment: Assignment) -> bool:
+    return assignment.is_literal and any(
+        name.fullmatch(assignment.name) and value.fullmatch(assignment.value) for name, value in _HARMLESS_VALUES
+    )
 
 
 def _in_circles(script: Script) -> bool:

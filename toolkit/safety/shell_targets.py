@@ -25,10 +25,39 @@ class Danger(NamedTuple):
 
 
 _SYSTEM = frozenset(
-    "bin boot dev etc lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var mnt media lost+found "
-    "System Library Applications Volumes private cores Windows".split()
+    [
+        "bin",
+        "boot",
+        "dev",
+        "etc",
+        "lib",
+        "lib32",
+        "lib64",
+        "libx32",
+        "opt",
+        "proc",
+        "root",
+        "run",
+        "sbin",
+        "srv",
+        "sys",
+        "usr",
+        "var",
+        "mnt",
+        "media",
+        "lost+found",
+        "System",
+        "Library",
+        "Applications",
+        "Volumes",
+        "private",
+        "cores",
+        "Windows",
+    ]
 )
 _HOMES = frozenset({"home", "Users"})
+# Where projects live on servers and in containers, although the folder above belongs to the system.
+_PROJECTS = re.compile(r"/(opt|srv|root|mnt|media|Volumes|usr/src|usr/local/src|var/www)/[^/*?$`]+/[^$`]+")
 _SCRATCH = re.compile(r"/(tmp|var/tmp|private/tmp|dev/shm|var/folders)/[^/*?]+")
 _EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
@@ -53,11 +82,8 @@ _NOT_WRITTEN: tuple[tuple[re.Pattern[str], Danger], ...] = (
     ),
     (re.compile(r"(.*/)?\.git/(hooks(/.*)?|config|info/attributes)"), Danger("ask", "changes what git runs")),
     (re.compile(r"/(var/spool/cron|etc/cron)[^/]*(/.*)?"), Danger("ask", "changes what runs by the clock")),
-    (
-        re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?"),
-        Danger("ask", "changes the system outside of any project"),
-    ),
 )
+_SYSTEM_FOLDERS = re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?")
 _SECRET = re.compile(
     r"(.*/)?(\.env(\.(?!example|sample|template|dist|md)[\w.-]+)?|\.netrc|\.pgpass|\.my\.cnf|\.pypirc|\.git-credentials"
     r"|\.htpasswd|\.vault-token|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx|kdbx|keystore|jks)"
@@ -99,6 +125,8 @@ def writing(target: str) -> Danger | None:
         for pattern, danger in _NOT_WRITTEN:
             if pattern.fullmatch(path):
                 return danger
+        if _SYSTEM_FOLDERS.fullmatch(path) and not _PROJECTS.fullmatch(path):
+            return Danger("ask", "changes the system outside of any project")
     return None
 
 
@@ -131,8 +159,8 @@ def _removal(text: str, *, recursive: bool) -> Danger | None:
 
 
 def _absolute_removal(path: str, first: str, rest: list[str], *, recursive: bool) -> Danger | None:
-    if _SCRATCH.match(path) and not _UNKNOWN.search(path):
-        return None
+    if (_SCRATCH.match(path) and not _UNKNOWN.search(path)) or _PROJECTS.fullmatch(path):
+        return writing(path) if not rest or rest[-1] != ".git" else Danger("ask", "removes a repository's history")
     if first in _SYSTEM or first == "tmp":
         whole = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
         return Danger("deny" if whole and first != "tmp" else "ask", "removes a part of the system")

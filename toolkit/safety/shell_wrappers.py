@@ -17,7 +17,7 @@ from .shell_records import Assignment, SimpleCommand
 
 __all__ = ["SHELLS", "Text", "known_input", "opened"]
 
-SHELLS = frozenset("sh bash zsh dash ksh mksh ash rbash fish csh tcsh".split())
+SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
 
@@ -70,7 +70,6 @@ class _Shape:
     sets: bool = False  # NAME=value may stand before the command
     joins: bool = False  # the rest is joined and given to a shell
     after: str = ""  # only behind this subcommand: `uv run`
-    until: str = ""  # the command ends here
 
 
 _SHAPES: dict[str, _Shape] = {
@@ -131,7 +130,6 @@ _SHAPES: dict[str, _Shape] = {
         values="-j -N -n -a -S -I -d -L -P --jobs --arg-file --sshlogin --colsep --delay --retries --timeout --joblog --results --delimiter --max-args",
         flags="-0 -k -q -v -t -u -X -m -r --null --keep-order --bar --eta --dry-run --will-cite --progress --verbose --ungroup --linebuffer --lb --no-run-if-empty --halt --pipe --line-buffer --tag",
         joins=True,
-        until=":::",
     ),
     "watch": _Shape(values="-n --interval -q", flags="-d -t -b -e -g -c -x -p -r -w --differences --no-title --beep --errexit --chgexit --color --exec --precise --no-wrap", joins=True),
     "ssh": _Shape(
@@ -160,7 +158,7 @@ def _prefixed(command: SimpleCommand, shape: _Shape) -> Iterator[Opened]:
         if shape.after not in command.plain[1:]:
             return
         at = command.plain.index(shape.after, 1) + 1
-    options = {option: True for option in shape.values.split()} | dict.fromkeys(shape.flags.split(), False)
+    options = dict.fromkeys(shape.values.split(), True) | dict.fromkeys(shape.flags.split(), False)
     assigned: list[Assignment] = []
     skip = shape.skip
     while at < len(command.words):
@@ -195,12 +193,10 @@ def _prefixed(command: SimpleCommand, shape: _Shape) -> Iterator[Opened]:
 
 
 def _rest(command: SimpleCommand, start: int, shape: _Shape, assigned: list[Assignment]) -> Opened:
-    end = len(command.words)
-    if shape.until:
-        end = next((at for at in range(start, end) if command.plain[at].startswith(shape.until)), end)
     if shape.joins:
-        return Text(" ".join(command.plain[start:end]), command.name)
-    return _part(command, start, max(end, start + 1), assigned)
+        # `parallel rm ::: a b` gives `a` and `b` to `rm`.
+        return Text(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
+    return _part(command, start, len(command.words), assigned)
 
 
 def _part(command: SimpleCommand, start: int, end: int, assigned: list[Assignment] | None = None) -> SimpleCommand:
@@ -315,6 +311,15 @@ def _git(command: SimpleCommand) -> Iterator[Opened]:
             yield _part(command, at + 1, len(words))
 
 
+def _module(command: SimpleCommand) -> Iterator[Opened]:
+    """`python -m pip install x` is `pip install x`."""
+    for at, word in enumerate(command.plain[1:-1], start=1):
+        if not word.startswith("-"):
+            return
+        if word == "-m":
+            yield _part(command, at + 1, len(command.words))
+
+
 def _container(command: SimpleCommand) -> Iterator[Opened]:
     """`docker exec web sh -c text`: which word is the image is not known, but a shell can be told."""
     for at, word in enumerate(command.plain[1:], start=1):
@@ -331,6 +336,7 @@ _OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
     "fdfind": _find,
     "git": _git,
     "flock": _flock,
+    **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
     **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg"), _su),
     **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "lxc", "vagrant", "tmux", "screen", "adb", "gdb", "make", "docker-compose"), _container),
 }  # fmt: skip

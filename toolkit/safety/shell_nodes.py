@@ -1,0 +1,183 @@
+"""
+The grammar's tree over a text, and what every part of the reading needs.
+
+Offsets are bytes, so the text is kept with one character a byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .shell_records import Assignment, CannotParse, Redirection, SimpleCommand
+from .shell_words import Word, read_word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = [
+    "BLANK",
+    "EXPANSIONS",
+    "IN_WORDS",
+    "JOINED",
+    "PARTS_OF_HEREDOC",
+    "SPACE",
+    "Around",
+    "Chunk",
+    "Source",
+    "Tail",
+    "above",
+    "below",
+]
+
+BLANK = re.compile(r"(?:[ \t]|\\\n)*")
+SPACE = re.compile(r"(?:[ \t\n]|\\\n)*")
+JOINED = re.compile(r"(?:\\\n)*")
+
+EXPANSIONS = frozenset(
+    ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "array"]
+)
+# Where a word's expansions may lie deeper; what is not here and not a leaf cannot be part of a word.
+IN_WORDS = frozenset(
+    [
+        "command_name",
+        "concatenation",
+        "string",
+        "translated_string",
+        "brace_expression",
+        "variable_assignment",
+        "subscript",
+    ]
+)
+PARTS_OF_HEREDOC = frozenset(
+    ["heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor", "file_redirect", "herestring_redirect"]
+)
+
+Chunk: TypeAlias = "tuple[int, int, list[Node]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a statement is given by those it stands in; the tail belongs to its last command only."""
+
+    via: tuple[str, ...] = ()
+    level: int = 0
+    fed_by: tuple[SimpleCommand, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    inner: tuple[SimpleCommand, ...] = ()
+    tail: Tail | None = None
+
+    def opened(self) -> Around:
+        """For the statements inside a compound: what was redirected for all is redirected for each."""
+        if self.tail is None:
+            return self
+        if self.tail.words:
+            raise CannotParse("words after a redirection of a compound command")
+        redirections = (*self.redirections, *self.tail.redirections)
+        return replace(self, redirections=redirections, inner=(*self.inner, *self.tail.inner), tail=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    redirections: tuple[Redirection, ...]
+    inner: tuple[SimpleCommand, ...]
+    words: tuple[Chunk, ...]
+
+
+class Source:
+    """
+    One text on its way to commands, and what was found in it.
+
+    Args:
+        text: The source, one character a byte.
+        reread: Reads the text inside backticks, which has a quoting of its own.
+    """
+
+    def __init__(self, text: str, reread: Callable[[str, tuple[str, ...]], Any]) -> None:
+        self.text = text
+        self.reread = reread
+        self.commands: list[SimpleCommand] = []
+        self.redirections: list[Redirection] = []
+        self.assignments: list[Assignment] = []
+        self.functions: list[str] = []
+        self.spawns = False
+        self.has_substitution = False
+
+    def visit(self, node: Node, around: Around) -> None:
+        """Read *node* and everything below it."""
+        raise NotImplementedError
+
+    def no_text_between(self, node: Node, allowed: re.Pattern[str]) -> None:
+        at = node.start_byte
+        for child in node.children:
+            if allowed.fullmatch(self.text[at : child.start_byte]) is None:
+                raise CannotParse(f"`{self.text_between(at, child.start_byte).strip()[:40]}` is not understood")
+            at = child.end_byte
+        if node.children and allowed.fullmatch(self.text[at : node.end_byte]) is None:
+            raise CannotParse(f"`{self.text_between(at, node.end_byte).strip()[:40]}` is not understood")
+
+    def chunks(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
+        """Nodes that touch are one word, whatever the grammar says."""
+        chunks: list[Chunk] = []
+        for node in nodes:
+            between = self.text[chunks[-1][1] : node.start_byte] if chunks else " "
+            if JOINED.fullmatch(between):
+                start, _, before = chunks[-1]
+                chunks[-1] = (start, node.end_byte, [*before, node])
+            else:
+                chunks.append((node.start_byte, node.end_byte, [node]))
+        if before_redirection and len(chunks) > 1 and self.is_descriptor(chunks[-1]):
+            # The grammar takes the `0` of `>& file 0>&1` for a word.
+            chunks.pop()
+        if any(map(self.is_descriptor, chunks)):
+            raise CannotParse("a number before a redirection is not understood")
+        return chunks
+
+    def is_descriptor(self, chunk: Chunk) -> bool:
+        start, end, _ = chunk
+        return self.text[start:end].isdigit() and self.text[end : end + 1] in ("<", ">")
+
+    def word_of(self, chunk: Chunk, *, tilde_after: str = "") -> Word:
+        start, end, nodes = chunk
+        spans = dict(span for node in nodes for span in spans_of(node))
+        word = read_word(self.text[start:end], spans, start=start, tilde_after=tilde_after)
+        return Word(utf8(word.plain), word.is_literal)
+
+    def is_word(self, node: Node) -> bool:
+        leaf = node.child_count == 0 and node.is_named and node.type not in PARTS_OF_HEREDOC
+        return leaf or node.type in IN_WORDS or node.type in EXPANSIONS
+
+    def at_level(self, mark: int, around: Around) -> tuple[SimpleCommand, ...]:
+        return tuple(each for each in self.commands[mark:] if each.via == around.via)
+
+    def source_of(self, node: Node) -> str:
+        return self.text_between(node.start_byte, node.end_byte)
+
+    def text_between(self, start: int, end: int) -> str:
+        return utf8(self.text[start:end])
+
+
+def utf8(text: str) -> str:
+    return text.encode("latin-1").decode("utf-8", "replace")
+
+
+def spans_of(node: Node) -> Iterator[tuple[int, int]]:
+    if node.type in EXPANSIONS:
+        yield node.start_byte, node.end_byte
+    elif node.type in IN_WORDS:
+        for child in node.children:
+            yield from spans_of(child)
+
+
+def below(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield child
+        yield from below(child)
+
+
+def above(node: Node) -> Iterator[Node]:
+    while (parent := node.parent) is not None:
+        yield parent
+        node = parent

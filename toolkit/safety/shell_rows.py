@@ -1,0 +1,113 @@
+"""
+What makes a program dangerous, as data: the machine and the shell.
+
+A row names programs, how their operands begin, and one option or word that makes
+them dangerous; every condition a row states has to hold.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..verdicts import Word
+
+__all__ = ["MACHINE", "Row"]
+
+
+class Row(NamedTuple):
+    """
+    One kind of danger.
+
+    Attributes:
+        names: The programs it is about.
+        why: What the command does, as the end of a sentence.
+        begins: What the operands begin with, the subcommand; `a b|c` is `a b` or `c`.
+        options: Any of these has to be there.
+        word: A pattern that one whole word has to match.
+        verdict: "ask" or "deny".
+        reads: Whether *word* is also looked for in what the program reads from standard input.
+    """
+
+    names: str
+    why: str
+    begins: str = ""
+    options: str = ""
+    word: str = ""
+    verdict: Word = "ask"
+    reads: bool = False
+
+
+_KERNEL = "changes the running kernel"
+_SERVICES = "changes what runs on this machine"
+_CLOCK = "changes what runs by the clock"
+_OPENS_UP = "lets everybody change files"
+_MEANING = "gives a command another meaning"
+_CHOICE = "runs a program of the command's choice"
+
+MACHINE: tuple[Row, ...] = (
+    # privilege and users
+    Row("sudo doas su pkexec runuser", "runs with somebody else's rights"),
+    Row("visudo vipw vigr passwd chpasswd chsh chfn useradd adduser userdel deluser", "changes users or passwords"),
+    Row("usermod groupadd groupdel groupmod gpasswd", "changes users or passwords"),
+    Row("chroot unshare nsenter setpriv capsh setcap", "leaves the surroundings that it was given"),
+    # disks, devices, power
+    Row("mkfs mke2fs newfs mkfs.ext2 mkfs.ext3 mkfs.ext4", "makes a new file system over an old one", verdict="deny"),
+    Row("mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.ntfs", "makes a new file system over an old one", verdict="deny"),
+    Row("wipefs blkdiscard sgdisk", "wipes a disk", verdict="deny"),
+    Row("fdisk cfdisk sfdisk gdisk parted mkswap swapoff hdparm cryptsetup", "changes disks or file systems"),
+    Row("lvremove vgremove pvremove lvreduce mdadm zpool zfs losetup", "changes disks or file systems"),
+    Row("diskutil resize2fs tune2fs nvme", "changes disks or file systems"),
+    Row("shred srm wipe scrub", "destroys a file for good"),
+    Row("shutdown reboot halt poweroff telinit kexec pm-suspend", "stops the machine", verdict="deny"),
+    Row("init", "stops the machine", word="[0-6]", verdict="deny"),
+    Row("systemctl loginctl", "stops the machine", "reboot|poweroff|halt|kexec|suspend|hibernate", verdict="deny"),
+    # services, kernel, network
+    Row("systemctl", _SERVICES, "stop|disable|mask|kill|restart|start|enable|unmask|isolate|edit|link|daemon-reload"),
+    Row("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed"),
+    Row("service", _SERVICES, word="stop|start|restart|reload"),
+    Row("launchctl rc-service rc-update update-rc.d chkconfig", _SERVICES),
+    Row("sysctl", _KERNEL, options="-w --write -p --load --system"),
+    Row("sysctl", _KERNEL, word=r"[\w.]+=.*"),
+    Row("insmod rmmod modprobe kmod depmod setenforce auditctl dmsetup", _KERNEL),
+    Row("mount umount swapon", "changes what is mounted", word=".+"),
+    Row("iptables ip6tables nft ufw firewall-cmd ipset tc pfctl", "changes the firewall"),
+    Row("crontab", _CLOCK, options="-r -e"),
+    Row("crontab", _CLOCK, word="(?!-).*|-"),
+    Row("at batch", "runs something later, when nobody watches"),
+    Row("chattr setfacl restorecon chcon ldconfig", "changes who may do what"),
+    Row("apt apt-get dnf yum zypper brew snap apk", "removes software", "remove|purge|autoremove|uninstall|erase|del"),
+    Row("pacman dpkg rpm", "removes software", word="-R[a-z]*|-e|-r|-P|--purge|--remove|--erase"),
+    # processes
+    Row("killall pkill", "kills processes by name, and whichever else has it"),
+    Row("kill", "kills every process, or the first one", word="-1|0|1"),
+    # permissions
+    Row("chmod", _OPENS_UP, options="-R --recursive", word=r"0?[0-7]{0,2}[2367]|0?000|0"),
+    Row("chmod", _OPENS_UP, options="-R --recursive", word=r"[augo]*[ao][augo]*[+=][rwxX]*w.*|[+=][rwxX]*w.*"),
+    Row("chmod", _OPENS_UP, word=r"0?777|a[+=]rwx|\+rwx|ugo[+=]rwx|o[+=]r?w.*"),
+    Row("chmod", "makes a program run with its owner's rights", word=r"[ugoa]*[+=][rwxX]*s.*|0?[2-7][0-7]{3}"),
+    # the shell itself
+    Row("alias", _MEANING, word=".+=.*"),
+    Row("enable", "loads code into the shell", options="-f"),
+    Row("hash", _MEANING, options="-p"),
+    Row("history fc", "changes the history, or runs it again", options="-c -d -w -a -e -s"),
+    Row("bind complete", "runs a command behind a key", options="-x -C -F"),
+    Row("shopt set", "makes the shell follow other rules", word="expand_aliases|extglob|.*history.*"),
+    # other machines
+    Row("nc ncat netcat", "gives a shell to another machine", options="-e --exec -c --sh-exec", verdict="deny"),
+    Row("nc ncat netcat", "listens for another machine", options="-l --listen"),
+    Row("socat", "gives a shell to another machine", word=r"(?i).*(exec|system):.*", verdict="deny"),
+    Row("socat telnet rsh rlogin ngrok cloudflared chisel", "opens a connection to another machine"),
+    Row("ssh", "opens a tunnel to another machine", options="-R -L -D -w"),
+    # programs that run others in ways of their own
+    Row("ssh scp sftp", _CHOICE, word=r"(?i)(-o)?(proxycommand|(permit)?localcommand|knownhostscommand)[= ].*"),
+    Row("rsync", _CHOICE, word=r"--rsync-path.*|--rsh=(?!ssh\b).*"),
+    Row("tar gtar bsdtar", _CHOICE, word=r"--(checkpoint-action|to-command|use-compress-program|rsh-command).*"),
+    Row("tar gtar bsdtar", _CHOICE, word=r"--(info-script|new-volume-script).*|-I.*|-F.+"),
+    Row("vim vi nvim ex ed emacs less more man view", _CHOICE, word=r"(?s).*!.*|--eval.*|-P.*|--pager.*"),
+    Row("zip", _CHOICE, options="-TT --unzip-command"),
+    Row("split sort", _CHOICE, word="--(filter|compress-program).*"),
+    Row("sed gsed", _CHOICE, word=r"(?s)(?!-)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
+    Row("sed gsed", _CHOICE, word=r"(?s)(?!-).*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"),
+    Row("gdb lldb expect osascript nmap", _CHOICE, word=r"(?s).*(shell|!|system|spawn|exec|script|call).*"),
+    Row("make gmake", _CHOICE, word=r"(SHELL|MAKEFLAGS)=.*|--eval.*"),
+)

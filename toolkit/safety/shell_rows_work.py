@@ -1,0 +1,112 @@
+"""
+What makes a program dangerous, as data: repositories, data, containers, clouds, packages.
+"""
+
+from __future__ import annotations
+
+from .shell_rows import Row
+
+__all__ = ["WORK"]
+
+_LOSES = "throws away work that is not committed"
+_REWRITES = "rewrites or deletes what others may have"
+_GIT_RUNS = "changes what git runs or where it pushes to"
+_GIT_KEYS = (
+    r"(?i:core\.(hookspath|sshcommand|pager|editor|fsmonitor|askpass|gitproxy)|alias\..+|credential\..*|diff\..*"
+    r"|merge\..*\.driver|filter\..*|gpg\..*|sequence\.editor|url\..*|include.*\.path|protocol\..*|remote\..*"
+    r"|(upload|receive)pack\..*|pager\..*|(difftool|mergetool|browser|web)\..*)"
+)
+_DATA = "destroys data"
+_SQL = (
+    r"(?is).*\b(drop\s+(database|table|schema|user|role|index|view)|truncate\s+\w"
+    r"|delete\s+from\s+[\w.\"`]+\s*(;|$)|alter\s+user|grant\s+all).*"
+)
+_ESCAPES = "reaches out of its container"
+_CLOUD = "deletes or changes what runs in a cloud"
+_PUBLISHES = "publishes to everybody, or changes what everybody sees"
+_ANYBODY = "installs what anybody may have put there"
+_ADDRESS = r"(?i:(git|hg|svn|bzr)\+.*|(https?|ftp|git|ssh|file)://.*)"
+
+WORK: tuple[Row, ...] = (
+    # git
+    Row("git", _REWRITES, "push", "-f --force --force-with-lease --force-if-includes --mirror --delete -d --prune"),
+    Row("git", _REWRITES, "push", word=r"\+.+|:.+"),
+    Row("git", _LOSES, "reset", "--hard --merge --keep"),
+    Row("git", _LOSES, "clean", "-f --force"),
+    Row("git", _LOSES, "checkout", "-f --force"),
+    Row("git", _LOSES, "checkout|restore", word=r"\.|\./|\*|:/"),
+    Row("git", _LOSES, "switch", "-f --force --discard-changes"),
+    Row("git", _LOSES, "stash clear|stash drop"),
+    Row("git", _LOSES, "worktree remove", "-f --force"),
+    Row("git", _REWRITES, "branch", "-D -f --force"),
+    Row("git", _REWRITES, "tag", "-d --delete -f --force"),
+    Row("git", _REWRITES, "reflog expire|reflog delete|prune|update-ref|filter-branch|filter-repo|replace"),
+    Row("git", _REWRITES, "gc", "--prune"),
+    Row("git", _REWRITES, "symbolic-ref", "-d --delete"),
+    Row("bfg git-filter-repo", _REWRITES),
+    Row("git", "skips the checks of the repository", options="--no-verify"),
+    Row("git", _GIT_RUNS, "config", word=_GIT_KEYS),
+    Row("git", _GIT_RUNS, word=f"{_GIT_KEYS}=.*"),
+    Row("git", _GIT_RUNS, "config", "--global --system --unset-all --remove-section -e --edit --replace-all"),
+    Row("git", _GIT_RUNS, "remote set-url|remote remove|remote rm|remote add|remote rename"),
+    Row("git", "runs a program of the command's choice", options="--upload-pack --receive-pack --extcmd -O"),
+    Row("git", "runs a program of the command's choice", "push|fetch|pull|clone|archive", "--exec"),
+    Row("git", "runs a program of the command's choice", word="ext::.*|--open-files-in-pager.*"),
+    # databases
+    Row("psql mysql mariadb sqlite3 sqlcmd sqlplus clickhouse-client", _DATA, word=_SQL, reads=True),
+    Row("duckdb cockroach bq snowsql", _DATA, word=_SQL, reads=True),
+    Row("dropdb dropuser pg_dropcluster", _DATA),
+    Row("mysqladmin", _DATA, word="drop|shutdown"),
+    Row("redis-cli", _DATA, word="(?is)(flushall|flushdb|shutdown|config|eval).*", reads=True),
+    Row("mongo mongosh", _DATA, word=r"(?is).*(dropDatabase|\.drop\(|deleteMany|remove\().*", reads=True),
+    # containers
+    Row("docker podman nerdctl", _ESCAPES, options="--privileged --cap-add --device --security-opt"),
+    Row("docker podman nerdctl", _ESCAPES, word=r"--(pid|net|network|ipc|uts|userns)=host|.*docker\.sock.*"),
+    Row("docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?/:.*|.*(source|src)=/(,.*)?"),
+    Row(
+        "docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?(/(etc|root|home|var|usr|proc|sys|dev)|~|\$HOME)/?:.*"
+    ),
+    Row("docker podman nerdctl", "removes containers or data", "rm|rmi|kill|system prune|volume rm|volume prune"),
+    Row("docker podman nerdctl", "removes containers or data", "image rm|image prune|container rm|container prune"),
+    Row("docker podman nerdctl", "removes containers or data", "network rm|network prune|builder prune|swarm leave"),
+    Row("docker podman", "removes data", "compose down", "-v --volumes --rmi"),
+    Row("docker-compose podman-compose", "removes data", "down", "-v --volumes --rmi"),
+    Row("docker podman", _PUBLISHES, "push|image push"),
+    # clouds
+    Row("terraform tofu terragrunt pulumi", _CLOUD, "destroy|apply|up|import|taint|force-unlock|workspace delete"),
+    Row("terraform tofu terragrunt pulumi", _CLOUD, "state rm|state mv|state push|stack rm|run-all"),
+    Row("kubectl oc", _CLOUD, "delete|drain|cordon|replace|patch|scale|edit|taint|rollout undo|adm"),
+    Row("helm", _CLOUD, "uninstall|delete|rollback"),
+    Row("aws", _CLOUD, word=r"rm|rb|mv|sync|run-instances|invoke|get-secret-value|get-login-password"),
+    Row("aws", _CLOUD, word=r"(delete|terminate|stop|create|put|attach|detach|update|modify|deregister|revoke)-.*"),
+    Row("aws", _CLOUD, word=r"authorize-.*|export-credentials|assume-role.*|reset-.*|disable-.*"),
+    Row("gcloud gsutil az doctl flyctl fly heroku vercel", _CLOUD, word=r"(.*:)?(delete|destroy|rm|rb|remove|purge)"),
+    Row(
+        "netlify firebase eksctl linode-cli hcloud ibmcloud oci", _CLOUD, word=r"(.*:)?(delete|destroy|rm|remove|purge)"
+    ),
+    Row("gcloud gsutil az doctl flyctl fly heroku vercel netlify firebase", _CLOUD, word="deploy|reset|stop"),
+    Row("gcloud", _CLOUD, word="(add|set|remove)-iam-policy.*|print-(access|identity)-token"),
+    # publishing
+    Row("npm pnpm yarn bun", _PUBLISHES, "publish|unpublish|deprecate|owner|adduser|login|token|npm publish"),
+    Row("twine flit poetry uv hatch pdm maturin", _PUBLISHES, "upload|publish"),
+    Row("cargo", _PUBLISHES, "publish|yank|login|owner"),
+    Row("gem", _PUBLISHES, "push|yank"),
+    Row("mvn gradle gradlew", _PUBLISHES, word="deploy|publish|release:perform|uploadArchives"),
+    Row("dotnet nuget", _PUBLISHES, "push|nuget push"),
+    Row("gh", _PUBLISHES, "repo delete|repo archive|repo rename|repo edit|repo create|release create|release delete"),
+    Row("gh", _PUBLISHES, "release edit|release upload|pr merge|issue delete|run delete|auth token|workflow run"),
+    Row("gh", _PUBLISHES, "secret set|secret delete|secret remove|ssh-key add|ssh-key delete|gpg-key add|alias set"),
+    Row("gh", _PUBLISHES, "api", "-X --method -f -F --field --raw-field --input"),
+    Row("glab hub", _PUBLISHES, word="delete|archive|transfer|merge|release|token"),
+    # packages from somewhere
+    Row("pip pip3 pipx", _ANYBODY, "install|download|wheel|run|inject", word=_ADDRESS),
+    Row("pip pip3 pipx", _ANYBODY, "install|download|wheel", "-i --index-url --extra-index-url --find-links -f"),
+    Row("uv", _ANYBODY, "pip install|add|tool install|tool run|run", word=_ADDRESS),
+    Row("uv", _ANYBODY, "pip install|add|tool install", "--index-url --extra-index-url --index --find-links"),
+    Row("conda poetry pdm", _ANYBODY, "install|add", word=_ADDRESS),
+    Row("npm pnpm yarn bun", _ANYBODY, "install|i|add|exec|x|dlx|ci", word=rf"{_ADDRESS}|--registry.*"),
+    Row("npx bunx", _ANYBODY, word=rf"{_ADDRESS}|--registry.*"),
+    Row("gem cargo go code", _ANYBODY, "install|get|add", word=_ADDRESS),
+    Row("code codium", _ANYBODY, options="--install-extension"),
+    Row("apt apt-get dnf yum rpm dpkg brew", _ANYBODY, word=rf"(-\w+)?{_ADDRESS}"),
+)

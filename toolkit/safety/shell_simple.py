@@ -1,0 +1,193 @@
+"""
+Simple commands: their words, the variables set for them, their redirections.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .shell_expansions import Expansions
+from .shell_heredocs import heredoc_text
+from .shell_nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED, SPACE, Around, Chunk, below, utf8
+from .shell_records import Assignment, CannotParse, Redirection, SimpleCommand
+from .shell_words import Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["SimpleCommands"]
+
+_RESERVED = frozenset(
+    [
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "for",
+        "while",
+        "until",
+        "do",
+        "done",
+        "case",
+        "esac",
+        "select",
+        "function",
+        "in",
+        "{",
+        "}",
+        "!",
+        "[[",
+        "]]",
+        "time",
+        "coproc",
+    ]
+)
+# These two are reserved words to the shell, but a plain command after them reads like any other.
+_LIKE_COMMANDS = frozenset({"time", "coproc"})
+
+
+class SimpleCommands(Expansions):
+    """Commands without a structure of their own."""
+
+    def command(self, node: Node, around: Around) -> None:
+        mark = len(self.commands)
+        inside = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
+        redirections: list[Redirection] = []
+        assignments: list[Assignment] = []
+        parts: list[Node] = []
+        for child in node.children:
+            if child.type in ("file_redirect", "herestring_redirect"):
+                found, words = self.redirect(child, inside)
+                if words:
+                    raise CannotParse("words after a redirection")
+                redirections += found
+            elif child.type == "variable_assignment" and not parts:
+                assignments.append(self.assignment(child, inside))
+            else:
+                if child.type in IN_WORDS or child.type in EXPANSIONS or child.child_count == 0:
+                    self.visit(child, inside)
+                else:
+                    raise CannotParse(f"a {child.type} among a command's words")
+                parts.append(child)
+        self.no_text_between(node, BLANK)
+        chunks = self.chunks(parts)
+        end = node.end_byte
+        if around.tail is not None:
+            redirections += around.tail.redirections
+            chunks += around.tail.words
+            end = max([end, *(chunk[1] for chunk in around.tail.words)])
+        words_read = [self.word_of(chunk, tilde_after="=") for chunk in chunks]
+        sources = [self.text_between(start, stop) for start, stop, _ in chunks]
+        if not sources:
+            raise CannotParse("a command without a name")
+        first = sources[0]
+        if first in _RESERVED - _LIKE_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
+            raise CannotParse(f"`{first}` is not understood here")
+        inner = (*self.commands[mark:], *around.inner, *(around.tail.inner if around.tail else ()))
+        self.commands.append(
+            SimpleCommand(
+                words=tuple(
+                    word.plain if word.is_literal else source for word, source in zip(words_read, sources, strict=True)
+                ),
+                literal=tuple(word.is_literal for word in words_read),
+                plain=tuple(word.plain for word in words_read),
+                source=self.text_between(node.start_byte, end),
+                via=around.via,
+                fed_by=around.fed_by,
+                inner=inner,
+                assignments=tuple(assignments),
+                redirections=(*around.redirections, *redirections),
+            )
+        )
+
+    def test(self, node: Node, around: Around) -> None:
+        """`[ ... ]`, `[[ ... ]]` and `(( ... ))` as commands of three words."""
+        self.no_text_between(node, SPACE)
+        mark = len(self.commands)
+        inside = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
+        for child in node.children:
+            self.visit(child, inside)
+        if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
+            raise CannotParse("a quoted substitution that a test may run")
+        around = around.opened()
+        opening, closing = node.children[0], node.children[-1]
+        between = self.text_between(opening.end_byte, closing.start_byte).strip()
+        known = len(self.commands) == mark and not any(each.type in EXPANSIONS for each in below(node))
+        self.commands.append(
+            SimpleCommand(
+                words=(self.source_of(opening), between, self.source_of(closing)),
+                literal=(True, known, True),
+                plain=(self.source_of(opening), between, self.source_of(closing)),
+                source=self.source_of(node),
+                via=around.via,
+                fed_by=around.fed_by,
+                inner=(*self.commands[mark:], *around.inner),
+                redirections=around.redirections,
+            )
+        )
+
+    def assigned(self, node: Node, around: Around) -> None:
+        self.assignment(node, around)
+
+    def assignment(self, node: Node, around: Around) -> Assignment:
+        self.no_text_between(node, JOINED)
+        name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
+        equals = next(child for child in node.children if child.type in ("=", "+="))
+        for child in node.children:
+            self.visit(child, replace(around, tail=None))
+        word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
+        literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
+        found = Assignment(name=name, value=word.plain, is_literal=literal)
+        self.assignments.append(found)
+        return found
+
+    def bare_redirect(self, node: Node, around: Around) -> None:
+        if self.redirect(node, around)[1]:
+            raise CannotParse("words after a redirection without a command")
+
+    def redirect(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
+        """The redirections that *node* makes, and the words behind its target, which are the command's."""
+        around = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
+        if node.type == "heredoc_redirect":
+            return self.heredoc(node, around)
+        if node.type not in ("file_redirect", "herestring_redirect"):
+            raise CannotParse(f"a redirection of kind `{node.type}` is not understood")
+        self.no_text_between(node, BLANK)
+        operator, *targets = (child for child in node.children if child.type != "file_descriptor")
+        for child in targets:
+            self.visit(child, around)
+        chunks = self.chunks(targets, before_redirection=True)
+        if not chunks and not operator.type.endswith("-"):
+            raise CannotParse("a redirection without a target")
+        target = self.word_of(chunks[0]) if chunks else Word("", is_literal=True)
+        found = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
+        self.redirections.append(found)
+        return [found], chunks[1:]
+
+    def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
+        text, expands = heredoc_text(node, self.text)
+        found: list[Redirection] = []
+        parts: list[Node] = []
+        for child in node.children:
+            if child.type == "heredoc_body":
+                for part in child.children if expands else ():
+                    self.visit(part, around)
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                more, words = self.redirect(child, around)
+                if words:
+                    raise CannotParse("words after a redirection")
+                found += more
+            elif self.is_word(child):
+                self.visit(child, around)
+                parts.append(child)
+        known = not expands or ("$" not in text and "`" not in text and "\\" not in text)
+        here = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=known)
+        self.redirections.append(here)
+        return [here, *found], self.chunks(parts)
+
+
+def _hides(text: str) -> bool:
+    return "$(" in text or "`" in text
