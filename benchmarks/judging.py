@@ -30,6 +30,9 @@ OTHERS = [
 ]
 """Ten rules, none of them about the tool that is called."""
 
+BY_NAME = [*OTHERS[1:], "allow add"]
+"""Ten rules, and one names the tool."""
+
 ABOUT_IT = [*OTHERS[1:], "deny add(a=13)"]
 """Ten rules, and one looks at an argument, so that each call has to be judged."""
 
@@ -57,6 +60,7 @@ async def _measured(folder: str) -> list[Row]:
     bare = _dispatcher(add, None, folder)
     gates = {
         "default mode, ten rules": Permissions("default", OTHERS),
+        "default mode, ten rules, one about its name": Permissions("default", BY_NAME),
         "default mode, a hundred deny rules": Permissions("default", MANY),
         "default mode, ten rules, one about its arguments": Permissions("default", ABOUT_IT),
     }
@@ -69,9 +73,9 @@ async def _measured(folder: str) -> list[Row]:
         "bare": lambda: bare.call("add", arguments),
         **{what: lambda each=each: each.call("add", arguments) for what, each in gated.items()},
         "warming up again": lambda: unmarked.call("unmarked_size", file),
-        "a path": lambda: unmarked.call("unmarked_size", file),
-        "a marked path": lambda: marked.call("size", file),
-        "a marked path, default mode, ten rules": lambda: judged.call("size", file),
+        "not marked": lambda: unmarked.call("unmarked_size", file),
+        "marked": lambda: marked.call("size", file),
+        "marked, default mode, ten rules": lambda: judged.call("size", file),
     }
     for what, candidate in candidates.items():
         result = await candidate()
@@ -81,10 +85,11 @@ async def _measured(folder: str) -> list[Row]:
     for what in gates:
         limit = " (at most 2)" if what == "default mode, ten rules" else ""
         found.append((f"two integers: {what}", best[what], ratio(best[what], best["bare"]), f"of none{limit}"))
-    found.append(("one path, not marked: no permissions", best["a path"], None, ""))
-    for what in ("a marked path", "a marked path, default mode, ten rules"):
-        shown = f"one path: {what.removeprefix('a ').replace(' path', '')}"
-        found.append((shown, best[what], ratio(best[what], best["a path"]), "of not marked"))
+    found.append(("one path, not marked", best["not marked"], None, ""))
+    found += [
+        (f"one path, {what}", best[what], ratio(best[what], best["not marked"]), "of not marked")
+        for what in ("marked", "marked, default mode, ten rules")
+    ]
     return found
 
 

@@ -3,6 +3,8 @@ Permissions: `make demo` runs this last.
 
 The same calls in plan, default and auto mode; an approval with its diff; and
 `explain`, which says who decides and why. In a folder of its own; no key, no network.
+Commands are read with the extra `shell`; without it nobody knows what they do, and the rule that denies
+`git push` holds for all of them.
 """
 
 import asyncio
@@ -115,8 +117,13 @@ async def three_modes() -> None:
         print("    " + "".join(f"{kind:10}" for kind in kinds) + f"{name} {target}")
 
 
+def short(text: str) -> str:
+    """*text* without the long name of the folder."""
+    return text.replace(str(Path.cwd()), "...")
+
+
 def show(title: str, result: ToolResult) -> None:
-    print(f"\n{title}\n    {result.kind}: {result.text.splitlines()[0]}")
+    print(f"\n{title}\n    {result.kind}: {short(result.text.splitlines()[0])}")
 
 
 def asked(title: str, result: ToolResult) -> ApprovalRequest:
@@ -140,7 +147,7 @@ async def approval() -> None:
             waiting = await dispatcher.call("write", {"path": "tea.txt", "text": LESS}, session=session)
             request = asked("The model wants to write", waiting)
             for grant in request.grants:
-                print(f"      could be granted: {grant.shown.replace(str(Path.cwd()), '...')}")
+                print(f"      could be granted: {short(grant.shown)}")
 
             somebody_else_writes()
             again = await dispatcher.resume(request.id, Decision.approve(by="ada"), session=session)
@@ -160,7 +167,7 @@ async def explanations() -> None:
             for name, arguments in CALLS:
                 verdict = await dispatcher.explain(name, arguments)
                 print(f"    {name} {next(iter(arguments.values()))}")
-                for line in str(verdict).replace(str(Path.cwd()), "...").splitlines():
+                for line in short(str(verdict)).splitlines():
                     print(textwrap.fill(line, 110, initial_indent="      ", subsequent_indent="        "))
 
 

@@ -28,7 +28,7 @@ _log = logging.getLogger("toolkit")
 
 _VERSION = 1
 _SYNCED = frozenset({"intent"})
-_OWN = frozenset({"version", "at"})
+_OWN = frozenset({"version", "at", "event"})
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe in its place must be refused, not waited for
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
@@ -73,7 +73,7 @@ class AuditLog:
         """Where it is."""
         return self._path
 
-    def write(self, event: str, **fields: Any) -> None:
+    def write(self, event: str, /, **fields: Any) -> None:
         """
         Add one line: the version, the time, *event* ("verdict", "asked", "answered", "intent", "outcome") and *fields*.
 

@@ -8,6 +8,7 @@ knows what happened.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from .results import ToolCall, ToolResult
 from .spec import Tool
 from .visible import visible
 
-__all__ = ["Consent"]
+__all__ = ["Consent", "is_exact", "lost"]
 
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -59,11 +60,13 @@ class Consent:
         redaction: Redaction,
         *,
         auth: AuthRequest | None = None,
+        reason: str | None = None,
     ) -> Record:
-        """Write down what a person has to answer, and keep it."""
+        """Write down what a person has to answer, and keep it; *reason* unless the judgement says why."""
         tool, call, approvals = self._tool, self._call, self._approvals
         decoded = judgement.request.arguments
-        preview = Preview(text="")
+        # Whoever gives credentials sees no preview; what was agreed to before has to hold still.
+        preview = Preview(text="", preconditions=() if self.record is None else self.record.request.preconditions)
         if auth is None:
             preview = await preview_of(
                 tool,
@@ -77,13 +80,15 @@ class Consent:
         session = None if call.session is None else call.session.id
         now = approvals.clock()
         asks = judgement.asks
-        may_grant = auth is None and not preview.is_cut and all(is_answerable(each, tool) for each in asks)
+        asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
+        may_grant = auth is None and session is not None and not preview.is_cut
+        may_grant = may_grant and all(is_answerable(each, tool) for each in asks)
         request = ApprovalRequest(
             tool=tool.name,
             call_id=call.id,
-            reason=visible(_reason(judgement, auth)),
+            reason=visible(reason or _reason(judgement, auth)),
             arguments=_masked(arguments, tool),
-            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *(each.by for each in asks)])),
+            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(each.by for each in asks)])),
             preview=preview.text or None,
             is_cut=preview.is_cut,
             preconditions=preview.preconditions,
@@ -101,27 +106,50 @@ class Consent:
 
     async def answer(self, record: Record) -> Decision | None:
         """What somebody says at once; None if nobody is asked, or has no answer."""
-        return await self._approvals.answer(record.request, self._in_thread)
+        decision = await self._approvals.answer(record.request, self._in_thread)
+        if decision is not None and self._approvals.seal is not None:
+            await self._kept(lambda s: s.add(record))  # it need not travel: it is answered where it was made
+        return decision
 
     async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
         """Take the approval for this call alone; `ApprovalError` if somebody else has it."""
         now, mine = self._approvals.clock(), owner()
         if record.state == "claimed" and record.claim is not None:
             theirs = record.claim.owner
-            is_ours = await self._kept(lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now))
+            await self._take(record, lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now))
         else:
-            is_ours = await self._kept(
+            await self._take(
+                record,
                 lambda s: s.settle(
                     record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments
-                )
+                ),
             )
+        self.answered |= frozenset(record.request.asked_by)
+
+    async def _take(self, record: Record, work: Callable[[Any], bool]) -> None:
+        """Let *work* claim *record*; a cancellation waits for it, so that no claim is left without its owner."""
+        claiming = asyncio.ensure_future(self._kept(work))
+        cancelled: asyncio.CancelledError | None = None
+        while not claiming.done():
+            try:
+                await asyncio.wait({claiming})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        failed = claiming.exception()
+        is_ours = failed is None and claiming.result()
+        if is_ours:
+            if self.record is not None:
+                again = ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
+                await self.finish(again)
+            self.record = record
+        if cancelled is not None:
+            raise cancelled
+        if failed is not None:
+            raise failed
         if not is_ours:
             raise ApprovalError(
                 f"request {record.request.id} was answered by somebody else in the meantime", why="answered"
             )
-        self.answered |= frozenset(record.request.asked_by)
-        self.record = record
-        self._approvals.running.add(record.request.id)
 
     async def deny(self, record: Record, by: str | None) -> None:
         """Close the request; `ApprovalError` if it was answered before."""
@@ -129,10 +157,23 @@ class Consent:
         if not await self._kept(lambda s: s.settle(record.request.id, "denied", by=by, owner=None, now=now)):
             raise ApprovalError(f"request {record.request.id} was answered before", why="answered")
 
+    def withdraw(self, record: Record) -> None:
+        """Close a request whose call has ended without it; at once, because nobody may wait any more."""
+        try:
+            now = self._approvals.clock()
+            self._approvals.store.settle(record.request.id, "denied", by=None, owner=None, now=now)
+        except Exception:  # noqa: BLE001 -- it ends with an error that matters more
+            _log.exception("request %s could not be withdrawn", record.request.id)
+
     async def finish(self, result: ToolResult) -> None:
         """Keep what came of an approved call."""
-        if self.record is not None:
-            await self._approvals.kept(lambda store: self._close(store, result), self._in_thread)
+        if self.record is None:
+            return
+        try:
+            await self._kept(lambda store: self._close(store, result))
+        except asyncio.CancelledError:
+            self._close(self._approvals.store, result)  # again, if it was done already: then it changes nothing
+            raise
 
     def give_up(self, attempts: int) -> None:
         """Keep that an approved call was cut short; at once, because nobody waits any more."""
@@ -155,10 +196,29 @@ class Consent:
                 break
             except Exception:  # noqa: BLE001 -- see above
                 _log.exception("the outcome of request %s could not be kept", name)
-        self._approvals.running.discard(name)
+        else:
+            self._approvals.lost.add(name)
 
     async def _kept(self, work: Callable[[Any], Any]) -> Any:
         return await self._approvals.kept(work, self._in_thread)
+
+
+def is_exact(record: Record, tool: Tool) -> bool:
+    """Whether *record* is about this very tool, and holds the arguments that it was made for."""
+    request = record.request
+    digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    return identity_of(tool) == record.identity and digest == request.digest
+
+
+def lost() -> ToolResult:
+    """The result of a call that was claimed by a process that is gone."""
+    return ToolResult.error(
+        "tool",
+        "it was approved and started, but its process ended before the outcome was kept: "
+        "it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
+    )
 
 
 def _reason(judgement: Judgement, auth: AuthRequest | None) -> str:

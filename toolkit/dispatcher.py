@@ -142,6 +142,8 @@ class Dispatcher:
         self._is_closed = False
         self._lock = threading.Lock()
         _report_missing_resources(catalog, self._settings)
+        for mistake in self._settings.judges.mistakes(catalog):
+            warnings.warn(mistake, ToolkitWarning, stacklevel=2)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind.
         stop_listening = catalog.subscribe(_Newcomers(self._settings))
         stop_watching = catalog.watch(_Forgetful(self))
@@ -285,13 +287,13 @@ class Dispatcher:
         """
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
-        from .resuming import call_of, lost, record_of
+        from .resuming import call_of, record_of
 
         settings = self._settings
         record, plan = await record_of(request, settings.approvals, self._planned, settings.in_thread)
         call = call_of(record, plan, decision, session, principal, settings.approvals)
         walk = Walk(call, plan, settings, settings.clock(), UNSURE, resources or {}, timeout_seconds)
-        return await walk.resumed(record, decision, lost(record, plan))
+        return await walk.resumed(record, decision)
 
     async def explain(
         self,
@@ -310,8 +312,11 @@ class Dispatcher:
         plan = self._planned(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
-        decoded = await plan.tool.check_async(call.arguments, validation=self._settings.validation)
-        judgement = await self._settings.judges.judged(plan.tool, plan.names, call, decoded)
+        walk = Walk(call, plan, self._settings, self._settings.clock(), UNSURE)
+        refused = await walk.check()  # mends what a call would mend
+        if refused is not None:
+            refused.unwrap()
+        judgement = await self._settings.judges.judged(plan.tool, plan.names, call, walk.decoded)
         return judgement.verdict
 
     # From code without an event loop.

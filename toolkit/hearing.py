@@ -15,10 +15,12 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from .approvals.identity import canonical_arguments
 from .approvals.previews import unchanged
 from .approvals.records import ApprovalError, Record
 from .audit import AuditError
-from .consent import Consent
+from .codecs import UNSURE
+from .consent import Consent, is_exact, lost
 from .deadline import Deadline
 from .judging import AccessJudge, Judgement
 from .permissions.policy import Permissions
@@ -32,6 +34,9 @@ __all__ = ["Hearing", "OnItsWay"]
 
 _log = logging.getLogger("toolkit")
 
+# An asker that agrees to everything must not go round in circles with a tool that always finds something changed.
+_MOST_ASKED = 10
+
 
 class OnItsWay(Protocol):
     """What a hearing has to know of the call."""
@@ -44,7 +49,7 @@ class OnItsWay(Protocol):
     repairs: Sequence[str]
     deadline: Deadline
 
-    async def check(self) -> ToolResult | None:
+    async def check(self, *, repair: bool = True) -> ToolResult | None:
         """Decode the arguments; a result if they are refused."""
 
     def redaction(self) -> Redaction:
@@ -57,6 +62,7 @@ class Hearing:
     def __init__(self, case: OnItsWay) -> None:
         self._case = case
         self._judgement: Judgement | None = None
+        self._asked = 0
         self.consent = Consent(case.plan.tool, case.call, case.settings.approvals, case.settings.in_thread)
 
     async def result(self, asked: Sequence[str] = ()) -> ToolResult | None:
@@ -82,37 +88,79 @@ class Hearing:
             await self.consent.deny(record, decision.by)
             reason = decision.reason or "the user said no"
             return ToolResult.error("denied", reason)
-        case = self._case
-        if decision.arguments is not None:
-            case.arguments, case.decoded = dict(decision.arguments), None
-            refused = await case.check()
-            if refused is not None:
-                return refused
+        if record.state == "claimed" and not self._may_run_again(record):
+            return await self._lost(record, decision)
+        refused = await self._read(decision)
+        if refused is not None:
+            return refused
         self.consent.answered = frozenset(request.asked_by)
         judgement = await self._judged(())
-        if judgement.verdict.word == "deny":
+        is_denied = judgement.verdict.word == "deny"
+        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
+        changed = [] if is_denied or is_new else await self._changed(record)
+        if record.state == "claimed" and (is_denied or is_new or changed):
+            return await self._lost(record, decision)
+        if is_denied:
             await self.consent.deny(record, decision.by)
             return _denied(judgement)
-        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
-        if is_new or (await self._changed(record)):
+        if is_new or changed:
             # What was seen is not what would happen: the request is closed, and another one opened.
             await self.consent.deny(record, decision.by)
             self.consent.answered = frozenset()
-            return await self._ask(judgement)
-        if decision.grant is not None:
-            self._check_grant(record, decision)
-        await self.consent.claim(record, decision, _plain(case.arguments) if decision.arguments is not None else None)
-        if decision.grant is not None and case.call.session is not None:
-            Permissions.grant(case.call.session, decision.grant)
+            return await self._ask(judgement, reason=_said(changed))
+        await self._claim(record, decision)
         return None
+
+    async def _read(self, decision: Decision) -> ToolResult | None:
+        """Decode what is going to run, exactly as it was seen or written; a result if it does not fit any more."""
+        case = self._case
+        if decision.arguments is not None:
+            case.arguments, case.decoded = dict(decision.arguments), UNSURE
+        if case.decoded is not UNSURE:
+            return None
+        refused = await case.check(repair=False)
+        if refused is not None and decision.arguments is not None:
+            why = "" if refused.error is None else refused.error.message
+            raise ApprovalError(
+                f"the edited arguments do not fit: {why}; correct them, and answer again", why="arguments"
+            )
+        return refused
+
+    async def _claim(self, record: Record, decision: Decision) -> None:
+        case, grant = self._case, decision.grant
+        if grant is not None and grant not in record.request.grants:
+            raise ApprovalError(
+                "this grant was not offered with the request; choose one of request.grants", why="grant"
+            )
+        edited = None
+        if decision.arguments is not None:
+            edited = canonical_arguments(case.plan.tool, case.decoded, case.arguments)
+        await self.consent.claim(record, decision, edited)
+        if grant is not None and case.call.session is not None:
+            Permissions.grant(case.call.session, grant)
+
+    def _may_run_again(self, record: Record) -> bool:
+        tool = self._case.plan.tool
+        return tool.facts.idempotent and not tool.facts.destructive and is_exact(record, tool)
+
+    async def _lost(self, record: Record, decision: Decision) -> ToolResult:
+        await self.consent.claim(record, decision, None)
+        return lost()
 
     async def interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
         """The same, for a call that found while it ran, and before it did anything, that a person is needed."""
-        judgement = self._judgement or await self._judged(())
-        if isinstance(interrupt, AuthNeeded):
+        # Decoded anew: the tool may have changed its arguments.
+        refused = await self._case.check()
+        if refused is not None:
+            return refused
+        judgement = await self._judged(())
+        if judgement.verdict.word == "deny":
+            return _denied(judgement)
+        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
+        if isinstance(interrupt, AuthNeeded) and not is_new:
             return await self._ask(judgement, auth=interrupt)
         self.consent.answered = frozenset()
-        return await self._ask(judgement)
+        return await self._ask(judgement, reason=str(interrupt))
 
     # Before the effect, and after it.
 
@@ -159,34 +207,46 @@ class Hearing:
         return judgement
 
     def _is_answered(self, judgement: Judgement) -> bool:
-        return all(each.by in self.consent.answered for each in judgement.asks)
+        # The verdict's own name too: a judge may ask without findings that do.
+        asking = {judgement.verdict.by, *(each.by for each in judgement.asks)}
+        left = asking - self.consent.answered
+        # Whoever agreed under one mode has agreed under another: both ask about the same thing.
+        return all(map(_is_mode, left)) and (not left or any(map(_is_mode, self.consent.answered)))
 
-    async def _ask(self, judgement: Judgement, auth: AuthNeeded | None = None) -> ToolResult | None:
+    async def _ask(
+        self, judgement: Judgement, *, auth: AuthNeeded | None = None, reason: str | None = None
+    ) -> ToolResult | None:
         case = self._case
+        self._asked += 1
         record = await case.deadline.within(
             self.consent.request(
-                judgement, case.arguments, case.repairs, case.redaction(), auth=None if auth is None else auth.request
+                judgement,
+                case.arguments,
+                case.repairs,
+                case.redaction(),
+                auth=None if auth is None else auth.request,
+                reason=reason,
             )
         )
         request = record.request
-        await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
-        decision = None if auth is not None else await case.deadline.within(self.consent.answer(record))
-        if decision is not None:
-            return await self.resumed(record, decision)
+        try:
+            await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
+            is_now = auth is None and self._asked <= _MOST_ASKED
+            decision = await case.deadline.within(self.consent.answer(record)) if is_now else None
+            if decision is not None:
+                return await self.resumed(record, decision)
+        except BaseException:
+            # The call ends here: nobody must be able to let it run later.
+            self.consent.withdraw(record)
+            raise
         what = "credentials" if auth is not None else "approval"
         return ToolResult(f"waiting for {what}: {request.reason}", None, "waiting", request=request)
 
-    async def _changed(self, record: Record) -> bool:
+    async def _changed(self, record: Record) -> list[str]:
+        """The files that are not as they were when somebody saw them."""
         conditions = record.request.preconditions
-        return bool(conditions) and bool(await self._case.settings.in_thread(lambda: unchanged(conditions)))
-
-    def _check_grant(self, record: Record, decision: Decision) -> None:
-        if decision.grant not in record.request.grants:
-            raise ApprovalError(
-                "this grant was not offered with the request; choose one of request.grants", why="grant"
-            )
-        if self._case.call.session is None:
-            raise ApprovalError("a grant is for a session, and this call has none; give one with the call", why="grant")
+        found: list[str] = await self._case.settings.in_thread(lambda: unchanged(conditions)) if conditions else []
+        return found
 
     async def _note(self, event: str, **fields: Any) -> None:
         case = self._case
@@ -208,6 +268,15 @@ def _denied(judgement: Judgement) -> ToolResult:
     verdict = judgement.verdict
     is_check = bool(verdict.findings) and verdict.findings[0].source == "check"
     return ToolResult.error("safety" if is_check and verdict.findings[0].word == "deny" else "denied", verdict.reason)
+
+
+def _is_mode(by: str) -> bool:
+    return by.startswith("mode `")
+
+
+def _said(changed: Sequence[str]) -> str | None:
+    shown = ", ".join(changed)
+    return f"{shown} is not as it was when somebody agreed; here is what would happen now" if changed else None
 
 
 def _plain(arguments: Any) -> Any:

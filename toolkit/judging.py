@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from .access import Access, accesses_in
@@ -84,6 +85,11 @@ class Judges:
             if hasattr(judge, "explained_by"):
                 judge.explained_by(explain)
 
+    def mistakes(self, tools: Iterable[Tool]) -> list[str]:
+        """What judges know to be wrong with their own rules, given *tools*."""
+        tools = list(tools)
+        return [each for judge in self._judges if hasattr(judge, "mistakes") for each in judge.mistakes(tools)]
+
     @property
     def safety(self) -> SafetyChecks:
         if self._safety is None:
@@ -139,7 +145,8 @@ class Judges:
             ),
             tool=tool,
             names=names,
-            arguments=decoded,
+            # What was judged is what runs: a judge that changes something changes its own.
+            arguments=MappingProxyType(decoded) if isinstance(decoded, dict) else decoded,
             accesses=accesses,
             root=self.safety.root if accesses else ".",
             findings=tuple(findings),
@@ -151,12 +158,7 @@ class Judges:
         """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
         request = replace(request, accesses=(access,), root=self.safety.root, findings=tuple(self._checked([access])))
         verdicts = [] if self._settles else [_of_findings(request.findings)]
-        for judge in self._judges:
-            found = judge.judge(request)
-            if inspect.isawaitable(found):
-                _give_up(found)
-                found = Verdict("deny", type(judge).__name__, "it cannot be asked while a tool runs")
-            verdicts.append(_as_verdict(judge, found))
+        verdicts += [_asked_now(judge, request) for judge in self._judges]
         return strictest(verdicts)
 
     def _checked(self, accesses: Iterable[Access]) -> list[Finding]:
@@ -238,17 +240,39 @@ async def _asked(judge: Any, request: PermissionRequest) -> Verdict:
         found = judge.judge(request)
         return _as_verdict(judge, await found if inspect.isawaitable(found) else found)
     except Exception as error:  # noqa: BLE001 -- a judge that fails permits nothing
-        by = type(judge).__name__
-        return _said("deny", by, f"{by} could not judge it: {described(error)}")
+        return _failed(judge, error)
+
+
+def _asked_now(judge: Any, request: PermissionRequest) -> Verdict:
+    try:
+        found = judge.judge(request)
+        if not inspect.isawaitable(found):
+            return _as_verdict(judge, found)
+        _give_up(found)
+        return _said("deny", type(judge).__name__, "it cannot be asked while a tool runs")
+    except Exception as error:  # noqa: BLE001 -- as above
+        return _failed(judge, error)
+
+
+def _failed(judge: Any, error: Exception) -> Verdict:
+    by = type(judge).__name__
+    return _said("deny", by, f"{by} could not judge it: {described(error)}")
 
 
 def _as_verdict(judge: Any, found: Any) -> Verdict:
     by = type(judge).__name__
-    if isinstance(found, Verdict) and found.word in get_args(Word):
-        return found if found.findings else _said(found.word, found.by, found.reason)
-    if found in get_args(Word):
+    if isinstance(found, Verdict) and _is_word(found.word):
+        # What asks has to be among the findings: by them a person is asked, and has answered.
+        is_told = any(each.word == found.word for each in found.findings)
+        said = Finding(found.word, found.by, found.reason, "judge")
+        return found if is_told else replace(found, findings=(said, *found.findings))
+    if _is_word(found):
         return _said(found, by, f"{by} says {found}")
     return _said("deny", by, f"{by} has to say allow, ask or deny, got {described(found)}")
+
+
+def _is_word(found: Any) -> bool:
+    return isinstance(found, str) and found in get_args(Word)
 
 
 def _said(word: Word, by: str, reason: str) -> Verdict:
@@ -277,6 +301,8 @@ class AccessJudge:
 
         Nobody can be asked while a tool runs: what would ask is refused. State it in `preflight=` to have it asked.
         """
+        if not isinstance(access, Access):
+            raise TypeError(f"check wants what is touched, such as Writes(path); got {described(access)}")
         verdict = self._judges.judged_now(self._request, access)
         if verdict.word == "allow":
             return

@@ -48,7 +48,7 @@ def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
         if decoded is UNSURE or abandoned.alive{gate}:
             call = call or made(asked, arguments, call_id or f"call_{{next(ids)}}", session, principal, tool)
             return await Walk(call, plan, settings, started, decoded).result()
-        number = next(ids) if call_id is None else call_id
+        number = call_id or next(ids)
 {before}
         try:
             value = await function(**decoded)
@@ -59,7 +59,7 @@ def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
         result.attempts = 1
         result.tool = name
         result.number = number
-        result.duration_seconds = clock() - started
+        result.duration_seconds = duration_seconds = clock() - started
 {after}
         if len(result.text) > max_chars:
             truncated(result, max_chars)
@@ -76,7 +76,7 @@ _SHOW = """
         shown.tool = tool
         shown.actual = arguments
         if session is not None or principal is not None or call is not None:
-            shown.belongs(session, principal, call)
+            shown.belongs(session, principal or None, call)
 """
 
 # Hook after hook, and one `try` for all: as a loop this cost as much again as the hooks. The `while` is run
@@ -93,6 +93,14 @@ _AFTER = """
                 if said is not result: break
                 if shown.seen is not None: shown.seen = None
 """
+# Whatever a hook wrote on the result it was shown.
+_STAMP = """
+        result.attempts = 1
+        result.tool = name
+        result.number = number
+        result.duration_seconds = duration_seconds
+        result.repairs = result.retries = ()
+"""
 _ASK = """
         try:
             while True:
@@ -102,7 +110,7 @@ _ASK = """
         except BaseException as error:
             said = raising(error)
         if index is not None:
-            call = call or shown.as_call()
+            call = call or made(asked, arguments, number, session, principal, tool)
             return await Walk(call, plan, settings, started, decoded).{then}
 """
 
@@ -129,7 +137,7 @@ _RENDER: dict[type | None, str] = {
 }
 
 _MASK = """
-        plan.redaction(decoded).result(result)
+        plan.redaction(decoded, arguments).result(result)
 """
 
 
@@ -142,7 +150,9 @@ def _maker(before: int, after: int, plain: type | None, hides: bool, gated: bool
         gate=" or not gate(session)" if gated else "",
         before=(_SHOW if hooks else "") + _asked(_BEFORE, before, "result((index, said))"),
         render=_RENDER[plain],
-        after=_asked(_AFTER, after, "corrected(result, (index, said))") + (_MASK if hides else ""),
+        after=_asked(_AFTER, after, "corrected(result, (index, said))")
+        + (_STAMP if after else "")
+        + (_MASK if hides else ""),
     )
     names: dict[str, Any] = dict(_NAMES)
     exec(compile(source, "<lane>", "exec"), names)  # noqa: S102 -- all of it is above
@@ -156,7 +166,7 @@ def _asked(question: str, count: int, then: str) -> str:
 
 
 def _made(asked: str, arguments: Any, number: int | str, session: Any, principal: str | None, tool: Any) -> ToolCall:
-    if principal is None and session is not None:
+    if not principal and session is not None:
         principal = session.principal
     return ToolCall(asked, arguments, id_of(number), session, principal, tool=tool)
 

@@ -99,7 +99,8 @@ class Walk:
                 result = await self.check()
             if result is None and chain.before:
                 result = await self.before(answer)
-            if result is None and (self.asked or not plan.may_run(self.call.session)):
+            is_judged = self.asked or self.settings.audit is not None or not plan.may_run(self.call.session)
+            if result is None and is_judged:
                 result = await self.hearing.result(self.asked)
             if result is None:
                 result = self.replacement or await self.execute()
@@ -107,20 +108,16 @@ class Walk:
             result = self._stumbled(error)
         return await self.ended(result)
 
-    async def resumed(self, record: Record, decision: Decision, lost: ToolResult | None) -> ToolResult:
-        """
-        The stages after the before-hooks, for a call that somebody has answered.
+    async def resumed(self, record: Record, decision: Decision) -> ToolResult:
+        """The stages after the before-hooks; `ApprovalError` if the answer cannot be taken."""
+        from .approvals.records import ApprovalError
 
-        *lost* is the result if it was claimed before by a process that is gone. `ApprovalError` if the answer
-        cannot be taken.
-        """
-        result = await self.check()
-        if result is None:
-            result = await self.hearing.resumed(record, decision)
+        self.repairs = record.request.repairs
         try:
-            if result is None:
-                result = lost or await self.execute()
-        except BaseException as error:  # noqa: BLE001 -- as above
+            result = await self.hearing.resumed(record, decision) or await self.execute()
+        except BaseException as error:  # as above
+            if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
+                raise
             result = self._stumbled(error)
         return await self.ended(result)
 
@@ -140,7 +137,7 @@ class Walk:
 
     # Check, repair.
 
-    async def check(self) -> ToolResult | None:
+    async def check(self, *, repair: bool = True) -> ToolResult | None:
         """Decode the arguments; a result if they are refused."""
         checker, validation = self.plan.checker, self.settings.validation
         try:
@@ -150,7 +147,8 @@ class Walk:
                 self.decoded = checker.check(self.arguments, validation)
             except BadArgs:
                 hidden = self.plan.tool.signature.secrets
-                mended = repaired(self.arguments, checker.judge, hidden=hidden) if self.settings.repair else None
+                may_mend = repair and self.settings.repair
+                mended = repaired(self.arguments, checker.judge, hidden=hidden) if may_mend else None
                 if mended is None:
                     raise
                 self.decoded = checker.check(mended.arguments, validation)

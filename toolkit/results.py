@@ -153,10 +153,14 @@ def id_of(number: int | str) -> str:
 
 
 class _MadeId:
-    """`result.call_id`, until something else is set."""
+    """`result.call_id`, made from its number, or what was set."""
 
     def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str:
         return "" if result is None else id_of(result.number)
+
+    def __set__(self, result: ToolResult, value: str) -> None:
+        # Not beside the number: what a hook sets here would outlast the dispatcher's own.
+        result.number = str(value)
 
 
 class ToolResult:

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from .approvals.identity import digest_of_call, identity_of
+from .approvals.identity import identity_of
 from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.records import ApprovalError, Record
+from .consent import is_exact
 from .plans import Plan
 from .requests import ApprovalRequest, Decision
-from .results import ToolCall, ToolResult
+from .results import ToolCall
 from .session import Session
 
-__all__ = ["call_of", "lost", "record_of"]
+__all__ = ["call_of", "record_of"]
 
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 FindPlan: TypeAlias = Callable[[str], Plan | None]
@@ -31,14 +32,15 @@ async def record_of(given: object, approvals: Approvals, find: FindPlan, in_thre
     record = await _looked_up(given, approvals, find, in_thread)
     request = record.request
     plan = _plan(request, find)
+    if record.state != "pending":
+        return record, plan  # what was answered can be reported, whatever has changed since
     if identity_of(plan.tool) != record.identity:
         raise ApprovalError(
             f"`{request.tool}` is not the tool that request {request.id} was about: its schema, facts, version or "
             f"origin changed; call it again, so that people see what they agree to",
             why="changed",
         )
-    expected = digest_of_call(record.identity, record.arguments, request.session, request.principal)
-    if record.state == "pending" and request.digest != expected:  # later the arguments may be those of an answer
+    if not is_exact(record, plan.tool):
         raise ApprovalError(f"request {request.id} was altered; it cannot be used", why="forged")
     return record, plan
 
@@ -60,7 +62,9 @@ async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_thr
         except ValueError as error:
             raise ApprovalError(f"this is no sealed request: {error}", why="forged") from None
     if not isinstance(given, ApprovalRequest):
-        raise TypeError("without a store, resume wants the sealed request itself, or its JSON")
+        raise TypeError(
+            f"without a store, resume wants the sealed request, or what its to_json() gave; got {type(given).__name__}"
+        )
     identity = identity_of(_plan(given, find).tool)
     if not approvals.seal.verify(given, identity):
         raise ApprovalError(
@@ -109,13 +113,16 @@ def call_of(
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
     if session is not None and session.id != request.session:
         raise ApprovalError(f"request {request.id} belongs to another session", why="principal")
-    speaks_for = decision.principal or principal or (None if session is None else session.principal)
-    if speaks_for != request.principal:
+    named = {decision.principal, principal, None if session is None else session.principal} - {None}
+    if named != {request.principal} - {None}:
         whose = "nobody in particular" if request.principal is None else f"{request.principal!r}"
+        others = ", ".join(sorted(f"{each!r}" for each in named - {request.principal})) or "nobody"
         raise ApprovalError(
-            f"request {request.id} was made for {whose}, not for {speaks_for!r}; give its principal with the decision",
+            f"request {request.id} was made for {whose}, not for {others}; give its principal with the decision",
             why="principal",
         )
+    if session is None and decision.grant is not None:
+        raise ApprovalError("a grant is for a session; give the request's own with resume(session=...)", why="grant")
     if session is None and request.session is not None:
         session = Session(id=request.session, principal=request.principal)
     return ToolCall(request.tool, record.arguments, request.call_id, session, request.principal, tool=plan.tool)
@@ -126,21 +133,12 @@ def _check_lost(record: Record, decision: Decision, approvals: Approvals) -> Non
     request = record.request
     if not decision.approved:
         raise ApprovalError(f"request {request.id} was approved before, and started", why="answered")
+    if decision.arguments is not None:
+        raise ApprovalError(
+            f"request {request.id} was approved before, and started with its own arguments; approve it without others",
+            why="answered",
+        )
     theirs = "" if record.claim is None else record.claim.owner
-    runs = request.id in approvals.running if theirs == owner() else is_alive(theirs)
+    runs = request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
     if runs:
         raise ApprovalError(f"request {request.id} was approved before, and runs", why="running")
-
-
-def lost(record: Record, plan: Plan) -> ToolResult | None:
-    """The result of a call that was claimed by a process now out of sight; None if it was not, or may be run again."""
-    facts = plan.tool.facts
-    if record.state != "claimed" or (facts.idempotent and not facts.destructive):
-        return None
-    return ToolResult.error(
-        "tool",
-        "it was approved and started, but its process ended before the outcome was kept: "
-        "it may or may not have happened",
-        details={"happened": "maybe"},
-        advice="Find out what happened before you call it again.",
-    )

@@ -161,8 +161,7 @@ class Tries:
         """What comes of a failed attempt: another one if that is harmless, else the words for it."""
         settings, plan = self._settings, self._plan
         if isinstance(error, (AuthNeeded, Changed)):
-            self.interrupt = error
-            return ToolResult(f"waiting: {error}", None, "waiting")
+            return self._interrupted(error)
         if isinstance(error, DefinitionError) and not settings.raise_bugs:
             return failure(error, plan, redaction=self._redaction())
         meant = self._meant(error)
@@ -180,9 +179,15 @@ class Tries:
                     noted=self.notes.append,
                 )
                 return rendered(value, plan, check=settings.check_output)
+            except (AuthNeeded, Changed) as interrupt:
+                return self._interrupted(interrupt)
             except ToolError as final:
                 meant = final
         return failure(meant, plan, cause=self._raised, redaction=self._redaction())
+
+    def _interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult:
+        self.interrupt = interrupt
+        return ToolResult(f"waiting: {interrupt}", None, "waiting")
 
     async def _again(self) -> Any:
         # Decoded anew: the last attempt may have changed its arguments.

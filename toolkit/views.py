@@ -182,7 +182,9 @@ class CatalogView:
 
         def rename(tool: Tool, aliases: tuple[str, ...]) -> Tool:
             renamed = tool.renamed(f"{prefix}{tool.name}")
-            return replace(renamed, facts=replace(tool.facts, aliases=aliases))
+            # Aliases that a catalog gave are names it had, too.
+            former = dict.fromkeys((*renamed.former, *(alias.removeprefix(prefix) for alias in aliases)))
+            return replace(renamed, facts=replace(tool.facts, aliases=aliases), former=tuple(former))
 
         remade = _Remade(rename)
 

@@ -22,8 +22,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.approvals.askers import Callback, DenyAll, TerminalPrompt
+from toolkit.approvals.askers import Callback, DenyAll
 from toolkit.approvals.conversation import in_editor
+from toolkit.approvals.terminal import TerminalPrompt
 from toolkit.requests import ApprovalRequest, AuthRequest, Decision, Grant
 
 TOOL = Grant(tool="id", scope="tool", shown="every call of `write`")
@@ -356,7 +357,7 @@ def test_prompts_come_one_after_the_other():
 
 ASKING = """
     import json, os, sys
-    from toolkit.approvals.askers import TerminalPrompt
+    from toolkit.approvals.terminal import TerminalPrompt
     from toolkit.requests import ApprovalRequest
     prompt = TerminalPrompt()
     for asked in json.load(open(sys.argv[1])):
@@ -493,6 +494,14 @@ def pair():
     os.close(theirs)
 
 
+def on_screen(mine):
+    """What was shown, up to the question."""
+    shown = b""
+    while not shown.endswith(b"dit: "):
+        shown += os.read(mine, 65536)
+    return shown.decode()
+
+
 def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
     """By what they take on the screen: a wide letter takes two cells, a tab up to eight."""
     monkeypatch.setenv("TERM", "xterm")
@@ -501,7 +510,7 @@ def test_long_lines_are_wrapped_behind_the_bar(pair, monkeypatch):
     asked = request(reason="r" * 50, preview=f"@\n@@ -1 +1 @@\n+{'x' * 40}\n+{'漢' * 20}\n+\ty\n+")
     prompt = TerminalPrompt(input=io.StringIO("q\n"), terminal=name, by="ada")
     assert prompt.ask(asked) == Decision.deny(by="ada")
-    shown = os.read(mine, 65536).decode().split("\r\n")
+    shown = on_screen(mine).split("\r\n")
     assert [re.sub(r"\x1b\[\d+m", "", line) for line in shown[2:]] == [
         "  because:",
         f"  | {'r' * 36}",
@@ -530,7 +539,7 @@ def test_who_wants_no_colours_gets_none(pair, monkeypatch, name, value):
     monkeypatch.setenv(name, value)
     mine, terminal = pair
     TerminalPrompt(input=io.StringIO("q\n"), terminal=terminal).ask(request(preview=DIFF))
-    assert "\x1b" not in os.read(mine, 65536).decode()
+    assert "\x1b" not in on_screen(mine)
 
 
 def test_a_terminal_that_is_typed_on_answers(pair):

@@ -110,6 +110,7 @@ def unreadable(arguments):
         (exiting, "SystemExit: 3"),
         (exiting_later, "SystemExit: 3"),
         (cancelling, "it was cancelled"),
+        (lambda arguments: Preview(text=None), "TypeError: the text of a preview has to be text, got NoneType"),
         (unreadable, "/ cannot be compared: it is not a regular file"),
     ],
 )
@@ -286,6 +287,16 @@ def test_where_a_path_really_leads_is_said(tmp_path):
     found = file_change("harmless", "b\n", root=root)
     assert found.text.startswith(f"harmless leads to {root}/secret\n--- a/harmless\n")
     assert found.preconditions[0].path == f"{root}/secret"
+
+
+def test_a_step_back_is_taken_from_where_a_link_leads(tmp_path):
+    """As the system takes it: the folder above a linked one is not the folder of the link."""
+    root = tmp_path.resolve()
+    (root / "there" / "inner").mkdir(parents=True)
+    (root / "link").symlink_to("there/inner")
+    found = file_change("link/../new", "x", root=root)
+    assert found.preconditions[0].path == f"{root}/there/new"
+    assert found.text.startswith(f"link/../new leads to {root}/there/new\n")
 
 
 def test_a_relative_path_starts_from_the_working_folder(tmp_path, monkeypatch):

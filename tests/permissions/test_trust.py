@@ -278,9 +278,6 @@ def test_the_file_is_the_users_alone(trust, project):
     assert sorted(os.listdir(trust.path.parent)) == ["trust.json", "trust.json.lock"]
 
 
-GOOD = "0" * 64
-
-
 @pytest.mark.parametrize(
     "content",
     [

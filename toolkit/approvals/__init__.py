@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from ..later import later as _later
 
 if TYPE_CHECKING:
-    from .askers import Asker, Callback, DenyAll, TerminalPrompt
+    from .askers import Asker, Callback, DenyAll
     from .memory import MemoryApprovals
     from .policy import Approvals
     from .previews import Preview, PreviewFailed, combined, file_change, unchanged
     from .records import ApprovalError, Record
     from .sqlite import SQLiteApprovals
     from .stores import ApprovalStore
+    from .terminal import TerminalPrompt
 
 __all__ = [
     "ApprovalError",
@@ -39,12 +40,13 @@ __all__ = [
 __getattr__ = _later(
     __name__,
     {
-        **dict.fromkeys(("Asker", "Callback", "DenyAll", "TerminalPrompt"), "askers"),
+        **dict.fromkeys(("Asker", "Callback", "DenyAll"), "askers"),
         **dict.fromkeys(("Preview", "PreviewFailed", "combined", "file_change", "unchanged"), "previews"),
         **dict.fromkeys(("ApprovalError", "Record"), "records"),
         "ApprovalStore": "stores",
         "Approvals": "policy",
         "MemoryApprovals": "memory",
         "SQLiteApprovals": "sqlite",
+        "TerminalPrompt": "terminal",
     },
 )

@@ -22,6 +22,8 @@ from ..requests import Precondition
 __all__ = ["Present", "difference", "measured", "present", "unchanged"]
 
 _MOST_BYTES = 2 * 1024 * 1024
+# A pipe must not block; what became a link since it was resolved is not followed. Windows knows only the last.
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _MOST_PAIRS = 1_000_000
 _CONTEXT = 3
 _RANGE = re.compile(r"@@ -(\d+)(.*) \+(\d+)(.*) @@\n\Z")
@@ -51,8 +53,7 @@ class Present:
 def present(path: str) -> Present | None:
     """The file at *path*, which is resolved; None if there is none, `OSError` if it is not one that can be read."""
     try:
-        # A pipe must not block; what became a link since it was resolved is not followed.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = os.open(path, _FLAGS)
     except FileNotFoundError:
         return None
     try:

@@ -38,7 +38,7 @@ class Approvals:
         clock: Seconds since 1970.
 
     Attributes:
-        running: The requests whose calls run in this process.
+        lost: The requests whose calls ended in this process, and whose outcome could not be kept.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Approvals:
         self.seal = None if key is None else Seal(key)
         # Sealed requests are remembered here once they come back, so that none is used twice.
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
-        self.running: set[str] = set()
+        self.lost: set[str] = set()
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds

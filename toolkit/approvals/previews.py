@@ -49,6 +49,10 @@ class Preview:
     preconditions: tuple[Precondition, ...] = ()
     is_cut: bool = False
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TypeError(f"the text of a preview has to be text, got {type(self.text).__name__}")
+
 
 class PreviewFailed(ToolkitError):  # noqa: N818 -- named by what happened
     """Nobody can be shown what a call is about to do, so nobody is asked, and it does not run."""
@@ -69,7 +73,7 @@ def file_change(
         root: The folder that a relative path starts from; the working folder unless given.
         shown_as: What to call the file; its path as given unless stated.
     """
-    named = os.path.abspath(os.path.join(os.getcwd() if root is None else root, path))
+    named = os.path.join(os.getcwd() if root is None else root, path)
     name = visible(os.fspath(path) if shown_as is None else shown_as, keep_lines=False)
     try:
         real = os.path.realpath(named)
@@ -78,7 +82,7 @@ def file_change(
         raise PreviewFailed(f"{name} cannot be compared: {visible(str(error), keep_lines=False)}") from error
     content = new.encode(errors="surrogatepass") if isinstance(new, str) else new
     digest = None if file is None else file.sha256
-    notes = [f"{name} leads to {visible(real, keep_lines=False)}\n"] if real != named else []
+    notes = [f"{name} leads to {visible(real, keep_lines=False)}\n"] if real != os.path.abspath(named) else []
     if file is not None:
         notes += [f"{name} {fact}\n" for fact in file.facts]
     if file is not None and file.content is None:

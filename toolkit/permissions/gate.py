@@ -24,11 +24,19 @@ class PermissionGate:
     def __init__(self, says_yes: Callable[[ToolCall], bool | Awaitable[bool]]) -> None:
         self._says_yes = says_yes
 
-    async def judge(self, request: PermissionRequest) -> Verdict:
+    def judge(self, request: PermissionRequest) -> Verdict | Awaitable[Verdict]:
         if not request.tool.facts.destructive:
             return Verdict("allow", "PermissionGate", "it is not destructive")
         said = self._says_yes(request.call)
-        # Only True is yes: an object that happens to be true was meant as something else.
-        if (await said if inspect.isawaitable(said) else said) is True:
-            return Verdict("allow", "PermissionGate", "the gate said yes")
-        return Verdict("deny", "PermissionGate", f"`{request.tool.name}` is destructive, and the gate did not say yes")
+        return _awaited(said, request) if inspect.isawaitable(said) else _verdict(said, request)
+
+
+async def _awaited(said: Awaitable[bool], request: PermissionRequest) -> Verdict:
+    return _verdict(await said, request)
+
+
+def _verdict(said: object, request: PermissionRequest) -> Verdict:
+    # Only True is yes: an object that happens to be true was meant as something else.
+    if said is True:
+        return Verdict("allow", "PermissionGate", "the gate said yes")
+    return Verdict("deny", "PermissionGate", f"`{request.tool.name}` is destructive, and the gate did not say yes")

@@ -47,19 +47,28 @@ def covered(request: PermissionRequest) -> Grant | None:
 def offered(request: PermissionRequest) -> Iterator[Grant]:
     """What could be granted on the occasion of *request*, the narrowest first."""
     identity, name = identity_of(request.tool), request.tool.name
+    possible: list[Grant] = []
     for command in _of(request, Command):
         prefix = _prefix(command.target)
-        if prefix is not None and commands_allowed(command.target, [f"{prefix}:*"]):
-            yield Grant(
-                tool=identity, scope="command", target=prefix, shown=f"`{name}`: commands that begin with `{prefix}`"
+        if prefix is not None:
+            possible.append(
+                Grant(
+                    tool=identity,
+                    scope="command",
+                    target=prefix,
+                    shown=f"`{name}`: commands that begin with `{prefix}`",
+                )
             )
     for path in _of(request, Reads, Writes):
         try:
-            folder = os.path.dirname(resolved(path.target, request.root))
+            place = resolved(path.target, request.root)
         except ValueError:
             continue
-        yield Grant(tool=identity, scope="folder", target=folder, shown=f"`{name}`: whatever lies under {folder}")
-    yield Grant(tool=identity, scope="tool", shown=f"`{name}`: every call, whatever its arguments")
+        folder = place if os.path.isdir(place) else os.path.dirname(place)
+        shown = f"`{name}`: whatever lies under {folder}"
+        possible.append(Grant(tool=identity, scope="folder", target=folder, shown=shown))
+    possible.append(Grant(tool=identity, scope="tool", shown=f"`{name}`: every call, whatever its arguments"))
+    return (each for each in dict.fromkeys(possible) if _covers(each, request))
 
 
 def is_answerable(finding: Finding, tool: Tool) -> bool:
@@ -71,11 +80,18 @@ def is_answerable(finding: Finding, tool: Tool) -> bool:
 def _covers(grant: Grant, request: PermissionRequest) -> bool:
     if grant.scope == "tool":
         return True
+    # What a grant does not speak of, it does not answer for: a folder is no word about a command run in it.
     if grant.scope == "command":
-        commands = _of(request, Command)
-        return bool(commands) and all(commands_allowed(each.target, [f"{grant.target}:*"]) for each in commands)
-    paths = _of(request, Reads, Writes)
-    return bool(paths) and all(_is_under(each.target, grant.target, request.root) for each in paths)
+        return _are_all(request, Command) and all(
+            commands_allowed(each.target, [f"{grant.target}:*"]) for each in request.accesses
+        )
+    return _are_all(request, Reads, Writes) and all(
+        _is_under(each.target, grant.target, request.root) for each in request.accesses
+    )
+
+
+def _are_all(request: PermissionRequest, *kinds: type[Access]) -> bool:
+    return bool(request.accesses) and len(_of(request, *kinds)) == len(set(request.accesses))
 
 
 def _of(request: PermissionRequest, *kinds: type[Access]) -> list[Access]:

@@ -19,7 +19,7 @@ from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
-from .files import RuleSet, read_rules
+from .files import RuleSet, read_rules, user_rules
 from .grants import covered, is_answerable
 from .modes import MODES, TABLE, Mode, checked_mode, row_of
 from .request import PermissionRequest
@@ -46,7 +46,9 @@ class Permissions:
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
         self._mode: Mode = checked_mode(mode)
-        self._rules = tuple(read_rule(rule) if isinstance(rule, str) else rule for rule in rules)
+        if isinstance(rules, str):
+            raise TypeError(f"`rules` is a list, got one: write [{rules!r}]")
+        self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in rules)
         self.ignored: tuple[str, ...] = ()
         self._explain: weakref.WeakMethod[Callable[[ToolCall], Coroutine[Any, Any, Verdict]]] | None = None
 
@@ -67,7 +69,7 @@ class Permissions:
         any of them is a `RuleFileError` that lists all. Until the folder is trusted its file only adds deny and ask.
         """
         found: RuleSet = read_rules(
-            user=None if user is None else Path(user),
+            user=user_rules() if user is None else Path(user),
             project=None if project is None else Path(project),
             trust=trust,
             session=rules,
@@ -127,6 +129,15 @@ class Permissions:
     def explained_by(self, explain: Callable[[ToolCall], Coroutine[Any, Any, Verdict]]) -> None:
         """Ask the dispatcher whose method *explain* is; it is not kept alive."""
         self._explain = weakref.WeakMethod(explain)
+
+    def mistakes(self, tools: Iterable[Tool]) -> list[str]:
+        """The rules that concern one of *tools* and can never match a call of it, with the reason."""
+        return [
+            f"{_named(rule)}: {mistake}"
+            for tool in tools
+            for rule in self._rules
+            if rule.concerns(tool, frozenset({tool.name})) and (mistake := rule.mistake(tool))
+        ]
 
     # Judging.
 

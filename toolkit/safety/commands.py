@@ -26,7 +26,7 @@ _BY = "check `dangerous-command`"
 _MOST_SHOWN = 80
 _MOST_REASONS = 3
 _MOST_FOLDERS = 8
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
+_VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 
 def judged(text: str) -> Finding | None:
@@ -74,7 +74,13 @@ def _found(script: Script) -> Iterator[tuple[str, Danger]]:
 
 def _values(script: Script) -> dict[str, str]:
     """The variables whose value the text itself gives; the last one counts."""
-    return {each.name: each.value for each in script.assignments if each.is_literal}
+    values = {each.name: each.value for each in script.assignments if each.is_literal}
+    for command in script.commands:
+        if command.name == "set":
+            words = [word for word in command.plain[1:] if word != "--"]
+            values |= {"@": " ".join(words), "*": " ".join(words)}
+            values |= {str(at): word for at, word in enumerate(words, start=1)}
+    return values
 
 
 def _variants(command: SimpleCommand, values: Mapping[str, str], folders: list[str]) -> Iterator[SimpleCommand]:
@@ -92,7 +98,7 @@ def _filled(command: SimpleCommand, values: Mapping[str, str]) -> SimpleCommand:
     words: list[str] = []
     for written, plain in zip(command.words, command.plain, strict=True):
         text = _with_values(plain, values)
-        words += [text] if written.startswith('"') or text == plain else text.split() or [""]
+        words += [text] if (written.startswith('"') and written != '"$@"') or text == plain else text.split() or [""]
     if tuple(words) == command.plain:
         return command
     return replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))

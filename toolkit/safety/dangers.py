@@ -84,13 +84,14 @@ def _found_files(args: Args) -> Iterator[Danger | None]:
         roots.append(word)
     names = [args.words[at + 1] for at, word in enumerate(args.words[:-1]) if word in _FIND_FILTERS]
     # `find . -name '*.pyc'` is narrow enough; `find / -name '*.log'` is not.
-    narrow = any(name.strip("*./?") for name in names)
+    narrow = any(name.strip("*./?") for name in names) and _WIDENS.isdisjoint(args.words)
     for root in roots or ["."]:
         found = removal(root)
         if found is not None and not (narrow and root.rstrip("/") == "."):
             yield Danger("ask" if narrow else found.word, f"{found.why}, or files in it")
 
 
+_WIDENS = frozenset({"!", "-not", "-o", "-or", ","})
 _FIND_FILTERS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"})
 
 
@@ -108,6 +109,12 @@ def _moves(args: Args) -> Iterator[Danger | None]:
 def _copies(args: Args) -> Iterator[Danger | None]:
     target = args.value("-t", "--target-directory") or (args.operands[-1] if args.operands else "")
     yield writing(target)
+
+
+def _links(args: Args) -> Iterator[Danger | None]:
+    yield from _copies(args)
+    if any((found := removal(source)) and found.word == "deny" for source in args.operands[:-1]):
+        yield Danger("ask", "gives another name to what matters")
 
 
 def _mirrors(args: Args) -> Iterator[Danger | None]:
@@ -147,7 +154,7 @@ def _downloads(args: Args) -> Iterator[Danger | None]:
 def _owns(args: Args) -> Iterator[Danger | None]:
     """`chmod`, `chown` and `chgrp` of what is not the project's."""
     recursive = not args.options.isdisjoint(("-R", "--recursive"))
-    for target in args.operands:
+    for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
         found = writing(target) or (removal(target) if recursive or target == "/" else None)
         if found is not None and not target.startswith((".", "*")):
             yield Danger("ask", "changes who may read and change what matters")
@@ -157,7 +164,8 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _removes),
     "find": _finds,
     "mv": _moves,
-    **dict.fromkeys(("cp", "install", "ln", "scp"), _copies),
+    **dict.fromkeys(("cp", "install", "scp"), _copies),
+    "ln": _links,
     "rsync": _mirrors,
     **dict.fromkeys(("tee", "touch", "sponge", "mkfifo", "mknod"), _writes),
     "truncate": _empties,

@@ -66,7 +66,8 @@ class Args:
     @cached_property
     def operands(self) -> tuple[str, ...]:
         """The words that are no options, and everything behind `--`."""
-        words, found, at = self.words, [], 0
+        words, at = self.words, 0
+        found: list[str] = []
         takes = _VALUES.get(self.command.name, "").split()
         while at < len(words):
             if words[at] == "--":

@@ -11,33 +11,13 @@ import re
 from collections.abc import Iterator
 
 from .shell_args import Args
+from .shell_code import DOWNLOADERS, language, runs_code, unseen
 from .shell_records import Assignment, Script, SimpleCommand
-from .shell_targets import Danger, is_secret, writing
-from .shell_wrappers import SHELLS, known_input
+from .shell_targets import Danger, is_secret
+from .shell_wrappers import SHELLS, STANDARD_INPUT, known_input, opened
 
-__all__ = ["DOWNLOADERS", "flows", "whole"]
+__all__ = ["flows", "whole"]
 
-DOWNLOADERS = frozenset(
-    [
-        "curl",
-        "wget",
-        "fetch",
-        "aria2c",
-        "http",
-        "https",
-        "httpie",
-        "lwp-request",
-        "GET",
-        "lynx",
-        "ftp",
-        "telnet",
-        "nc",
-        "ncat",
-        "netcat",
-        "openssl",
-        "scp",
-    ]
-)
 _SENDERS = DOWNLOADERS | frozenset(
     [
         "ssh",
@@ -58,51 +38,8 @@ _SENDERS = DOWNLOADERS | frozenset(
         "ping",
     ]
 )
-_DECODERS = frozenset(
-    [
-        "base64",
-        "base32",
-        "xxd",
-        "openssl",
-        "uudecode",
-        "gunzip",
-        "zcat",
-        "gzip",
-        "bzip2",
-        "bzcat",
-        "xz",
-        "xzcat",
-        "rev",
-        "tr",
-        "od",
-        "hexdump",
-        "printf",
-        "perl",
-    ]
-)
 _TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
-
-# Where the code stands on the command line, and how a program is told to read it from there.
-_INTERPRETERS: dict[str, str] = {
-    "python": "-c", "perl": "-e -E -n -p", "ruby": "-e", "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print",
-    "deno": "eval", "bun": "-e --eval", "php": "-r", "lua": "-e", "luajit": "-e", "Rscript": "-e", "osascript": "-e",
-    "pypy": "-c", "ipython": "-c", "julia": "-e", "guile": "-c", "tclsh": "", "ghci": "-e", "groovy": "-e", "elixir": "-e",
-}  # fmt: skip
-_HARMFUL_CODE = re.compile(
-    r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
-    r"|subprocess|socket|shutil|\bpty\b|ctypes|pickle|marshal|import_module|importlib\.(util|machinery|reload)"
-    r"|__(?!version|file|name|main|doc|all|path|init|future)\w+__|\beval\b|\bexec\b|getattr|setattr|from\s+os\s+import"
-    r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|https|dgram|tls|vm)|fetch\(|process\.(env|kill)"
-    r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
-    r"|\bfork\b|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
-    re.IGNORECASE,
-)
-_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php"})
-_QUOTES = re.compile(r"`|%x\W|\bqx\b")
-_TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
-# A pipe from or to a text, once the texts are taken for one letter.
-_HARMFUL_AWK = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
 
 # Variables by which a harmless name comes to mean something else.
 _POWERFUL = re.compile(
@@ -181,11 +118,10 @@ def flows(command: SimpleCommand) -> Iterator[Danger]:
     name = command.name
     if name in SHELLS or name in ("eval", "source", "."):
         yield from _runs_text(args)
-    elif (base := re.sub(r"[\d.]+$", "", name)) in _INTERPRETERS:
-        yield from _runs_code(args, base)
-    elif name in ("awk", "gawk", "mawk", "nawk"):
-        if any(_HARMFUL_AWK.search(re.sub(r'"(\\.|[^"\\])*"', "S", word)) for word in args.words):
-            yield Danger("ask", "runs other programs from inside awk")
+    else:
+        yield from runs_code(args)
+    if name == "ssh" and (command.fed_by or any(_read(command))) and not any(opened(command)):
+        yield Danger("ask", "runs commands that nobody has seen")
     if name in _SENDERS:
         yield from _sends(args)
 
@@ -195,11 +131,13 @@ def _runs_text(args: Args) -> Iterator[Danger]:
     command = args.command
     by_name = command.name in ("eval", "source", ".")
     has_text = "-c" in args.options or by_name
-    reads = not by_name and (not args.operands or ("-s" in args.options and not has_text))
+    operands = [word for word in args.operands if word not in STANDARD_INPUT]
+    reads = not operands if not by_name else command.name != "eval" and not operands
+    reads = reads or ("-s" in args.options and not has_text)
     unknown = [word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if not known]
     if reads or (unknown and (has_text or not command.literal[1])):
-        yield from _unseen((*command.fed_by, *command.inner) if reads else command.inner)
-    if by_name:
+        yield from unseen((*command.fed_by, *command.inner) if reads else command.inner)
+    if by_name and not reads:
         if command.name == "eval" and unknown:
             yield Danger("ask", "runs a text that is only worked out when it runs")
         elif command.inner and unknown:
@@ -210,48 +148,6 @@ def _runs_text(args: Args) -> Iterator[Danger]:
         yield Danger("ask", "runs commands that nobody has seen")
     if "-i" in args.options and command.redirections:
         yield Danger("ask", "gives a shell to somebody else")
-
-
-def _unseen(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
-    if any(each.name in DOWNLOADERS for each in sources):
-        yield Danger("deny", "runs what it has just downloaded, unseen")
-    elif any(each.name in _DECODERS for each in sources):
-        yield Danger("deny", "runs a text that was made unreadable")
-
-
-def _runs_code(args: Args, language: str) -> Iterator[Danger]:
-    """Python, Perl and their kin with code on the command line or at standard input."""
-    command = args.command
-    code, known = _code(args, _INTERPRETERS[language].split())
-    if code is None and not [word for word in args.operands if word != "-"] and "-m" not in args.options:
-        if not command.fed_by and not any(each.operator.startswith("<") for each in command.redirections):
-            return
-        yield from _unseen((*command.fed_by, *command.inner))
-        code, known = known_input(command), True
-        if code is None:
-            yield Danger("ask", "runs code that nobody has seen")
-    elif any(word.startswith("<(") for word in args.words):
-        yield from _unseen(command.inner)
-    if not known:
-        yield from _unseen(command.inner)
-        yield Danger("ask", "runs code that is only worked out when it runs")
-    if code and (_HARMFUL_CODE.search(code) or (language in _RUNS_IN_QUOTES and _QUOTES.search(code))):
-        yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
-    for path in _TEXT_IN_CODE.findall(code or ""):
-        if is_secret(path) or writing(path) is not None:
-            yield Danger("ask", f"runs code that is about `{path}`")
-
-
-def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
-    """The code on the command line, and whether it is known exactly."""
-    for at, word in enumerate(args.words):
-        for option in options:
-            if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
-                if at + 1 < len(args.words):
-                    return args.words[at + 1], args.command.literal[at + 2]
-            elif len(option) == 2 and word.startswith(option) and option in args.options:
-                return word[2:], args.command.literal[at + 1]
-    return None, True
 
 
 def _sends(args: Args) -> Iterator[Danger]:
@@ -290,6 +186,10 @@ def whole(script: Script) -> Iterator[tuple[str, Danger]]:
     for assignment in script.assignments:
         if id(assignment) not in reading and _POWERFUL.fullmatch(assignment.name) and not _is_harmless(assignment):
             yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
+    for command in script.commands:
+        sets = command.name in ("read", "mapfile", "readarray", "getopts") or command.plain[:2] == ("printf", "-v")
+        if sets and any(map(_POWERFUL.fullmatch, command.plain[1:])):
+            yield command.source, Danger("ask", "changes which programs run, or how")
     yield from _downloaded_and_run(script)
 
 
@@ -328,9 +228,8 @@ def _downloaded_and_run(script: Script) -> Iterator[tuple[str, Danger]]:
             targets += [word for word in args.operands if "/" in word or command.name == "tee"]
             saved |= {target.rsplit("/", 1)[-1] for target in targets if target}
             continue
-        base = re.sub(r"[\d.]+$", "", command.name)
         runs = command.words[0] if "/" in command.words[0] else ""
-        if command.name in SHELLS or base in _INTERPRETERS or command.name in (".", "source"):
+        if command.name in SHELLS or language(command.name) or command.name in (".", "source"):
             runs = args.operands[0] if args.operands else next(_read(command), "")
         if runs and runs.rsplit("/", 1)[-1] in saved:
             yield command.source, Danger("deny", "runs what it has just downloaded, unseen")

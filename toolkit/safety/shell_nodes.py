@@ -36,6 +36,7 @@ BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 SPACE = re.compile(r"(?:[ \t\n]|\\\n)*")
 JOINED = re.compile(r"(?:\\\n)*")
 
+_ENDS_WORD = " \t\n;&|()<>"
 EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "array"]
 )
@@ -117,6 +118,12 @@ class Source:
             at = child.end_byte
         if node.children and allowed.fullmatch(self.text[at : node.end_byte]) is None:
             raise CannotParse(f"`{self.text_between(at, node.end_byte).strip()[:40]}` is not understood")
+
+    def stands_alone(self, node: Node) -> bool:
+        """Whether a token is a word of its own to the shell."""
+        before, after = self.text[: node.start_byte], self.text[node.end_byte :]
+        joined = before.endswith("\\\n") or after.startswith("\\\n")
+        return not joined and (not before or before[-1] in _ENDS_WORD) and (not after or after[0] in _ENDS_WORD)
 
     def chunks(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
         """Nodes that touch are one word, whatever the grammar says."""

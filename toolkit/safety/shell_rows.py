@@ -87,6 +87,7 @@ MACHINE: tuple[Row, ...] = (
     Row("chmod", "makes a program run with its owner's rights", word=r"[ugoa]*[+=][rwxX]*s.*|0?[2-7][0-7]{3}"),
     # the shell itself
     Row("alias", _MEANING, word=".+=.*"),
+    Row("unset", "hides what is done", word="HIST(FILE|SIZE|CONTROL|IGNORE)"),
     Row("enable", "loads code into the shell", options="-f"),
     Row("hash", _MEANING, options="-p"),
     Row("history fc", "changes the history, or runs it again", options="-c -d -w -a -e -s"),

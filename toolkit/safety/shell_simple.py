@@ -45,6 +45,7 @@ _RESERVED = frozenset(
         "coproc",
     ]
 )
+_NAME = re.compile(r"[A-Za-z_]\w*")
 # These two are reserved words to the shell, but a plain command after them reads like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
 
@@ -64,6 +65,8 @@ class SimpleCommands(Expansions):
                 if words:
                     raise CannotParse("words after a redirection")
                 redirections += found
+            elif child.type == "subshell" and [self.source_of(each) for each in parts] == ["time"]:
+                self.visit(child, around)
             elif child.type == "variable_assignment" and not parts:
                 assignments.append(self.assignment(child, inside))
             else:
@@ -135,6 +138,8 @@ class SimpleCommands(Expansions):
     def assignment(self, node: Node, around: Around) -> Assignment:
         self.no_text_between(node, JOINED)
         name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
+        if _NAME.fullmatch(name) is None:
+            raise CannotParse(f"`{name}` is no name for a variable")
         equals = next(child for child in node.children if child.type in ("=", "+="))
         for child in node.children:
             self.visit(child, replace(around, tail=None))
@@ -160,12 +165,16 @@ class SimpleCommands(Expansions):
         for child in targets:
             self.visit(child, around)
         chunks = self.chunks(targets, before_redirection=True)
-        if not chunks and not operator.type.endswith("-"):
+        if operator.type.endswith("-"):
+            # `<&-` closes a descriptor; what follows is the command's, even if it touches.
+            target, rest = Word("", is_literal=True), chunks
+        elif chunks:
+            target, rest = self.word_of(chunks[0]), chunks[1:]
+        else:
             raise CannotParse("a redirection without a target")
-        target = self.word_of(chunks[0]) if chunks else Word("", is_literal=True)
         found = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
         self.redirections.append(found)
-        return [found], chunks[1:]
+        return [found], rest
 
     def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
         text, expands = heredoc_text(node, self.text)

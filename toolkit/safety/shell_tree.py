@@ -24,6 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 _MOST_LEVELS = 120
+# To the grammar `!x` is `! x` and `[x ]` is `[ x ]`; to the shell they are words. Signs mean other things elsewhere.
+_KEYWORDS = frozenset(
+    "if then elif else fi for while until do done case esac select function in [[ ]] "
+    "declare typeset export readonly local unset unsetenv".split()
+)
+_SIGNS = {
+    ("{", "compound_statement"),
+    ("}", "compound_statement"),
+    ("[", "test_command"),
+    ("]", "test_command"),
+    ("!", "negated_command"),
+}
 
 
 class Reader(SimpleCommands):
@@ -42,9 +54,12 @@ class Reader(SimpleCommands):
         if around.level > _MOST_LEVELS:
             raise CannotParse("it is nested too deeply")
         if not node.is_named:
-            if node.type.startswith(";;") or node.type == ";&":
-                if node.parent is None or node.parent.type != "case_item":
-                    raise CannotParse(f"`{node.type}` outside of `case`")
+            inside = node.parent.type if node.parent is not None else ""
+            if node.type in (";;", ";&", ";;&") and inside != "case_item":
+                raise CannotParse(f"`{node.type}` outside of `case`")
+            keyword = node.type in _KEYWORDS or (node.type, inside) in _SIGNS
+            if keyword and not self.stands_alone(node):
+                raise CannotParse(f"`{node.type}` in the middle of a word")
             return
         visit = _VISITS.get(node.type)
         if visit is None:
@@ -62,7 +77,7 @@ class Reader(SimpleCommands):
         body = node.child_by_field_name("body")
         if name is None or body is None:
             raise CannotParse("a loop without a variable")
-        values = [child for child in node.children_by_field_name("value")]
+        values = node.children_by_field_name("value")
         words = [self.word_of(chunk) for chunk in self.chunks(values)] or [Word("", is_literal=False)]
         for word in words:
             self.assignments.append(Assignment(name=self.source_of(name), value=word.plain, is_literal=word.is_literal))
@@ -162,6 +177,9 @@ class Reader(SimpleCommands):
         if node.children and node.children[0].type == "((":
             self.has_substitution = True
             self.test(node, around)
+        elif not node.named_children:
+            # To the shell `{}` is a word.
+            raise CannotParse("`{}` is not understood here")
         else:
             self.statements(node, around)
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from .shell_prefixes import PREFIXES, Prefix
 from .shell_records import Assignment, SimpleCommand
 
-__all__ = ["SHELLS", "Text", "known_input", "opened"]
+__all__ = ["SHELLS", "STANDARD_INPUT", "Text", "known_input", "opened"]
 
 SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
+STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
 
@@ -38,8 +40,8 @@ def opened(command: SimpleCommand) -> Iterator[Opened]:
     name = command.name
     if name in _OPENERS:
         yield from _OPENERS[name](command)
-    elif name in _SHAPES:
-        yield from _prefixed(command, _SHAPES[name])
+    elif name in PREFIXES:
+        yield from _prefixed(command, PREFIXES[name])
     elif name in SHELLS:
         yield from _shell(command)
 
@@ -60,110 +62,18 @@ def known_input(command: SimpleCommand) -> str | None:
     return None if "\\" in text or "%" in text or text.startswith("-") else text
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """How the words before the inner command look: options with and without a value, then so many words."""
-
-    values: str = ""
-    flags: str = ""
-    skip: int = 0
-    sets: bool = False  # NAME=value may stand before the command
-    joins: bool = False  # the rest is joined and given to a shell
-    after: str = ""  # only behind this subcommand: `uv run`
-
-
-_SHAPES: dict[str, _Shape] = {
-    "sudo": _Shape(
-        values="-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --role --type",
-        flags="-A -b -B -E -e -H -i -K -k -l -n -N -P -S -s -V -v --preserve-env --login --shell --stdin --non-interactive --background --set-home --reset-timestamp",
-        sets=True,
-    ),
-    "doas": _Shape(values="-u -C", flags="-n -s -L"),
-    "pkexec": _Shape(values="--user", flags="--disable-internal-agent --keep-cwd"),
-    "env": _Shape(
-        values="-u -C --unset --chdir",
-        flags="- -i -0 -v --ignore-environment --null --debug --block-signal --default-signal --ignore-signal",
-        sets=True,
-    ),
-    "nohup": _Shape(),
-    "setsid": _Shape(flags="-c -f -w --ctty --fork --wait"),
-    "nice": _Shape(values="-n --adjustment"),
-    "ionice": _Shape(values="-c -n --class --classdata", flags="-t --ignore"),
-    "chrt": _Shape(flags="-b -f -i -o -r -a -v -R", skip=1),
-    "taskset": _Shape(flags="-a -c", skip=1),
-    "numactl": _Shape(flags="--interleave --membind --cpunodebind --physcpubind --localalloc -l"),
-    "timeout": _Shape(values="-k -s --kill-after --signal", flags="-v --verbose --foreground --preserve-status", skip=1),
-    "gtimeout": _Shape(values="-k -s --kill-after --signal", flags="-v --verbose --foreground --preserve-status", skip=1),
-    "time": _Shape(values="-f -o --format --output", flags="-p -a -v -q -V --portability --append --verbose --quiet"),
-    "exec": _Shape(values="-a", flags="-c -l"),
-    "command": _Shape(flags="-p -v -V"),
-    "builtin": _Shape(),
-    "coproc": _Shape(),
-    "noglob": _Shape(),
-    "nocorrect": _Shape(),
-    "stdbuf": _Shape(values="-i -o -e --input --output --error"),
-    "unbuffer": _Shape(flags="-p"),
-    "strace": _Shape(values="-e -o -p -s -u -E -a -I -O -P -S -X -b", flags="-c -C -d -f -ff -F -h -i -k -n -N -q -qq -r -t -tt -ttt -T -v -V -w -x -xx -y -yy -z -Z"),
-    "ltrace": _Shape(values="-e -o -p -s -u -a -l -n -x -A -D -F", flags="-c -C -f -i -L -r -S -t -tt -ttt -T -V -b"),
-    "valgrind": _Shape(flags="-q -v --tool --leak-check --error-exitcode --track-origins --log-file --suppressions --show-leak-kinds"),
-    "catchsegv": _Shape(),
-    "fakeroot": _Shape(values="-l -s -i -b", flags="-u -v"),
-    "proxychains": _Shape(values="-f", flags="-q"),
-    "proxychains4": _Shape(values="-f", flags="-q"),
-    "torsocks": _Shape(),
-    "chroot": _Shape(values="--userspec --groups", flags="--skip-chdir", skip=1),
-    "unshare": _Shape(flags="-m -u -i -n -p -U -C -T -f -r -c --mount --uts --ipc --net --pid --user --fork --map-root-user"),
-    "nsenter": _Shape(values="-t -S -G --target --setuid --setgid", flags="-a -m -u -i -n -p -U -C -T -F -r -w --all --mount --uts --ipc --net --pid"),
-    "systemd-run": _Shape(values="-p -u -H -M -E --unit --property --uid --gid --slice --description --setenv --working-directory", flags="-t -P -q -G -r -d --user --system --scope --pty --pipe --wait --collect --quiet --no-block --shell -S"),
-    "prlimit": _Shape(),
-    "cpulimit": _Shape(values="-l -p -e", flags="-b -f -m -q -v -z --"),
-    "caffeinate": _Shape(values="-t -w", flags="-d -i -m -s -u"),
-    "arch": _Shape(flags="-x86_64 -arm64"),
-    "entr": _Shape(flags="-a -c -d -n -p -r -s -z -cr -rc"),
-    "busybox": _Shape(),
-    "toybox": _Shape(),
-    "xargs": _Shape(
-        values="-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-lines --max-procs --max-chars --replace",
-        flags="-0 -r -t -p -x -o -i -e -l --null --no-run-if-empty --verbose --interactive --exit --open-tty",
-    ),
-    "parallel": _Shape(
-        values="-j -N -n -a -S -I -d -L -P --jobs --arg-file --sshlogin --colsep --delay --retries --timeout --joblog --results --delimiter --max-args",
-        flags="-0 -k -q -v -t -u -X -m -r --null --keep-order --bar --eta --dry-run --will-cite --progress --verbose --ungroup --linebuffer --lb --no-run-if-empty --halt --pipe --line-buffer --tag",
-        joins=True,
-    ),
-    "watch": _Shape(values="-n --interval -q", flags="-d -t -b -e -g -c -x -p -r -w --differences --no-title --beep --errexit --chgexit --color --exec --precise --no-wrap", joins=True),
-    "ssh": _Shape(
-        values="-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
-        flags="-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -tt -V -v -vv -vvv -X -x -Y -y",
-        skip=1,
-        joins=True,
-    ),
-    "uv": _Shape(values="--with --python -p --extra --group --env-file --project --directory", flags="--isolated --no-project --frozen --locked --no-sync --all-extras -q --quiet --active --no-dev", after="run"),
-    "poetry": _Shape(after="run"),
-    "pipenv": _Shape(after="run"),
-    "pdm": _Shape(after="run"),
-    "hatch": _Shape(after="run"),
-    "bundle": _Shape(after="exec"),
-    "direnv": _Shape(after="exec", skip=1),
-    "conda": _Shape(values="-n -p --name --prefix", flags="--no-capture-output --live-stream", after="run"),
-    "aws-vault": _Shape(after="exec", skip=1),
-    "op": _Shape(values="--env-file --account", flags="--no-masking", after="run"),
-    "npx": _Shape(values="-p --package -c --call", flags="-y --yes --no --no-install -q --quiet"),
-}  # fmt: skip
-
-
-def _prefixed(command: SimpleCommand, shape: _Shape) -> Iterator[Opened]:
+def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
     at, sure = 1, True
-    if shape.after:
-        if shape.after not in command.plain[1:]:
+    if prefix.after:
+        if prefix.after not in command.plain[1:]:
             return
-        at = command.plain.index(shape.after, 1) + 1
-    options = dict.fromkeys(shape.values.split(), True) | dict.fromkeys(shape.flags.split(), False)
+        at = command.plain.index(prefix.after, 1) + 1
+    options = dict.fromkeys(prefix.values.split(), True) | dict.fromkeys(prefix.flags.split(), False)
     assigned: list[Assignment] = []
-    skip = shape.skip
+    skip = prefix.skip
     while at < len(command.words):
         word, known = command.plain[at], command.literal[at]
-        found = _ASSIGNMENT.fullmatch(word) if shape.sets else None
+        found = _ASSIGNMENT.fullmatch(word) if prefix.sets else None
         if known and word == "--":
             at, options = at + 1, {}
         elif found is not None:
@@ -172,7 +82,7 @@ def _prefixed(command: SimpleCommand, shape: _Shape) -> Iterator[Opened]:
         elif word.startswith("-") and options and (len(word) > 1 or "-" in options):
             steps = _steps(word, options)
             sure = sure and known and steps is not None
-            if command.name == "env" and (word.startswith("-S") or word.startswith("--split-string")):
+            if command.name == "env" and word.startswith(("-S", "--split-string")):
                 yield Text(re.sub(r"^(-S|--split-string=?)", "", " ".join(command.plain[at:])), "env")
                 return
             at += steps or 1
@@ -186,14 +96,16 @@ def _prefixed(command: SimpleCommand, shape: _Shape) -> Iterator[Opened]:
             break
         else:
             break
+    if command.name == "ssh" and at >= len(command.words) and (text := known_input(command)) is not None:
+        yield Text(text, "ssh")
     starts = [at] if sure else range(1, len(command.words))
     for start in starts:
         if start < len(command.words):
-            yield _rest(command, start, shape, assigned)
+            yield _rest(command, start, prefix, assigned)
 
 
-def _rest(command: SimpleCommand, start: int, shape: _Shape, assigned: list[Assignment]) -> Opened:
-    if shape.joins:
+def _rest(command: SimpleCommand, start: int, prefix: Prefix, assigned: list[Assignment]) -> Opened:
+    if prefix.joins:
         # `parallel rm ::: a b` gives `a` and `b` to `rm`.
         return Text(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
     return _part(command, start, len(command.words), assigned)
@@ -254,7 +166,9 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
             break
     if has_text and at < len(command.words):
         yield Text(command.plain[at], f"{command.name} -c")
-    elif at >= len(command.words) and (text := known_input(command)) is not None:
+    elif (at >= len(command.words) or command.plain[at] in STANDARD_INPUT) and (
+        text := known_input(command)
+    ) is not None:
         yield Text(text, command.name)
 
 
@@ -286,7 +200,7 @@ def _su(command: SimpleCommand) -> Iterator[Opened]:
 def _flock(command: SimpleCommand) -> Iterator[Opened]:
     yield from _su(command)
     if "-c" not in command.plain:
-        yield from _prefixed(command, _Shape(values="-w -E --timeout --wait", flags="-s -x -e -u -n -o -F", skip=1))
+        yield from _prefixed(command, Prefix(values="-w -E --timeout --wait", flags="-s -x -e -u -n -o -F", skip=1))
 
 
 def _find(command: SimpleCommand) -> Iterator[Opened]:
@@ -328,6 +242,19 @@ def _container(command: SimpleCommand) -> Iterator[Opened]:
             return
 
 
+def _terminal(command: SimpleCommand) -> Iterator[Opened]:
+    """`tmux new -d 'make all'`: a word with a space in it is a command line."""
+    yield from _container(command)
+    for word in command.plain[1:]:
+        if " " in word:
+            yield Text(word, command.name)
+
+
+def _source(command: SimpleCommand) -> Iterator[Opened]:
+    if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT and (text := known_input(command)) is not None:
+        yield Text(text, command.name)
+
+
 _OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
     "eval": _eval,
     "trap": _trap,
@@ -338,5 +265,8 @@ _OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
     "flock": _flock,
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
     **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg"), _su),
-    **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "lxc", "vagrant", "tmux", "screen", "adb", "gdb", "make", "docker-compose"), _container),
-}  # fmt: skip
+    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "kubectl", "lxc", "vagrant"), _container),
+    **dict.fromkeys(("adb", "gdb", "make"), _container),
+    **dict.fromkeys(("tmux", "screen"), _terminal),
+    **dict.fromkeys(("source", "."), _source),
+}

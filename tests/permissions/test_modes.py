@@ -1,0 +1,49 @@
+"""What each mode makes of a call: promise 10's table, written out once more."""
+
+import pytest
+
+from toolkit.facts import Facts
+from toolkit.permissions.modes import MODES, TABLE, checked_mode, row_of
+
+PROMISED = {
+    "refused": {"plan": "deny", "default": "deny", "auto": "deny", "dont_ask": "deny", "bypass": "deny"},
+    "asked": {"plan": "ask", "default": "ask", "auto": "ask", "dont_ask": "deny", "bypass": "allow"},
+    "read_only": {"plan": "allow", "default": "allow", "auto": "allow", "dont_ask": "allow", "bypass": "allow"},
+    "write": {"plan": "deny", "default": "ask", "auto": "allow", "dont_ask": "deny", "bypass": "allow"},
+    "destructive": {"plan": "deny", "default": "ask", "auto": "ask", "dont_ask": "deny", "bypass": "allow"},
+}
+
+
+def test_the_table_is_the_promised_one():
+    """Row by row, and in the promised order of modes."""
+    assert PROMISED == TABLE
+    assert MODES == ("plan", "default", "auto", "dont_ask", "bypass")
+
+
+@pytest.mark.parametrize(
+    ("facts", "row"),
+    [
+        (Facts(), "write"),
+        (Facts(read_only=True), "read_only"),
+        (Facts(destructive=True), "destructive"),
+        (Facts(read_only=True, open_world=True), "read_only"),
+        (Facts(destructive=True, idempotent=True), "destructive"),
+        (Facts(idempotent=True, concurrency_safe=True), "write"),
+    ],
+)
+def test_a_tool_is_what_its_author_stated(facts, row):
+    """What nobody stated is a write."""
+    assert row_of(facts) == row
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_mode_is_one_of_five(mode):
+    """By its name."""
+    assert checked_mode(mode) == mode
+
+
+@pytest.mark.parametrize("mode", ["", "Plan", "yolo", None, True, 0, ["plan"], {"plan"}], ids=repr)
+def test_anything_else_is_no_mode(mode):
+    """The error names it, and the five that are."""
+    with pytest.raises(ValueError, match="there is no mode .*; use one of plan, default, auto, dont_ask, bypass"):
+        checked_mode(mode)
