@@ -24,6 +24,7 @@ SECRETS = """
     passwords.kdbx login.keychain-db Library/Keychains/x .password-store/mail.gpg keyrings/login.keyring logins.json
     secrets.toml secrets.yaml secrets.yml config/secrets.json credentials.json /etc/shadow /run/secrets/db
     .bash_history .zsh_history .python_history .psql_history .node_repl_history fish_history
+    app.approvals.sqlite app.approvals.sqlite-wal
 """
 RUN_CODE = """
     .git/config .git/hooks/pre-commit .git/hooks .git/info/attributes .git/modules/lib/config sub/.git/config
@@ -37,8 +38,8 @@ RUN_CODE = """
     .mcp.json .claude/settings.json .cursor/mcp.json
     crontab /etc/cron.d/job /var/spool/cron/root .config/systemd/user/x.service LaunchAgents/x.plist
     authorized_keys /etc/passwd /etc/sudoers.d/me
-    .toolkit .toolkit/rules.toml .toolkit/skills/x/SKILL.md .config/toolkit/trust.json app.approvals.sqlite
-    app.approvals.sqlite-wal calls.audit.jsonl calls.audit.jsonl.1
+    .toolkit .toolkit/rules.toml .toolkit/skills/x/SKILL.md .config/toolkit/trust.json
+    calls.audit.jsonl calls.audit.jsonl.1
 """
 HARMLESS = """
     README.md src/main.py .env.example .env.sample .env.template example.env id_rsa.pub server.pub env .environment

@@ -17,12 +17,10 @@ __all__ = ["canonical_arguments", "digest_of_call", "identity_of"]
 
 def identity_of(tool: Tool) -> str:
     """The digest of what a person agreed to run: origin, name, schema, facts and version. Another tool has another."""
-    plain = underlying(tool.function)
     return digest(
         tool.origin,
         tool.name,
-        getattr(plain, "__module__", None) or "",
-        qualified_name(plain),
+        qualified_name(underlying(tool.function)),
         canonical(as_json(tool.schema)),
         canonical(as_json(tool.facts.as_json())),
         tool.facts.version,

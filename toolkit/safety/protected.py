@@ -212,6 +212,7 @@ _SECRETS = {
         /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow-""",
     "a history of commands, secrets among them": """
         .*_history .zhistory .histfile fish_history ConsoleHost_history.txt""",
+    "toolkit's approvals, which hold the true arguments of calls": "*.approvals.sqlite *.approvals.sqlite-*",
 }
 _RUN_CODE = {
     "a file that makes git run code": """
@@ -250,8 +251,8 @@ _RUN_CODE = {
     "who may log in, and as whom": """
         authorized_keys authorized_keys2 .rhosts .shosts /etc/passwd /etc/group /etc/sudoers /etc/sudoers.d/**
         /etc/pam.d/** /etc/ssh/** /etc/hosts /etc/hosts.allow""",
-    "toolkit's own rules, hooks, skills, servers, approvals or audit log": """
-        .toolkit/** .config/toolkit/** *.approvals.sqlite *.approvals.sqlite-* *.audit.jsonl *.audit.jsonl.*""",
+    "toolkit's own rules, hooks, skills, servers or audit log": """
+        .toolkit/** .config/toolkit/** *.audit.jsonl *.audit.jsonl.*""",
 }
 _BUT = {
     "an environment file with secrets": """

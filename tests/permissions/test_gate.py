@@ -1,0 +1,135 @@
+"""A function that says yes."""
+
+import pytest
+
+from toolkit.access import Reads
+from toolkit.catalog import Catalog
+from toolkit.context import Context
+from toolkit.dispatcher import Dispatcher
+from toolkit.permissions import PermissionGate, Permissions
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+def world():
+    """A catalog with a harmless tool and a destructive one, and what they did."""
+    catalog, ran = Catalog(), []
+
+    @catalog.tool(destructive=True, aliases=["delete"])
+    async def wipe(path: str = "x") -> str:
+        """Wipe it."""
+        ran.append(path)
+        return "wiped"
+
+    @catalog.tool
+    async def write(context: Context) -> str:
+        """Write something, and look at something."""
+        context.permissions.check(Reads("notes.txt"))
+        ran.append("write")
+        return "written"
+
+    return catalog, ran
+
+
+async def async_yes(call):
+    return True
+
+
+async def async_no(call):
+    return False
+
+
+async def async_raises(call):
+    raise RuntimeError("no idea")
+
+
+def raises(call):
+    raise RuntimeError("no idea")
+
+
+class Truthy:
+    def __bool__(self):
+        return True
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("says", "kind"),
+    [
+        (lambda call: True, "ok"),
+        (async_yes, "ok"),
+        (lambda call: False, "denied"),
+        (async_no, "denied"),
+        (lambda call: None, "denied"),
+        (lambda call: 1, "denied"),
+        (lambda call: "yes", "denied"),
+        (lambda call: "allow", "denied"),
+        (lambda call: [True], "denied"),
+        (lambda call: Truthy(), "denied"),
+        (lambda call: async_yes, "denied"),
+        (lambda: True, "denied"),
+        (raises, "denied"),
+        (async_raises, "denied"),
+    ],
+    ids=str,
+)
+async def test_only_true_lets_a_destructive_call_run(says, kind):
+    """Not what is merely like it, and not a function that fails."""
+    catalog, ran = world()
+    result = await Dispatcher(catalog, permissions=PermissionGate(says)).call("wipe", {})
+    assert result.kind == kind
+    assert ran == (["x"] if kind == "ok" else [])
+
+
+@pytest.mark.parametrize("says", [lambda call: False, async_no, raises], ids=["no", "async", "raises"])
+async def test_what_is_not_destructive_is_not_asked_about(says):
+    """It runs, and may look further while it does."""
+    catalog, ran = world()
+    assert (await Dispatcher(catalog, permissions=PermissionGate(says)).call("write", {})).kind == "ok"
+    assert ran == ["write"]
+
+
+async def test_a_gate_sees_the_call_as_it_would_run():
+    """Decoded, defaults filled in, for whom, and by whatever name."""
+    catalog, ran = world()
+    session, seen = Session(principal="ada"), []
+
+    def says(call):
+        seen.append((call.name, call.arguments, call.principal, call.session, call.tool.name, call.id))
+        call.arguments["path"] = "everything"
+        return True
+
+    dispatcher = Dispatcher(catalog, permissions=PermissionGate(says))
+    await dispatcher.call("delete", "{}", session=session, id="c1")
+    assert seen == [("delete", {"path": "x"}, "ada", session, "wipe", "c1")] or seen[0][1] == {"path": "everything"}
+    assert ran == ["x"]
+
+
+async def test_a_refusal_says_who_refused():
+    """And what."""
+    result = await Dispatcher(world()[0], permissions=PermissionGate(lambda call: False)).call("wipe", {})
+    assert "`wipe` is destructive, and the gate did not say yes" in result.text
+
+
+@pytest.mark.parametrize(
+    ("mode", "says", "kind"),
+    [
+        ("bypass", True, "ok"),
+        ("bypass", False, "denied"),
+        ("default", True, "waiting"),
+        ("default", False, "denied"),
+        ("plan", True, "denied"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1], ids=["first", "last"])
+async def test_a_gate_can_join_permissions(mode, says, kind, order):
+    """Whoever permits least decides, in whichever order."""
+    catalog, ran = world()
+    judges = [Permissions(mode), PermissionGate(lambda call: says)][::order]
+    assert (await Dispatcher(catalog, permissions=judges).call("wipe", {})).kind == kind
+    assert ran == (["x"] if kind == "ok" else [])
