@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
-from toolkit.audit import AuditLog
+from toolkit.audit import AuditError, AuditLog
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Secret
 from toolkit.dispatcher import Dispatcher
@@ -239,8 +239,7 @@ class Full(AuditLog):
 
     def write(self, event: str, **fields: Any) -> None:
         if event in self.events:
-            with self._failing():
-                raise OSError(28, "No space left on device")
+            raise AuditError(f"the audit log {self.path} cannot be written: No space left on device")
         super().write(event, **fields)
 
 
@@ -302,5 +301,5 @@ async def test_after_the_effect_the_result_is_kept_and_the_gap_is_logged(bank, t
 
 def test_a_log_that_cannot_be_written_is_known_when_it_is_made():
     """A device that is always full is no log."""
-    with pytest.raises(Exception, match="cannot be written"):
+    with pytest.raises(AuditError, match="cannot be written"):
         AuditLog("/dev/full")

@@ -5,16 +5,17 @@ A call that needs a person's word: what they are asked, and what happens when th
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from typing import Annotated, Any
 
 import pytest
 
-from toolkit.approvals import Approvals, DenyAll, MemoryApprovals, SQLiteApprovals, file_change
+from toolkit.approvals import Approvals, DenyAll, MemoryApprovals, SQLiteApprovals, TerminalPrompt, file_change
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Inject, Secret
 from toolkit.dispatcher import Dispatcher
-from toolkit.errors import ToolError, Transient
+from toolkit.errors import ToolError, Transient, UnknownTool
 from toolkit.hooks import Ask, Proceed
 from toolkit.permissions import Permissions
 from toolkit.requests import AuthNeeded, AuthRequest, Changed, Decision
@@ -455,6 +456,30 @@ async def test_a_failing_asker_leaves_nothing_to_be_approved_later(office, seale
     assert "terminal is gone" in result.text
 
 
+async def test_a_request_that_cannot_be_withdrawn_is_logged(office, caplog):
+    """What went wrong first is what the result says."""
+
+    class Stuck(MemoryApprovals):
+        def settle(self, *args, **options):
+            raise RuntimeError("stuck")
+
+    approvals = Approvals(Stuck(), ask=lambda request: 1 / 0)
+    result = await office.dispatcher(approvals=approvals).call("burn", {"target": "a"})
+    assert (result.kind, office.ran) == ("internal", [])
+    assert "ZeroDivisionError" in result.text
+    assert "could not be withdrawn" in caplog.text
+
+
+@pytest.mark.parametrize(("typed", "kind"), [("y\n", "ok"), ("n\n", "denied"), ("", "denied")])
+async def test_somebody_at_a_terminal_decides(office, typed, kind):
+    """They see the arguments first; no answer is a no."""
+    shown = io.StringIO()
+    prompt = TerminalPrompt(input=io.StringIO(typed), output=shown, colour=False, by="ada")
+    result = await office.dispatcher(approvals=Approvals(ask=prompt)).call("burn", {"target": "the-barn"})
+    assert (result.kind, len(office.ran)) == (kind, int(kind == "ok"))
+    assert "the-barn" in shown.getvalue()
+
+
 async def test_a_call_cancelled_while_somebody_is_asked_cannot_be_approved_later(office):
     """Its request is closed, and the cancellation passes."""
     started = asyncio.Event()
@@ -607,6 +632,14 @@ async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog)
     assert all("4711" not in each for each in [*shown, caplog.text])
 
 
+@pytest.mark.parametrize("tool", ["fetch", "plain"])
+async def test_a_request_for_credentials_that_cannot_be_kept_ends_the_call(tool):
+    """On the short way as on the long one."""
+    dispatcher = Dispatcher(Hub().catalog, approvals=Approvals(MemoryApprovals(size=1)))
+    assert (await dispatcher.call(tool, {"name": "x"})).kind == "waiting"
+    assert (await dispatcher.call(tool, {"name": "x"})).kind == "internal"
+
+
 async def test_credentials_that_are_refused_end_the_call():
     """The model is told that there are none."""
     hub = Hub()
@@ -679,12 +712,27 @@ async def test_a_tool_that_asks_meanwhile_is_asked_about_first(office):
     assert (request.auth, request.asked_by) == (None, ("mode `default`",))
 
 
+async def test_a_call_that_the_author_refuses_meanwhile_is_not_asked_about(office):
+    """It was valid when it began; nobody is asked about what cannot run."""
+    closed = []
+
+    @office.catalog.tool(read_only=True, validate=lambda a: "closed" if closed else None)
+    async def enter(door: str) -> None:
+        """Enter."""
+        closed.append(True)
+        raise AuthNeeded(AuthRequest(provider="hub"))
+
+    assert (await office.dispatcher().call("enter", {"door": "a"})).kind == "bad_args"
+
+
 async def test_explain_mends_what_a_call_would_mend(office):
-    """So that it speaks of the same call; what cannot be mended is refused."""
+    """So that it speaks of the same call; what cannot be mended, or is not there, is refused."""
     dispatcher = office.dispatcher()
     assert (await dispatcher.explain("burn", {"target": "a", "depth": "2"})).word == "ask"
     with pytest.raises(ToolError, match="target"):
         await dispatcher.explain("burn", {})
+    with pytest.raises(UnknownTool):
+        await dispatcher.explain("bury", {})
 
 
 async def test_hooks_that_ask_are_all_heard(office):

@@ -607,6 +607,29 @@ async def test_an_outcome_that_cannot_be_kept_does_not_lose_the_result(shed, cap
     assert shed.ran == [("pine", 1)]
 
 
+class Unwilling(MemoryApprovals):
+    """A store that will not settle: broken, or somebody was quicker."""
+
+    def __init__(self, *, broken: bool) -> None:
+        super().__init__()
+        self.broken = broken
+
+    def settle(self, *args, **options):
+        if self.broken:
+            raise ApprovalError("the disk is full", why="store")
+        return False
+
+
+@pytest.mark.parametrize(("broken", "why"), [(True, "store"), (False, "answered")])
+@pytest.mark.parametrize("decision", [Decision.approve(), Decision.deny()])
+async def test_an_answer_that_the_store_does_not_take_lets_nothing_run(shed, broken, why, decision):
+    """Whether it is broken, or somebody else was quicker."""
+    dispatcher = shed.dispatcher(Approvals(Unwilling(broken=broken)))
+    request = await waiting(dispatcher)
+    assert await refusal(dispatcher, request.id, decision) == why
+    assert shed.ran == []
+
+
 async def claimed_by_the_dead(store: Any, request: ApprovalRequest, arguments: Any = None) -> None:
     """Claim *request* in the name of a process that is gone."""
     with running("live") as process:

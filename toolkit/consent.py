@@ -138,10 +138,10 @@ class Consent:
         failed = claiming.exception()
         is_ours = failed is None and claiming.result()
         if is_ours:
-            if self.record is not None:
+            former, self.record = self.record, record
+            if former is not None:
                 again = ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
-                await self.finish(again)
-            self.record = record
+                await self._finish(former, again)
         if cancelled is not None:
             raise cancelled
         if failed is not None:
@@ -167,12 +167,14 @@ class Consent:
 
     async def finish(self, result: ToolResult) -> None:
         """Keep what came of an approved call."""
-        if self.record is None:
-            return
+        if self.record is not None:
+            await self._finish(self.record, result)
+
+    async def _finish(self, record: Record, result: ToolResult) -> None:
         try:
-            await self._kept(lambda store: self._close(store, result))
+            await self._kept(lambda store: self._close(store, record, result))
         except asyncio.CancelledError:
-            self._close(self._approvals.store, result)  # again, if it was done already: then it changes nothing
+            self._close(self._approvals.store, record, result)  # if it was done already, this changes nothing
             raise
 
     def give_up(self, attempts: int) -> None:
@@ -184,11 +186,11 @@ class Consent:
                 else "it was cut short before it started"
             )
             happened = {"happened": "maybe" if attempts else "no"}
-            self._close(self._approvals.store, ToolResult.error("cancelled", cut, details=happened))
+            self._close(self._approvals.store, self.record, ToolResult.error("cancelled", cut, details=happened))
 
-    def _close(self, store: ApprovalStore, result: ToolResult) -> None:
+    def _close(self, store: ApprovalStore, record: Record, result: ToolResult) -> None:
         # It has happened: that it cannot be written down must not lose it. What is not JSON is left out at least.
-        name = "" if self.record is None else self.record.request.id
+        name = record.request.id
         short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
         for outcome in (result, short):
             try:
@@ -228,7 +230,5 @@ def _reason(judgement: Judgement, auth: AuthRequest | None) -> str:
     return judgement.verdict.reason
 
 
-def _masked(arguments: Any, tool: Tool) -> Mapping[str, Any]:
-    if not isinstance(arguments, dict):
-        return {}
+def _masked(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
     return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

@@ -9,7 +9,7 @@ Everything is judged on decoded arguments, and whatever cannot be judged is refu
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, get_args
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 from .access import Access, accesses_in
 from .errors import Safety, ToolError
 from .permissions.request import PermissionRequest
+from .permissions.values import kind_of, kind_of_name, parameters
 from .rendering import described
 from .requests import Precondition
 from .results import ToolCall
@@ -148,7 +149,8 @@ class Judges:
             # What was judged is what runs: a judge that changes something changes its own.
             arguments=MappingProxyType(decoded) if isinstance(decoded, dict) else decoded,
             accesses=accesses,
-            root=self.safety.root if accesses else ".",
+            # Rules compare paths that nobody marked, too; without checks of our own they start where the process does.
+            root="." if self._safety is None and not accesses else self.safety.root,
             findings=tuple(findings),
             session=call.session,
             principal=call.principal,
@@ -156,7 +158,15 @@ class Judges:
 
     def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
         """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
-        request = replace(request, accesses=(access,), root=self.safety.root, findings=tuple(self._checked([access])))
+        # A rule about a parameter is a rule about what it names: what was sent there says nothing about this access.
+        instead = dict.fromkeys(_naming(request.tool, access), access.target)
+        request = replace(
+            request,
+            arguments=MappingProxyType({**request.arguments, **instead}),
+            accesses=(access,),
+            root=self.safety.root,
+            findings=tuple(self._checked([access])),
+        )
         verdicts = [] if self._settles else [_of_findings(request.findings)]
         verdicts += [_asked_now(judge, request) for judge in self._judges]
         return strictest(verdicts)
@@ -185,6 +195,19 @@ class Judges:
 def always(session: Session | None) -> bool:
     """The gate where nobody has a say."""
     return True
+
+
+def _naming(tool: Tool, access: Access) -> Iterator[str]:
+    """The parameters that name what is touched in this way."""
+    kind = kind_of(type(access))
+    for name in parameters(tool):
+        marked = tool.signature.accesses.get(name)
+        if marked is None:
+            is_one = kind_of_name(name) == kind
+        else:
+            is_one = kind_of(marked) == kind and (kind != "text" or marked.kind == access.kind)
+        if is_one:
+            yield name
 
 
 async def touched(tool: Tool, decoded: Mapping[str, Any]) -> tuple[Access, ...]:

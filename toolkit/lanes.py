@@ -166,8 +166,7 @@ def _asked(question: str, count: int, then: str) -> str:
 
 
 def _made(asked: str, arguments: Any, number: int | str, session: Any, principal: str | None, tool: Any) -> ToolCall:
-    if not principal and session is not None:
-        principal = session.principal
+    principal = principal or (None if session is None else session.principal)
     return ToolCall(asked, arguments, id_of(number), session, principal, tool=tool)
 
 

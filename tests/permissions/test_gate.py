@@ -100,13 +100,13 @@ async def test_a_gate_sees_the_call_as_it_would_run():
     session, seen = Session(principal="ada"), []
 
     def says(call):
-        seen.append((call.name, call.arguments, call.principal, call.session, call.tool.name, call.id))
+        seen.append((call.name, dict(call.arguments), call.principal, call.session, call.tool.name, call.id))
         call.arguments["path"] = "everything"
         return True
 
     dispatcher = Dispatcher(catalog, permissions=PermissionGate(says))
     await dispatcher.call("delete", "{}", session=session, id="c1")
-    assert seen == [("delete", {"path": "x"}, "ada", session, "wipe", "c1")] or seen[0][1] == {"path": "everything"}
+    assert seen == [("delete", {"path": "x"}, "ada", session, "wipe", "c1")]
     assert ran == ["x"]
 
 

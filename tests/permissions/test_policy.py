@@ -715,7 +715,9 @@ async def test_a_model_cannot_change_the_mode():
 # What can be given.
 
 
-@pytest.mark.parametrize("rules", [["allow"], ["permit read"], ["read"], [""], [None], [3], [("deny", "read")]], ids=repr)
+@pytest.mark.parametrize(
+    "rules", [["allow"], ["permit read"], ["read"], [""], [None], [3], [("deny", "read")]], ids=repr
+)
 def test_a_rule_that_is_none_is_refused_when_it_is_given(rules):
     """Not at the first call."""
     with pytest.raises(RuleError):

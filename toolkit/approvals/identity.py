@@ -17,6 +17,7 @@ __all__ = ["canonical_arguments", "digest_of_call", "identity_of"]
 
 def identity_of(tool: Tool) -> str:
     """The digest of what a person agreed to run: origin, name, schema, facts and version. Another tool has another."""
+    approval = tool.facts.approval
     return digest(
         tool.origin,
         tool.name,
@@ -24,6 +25,7 @@ def identity_of(tool: Tool) -> str:
         canonical(as_json(tool.schema)),
         canonical(as_json(tool.facts.as_json())),
         tool.facts.version,
+        approval if isinstance(approval, str) else "by arguments",
     )
 
 

@@ -10,12 +10,12 @@ sandbox keeps it from doing so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..verdicts import Finding
 from .dangers import dangers
-from .shell import CannotParse, Script, SimpleCommand, parsed
+from .shell import CannotParse, Redirection, Script, SimpleCommand, parsed
 from .shell_args import Args
 from .shell_flows import flows, whole
 from .shell_targets import Danger, is_secret, writing
@@ -25,7 +25,7 @@ __all__ = ["judged"]
 _BY = "check `dangerous-command`"
 _MOST_SHOWN = 80
 _MOST_REASONS = 3
-_MOST_FOLDERS = 8
+_MOST_READINGS = 2_000
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 
@@ -38,74 +38,101 @@ def judged(text: str) -> Finding | None:
     found = list(_found(script))
     if not found:
         return None
-    word = "deny" if any(danger.word == "deny" for _, danger in found) else "ask"
     # What is denied is said first; the same reason once.
     found.sort(key=lambda each: each[1].word != "deny")
     reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in found))
     more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-    return Finding("deny" if word == "deny" else "ask", _BY, "; ".join(reasons[:_MOST_REASONS]) + more)
+    return Finding(found[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + more)
 
 
 def _found(script: Script) -> Iterator[tuple[str, Danger]]:
     yield from whole(script)
-    values = _values(script)
-    folders = [
-        each.plain[1]
-        for each in script.commands
-        if each.name in ("cd", "pushd") and len(each.plain) > 1 and each.plain[1].startswith(("/", "~", "$HOME"))
-    ][:_MOST_FOLDERS]
+    values, folders = _values(script), _folders(script)
+    readings = 0
     for command in script.commands:
         for danger in flows(command):
             yield command.source, danger
-        for variant in _variants(command, values, folders):
-            for danger in dangers(Args(variant)):
+        for reading in _readings(command, values, folders):
+            readings += 1
+            if readings > _MOST_READINGS:
+                yield command.source, Danger("ask", "can mean too many things to look at all of them")
+                return
+            for danger in dangers(Args(reading)):
                 yield command.source, danger
     for redirection in script.redirections:
-        if redirection.operator.startswith("<<"):
-            continue
-        target = _with_values(redirection.target, values)
-        for path in (target, *(_below(folder, target) for folder in folders)):
-            shown = f"{redirection.operator} {redirection.target}"
-            if redirection.writes and (found := writing(path)):
-                yield shown, found
-            if is_secret(path):
-                yield shown, Danger("ask", "reads or changes a file with keys or passwords")
+        if not redirection.operator.startswith("<<"):
+            for target in _filled_in(redirection.target, values):
+                for path in (target, *(_below(folder, target) for folder in folders)):
+                    yield from _redirected(redirection, path)
 
 
-def _values(script: Script) -> dict[str, str]:
-    """The variables whose value the text itself gives; the last one counts."""
-    values = {each.name: each.value for each in script.assignments if each.is_literal}
+def _redirected(redirection: Redirection, path: str) -> Iterator[tuple[str, Danger]]:
+    shown = f"{redirection.operator} {redirection.target}"
+    if redirection.writes and (found := writing(path)):
+        yield shown, found
+    if is_secret(path):
+        yield shown, Danger("ask", "reads or changes a file with keys or passwords")
+
+
+def _values(script: Script) -> dict[str, list[str]]:
+    """Every value that the text itself gives to a variable."""
+    values: dict[str, list[str]] = {}
+    for each in script.assignments:
+        if each.is_literal and each.value not in values.setdefault(each.name, []):
+            values[each.name].append(each.value)
     for command in script.commands:
         if command.name == "set":
             words = [word for word in command.plain[1:] if word != "--"]
-            values |= {"@": " ".join(words), "*": " ".join(words)}
-            values |= {str(at): word for at, word in enumerate(words, start=1)}
+            for name, value in [("@", " ".join(words)), ("*", " ".join(words)), *enumerate(words, start=1)]:
+                values.setdefault(str(name), []).append(value)
     return values
 
 
-def _variants(command: SimpleCommand, values: Mapping[str, str], folders: list[str]) -> Iterator[SimpleCommand]:
+def _folders(script: Script) -> list[str]:
+    """Where the text goes to: relative names may be meant from there."""
+    going = (each.plain[1] for each in script.commands if each.name in ("cd", "pushd") and len(each.plain) > 1)
+    return [folder for folder in dict.fromkeys(going) if folder.startswith(("/", "~", "$HOME"))]
+
+
+def _readings(
+    command: SimpleCommand, values: Mapping[str, Sequence[str]], folders: Sequence[str]
+) -> Iterator[SimpleCommand]:
     """The command as written, with its variables filled in, and as it reads after each `cd`."""
-    yield command
-    filled = _filled(command, values)
-    if filled is not command:
+    for filled in [command, *_filled(command, values)]:
         yield filled
-    for folder in folders:
-        yield replace(filled, plain=(filled.plain[0], *(_below(folder, word) for word in filled.plain[1:])))
+        for folder in folders:
+            yield replace(filled, plain=(filled.plain[0], *(_below(folder, word) for word in filled.plain[1:])))
 
 
-def _filled(command: SimpleCommand, values: Mapping[str, str]) -> SimpleCommand:
-    """`$x` replaced by what *values* says, and taken apart as the shell would if it is not quoted."""
-    words: list[str] = []
-    for written, plain in zip(command.words, command.plain, strict=True):
-        text = _with_values(plain, values)
-        words += [text] if (written.startswith('"') and written != '"$@"') or text == plain else text.split() or [""]
-    if tuple(words) == command.plain:
-        return command
-    return replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+def _filled(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+    """`$x` replaced by what it may be, and taken apart as the shell would if it is not quoted."""
+    for turn in range(_turns(" ".join(command.plain), values)):
+        words: list[str] = []
+        for written, plain in zip(command.words, command.plain, strict=True):
+            text = _at_turn(plain, values, turn)
+            whole_word = text == plain or (written.startswith('"') and written != '"$@"')
+            words += [text] if whole_word else text.split()
+        if words:
+            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 
 
-def _with_values(text: str, values: Mapping[str, str]) -> str:
-    return _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), text)
+def _filled_in(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    yield text
+    for turn in range(_turns(text, values)):
+        yield _at_turn(text, values, turn)
+
+
+def _turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
+    """How often *text* has to be filled in until every value had its turn."""
+    return max((len(values.get(found[1] or found[2], ())) for found in _VARIABLE.finditer(text)), default=0)
+
+
+def _at_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
+    def value(found: re.Match[str]) -> str:
+        known = values.get(found[1] or found[2])
+        return known[turn % len(known)] if known else found[0]
+
+    return _VARIABLE.sub(value, text)
 
 
 def _below(folder: str, word: str) -> str:

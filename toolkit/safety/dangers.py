@@ -176,52 +176,15 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
 }
 
 # They say a file's name, or list it, and never show what is in it.
-_ONLY_NAMES_FILES = frozenset(
-    [
-        "echo",
-        "printf",
-        "ls",
-        "git",
-        "test",
-        "[",
-        "[[",
-        "((",
-        "stat",
-        "file",
-        "find",
-        "fd",
-        "which",
-        "type",
-        "export",
-        "touch",
-        "chmod",
-        "ssh-add",
-        "alias",
-        "docker",
-        "kubectl",
-    ]
-)
+_ONLY_NAMES_FILES = frozenset({
+    "echo", "printf", "ls", "git", "test", "[", "[[", "((", "stat", "file", "find", "fd", "which", "type", "export",
+    "touch", "chmod", "ssh-add", "alias", "docker", "kubectl",
+})  # fmt: skip
 # Their first operand is a pattern or a program, and only looks like a file's name.
-_PATTERN_FIRST = frozenset(
-    [
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "ag",
-        "ack",
-        "sed",
-        "awk",
-        "gawk",
-        "jq",
-        "yq",
-        "perl",
-        "ruby",
-        "python",
-        "python3",
-        "node",
-    ]
-)
+_PATTERN_FIRST = frozenset({
+    "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "jq", "yq", "perl", "ruby", "python",
+    "python3", "node",
+})  # fmt: skip
 
 
 def _files(args: Args) -> Iterator[str]:

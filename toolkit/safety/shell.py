@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from .shell_nodes import MOST_COMMANDS
 from .shell_records import Assignment, CannotParse, Redirection, Script, SimpleCommand
 from .shell_tree import Reader
 from .shell_wrappers import Text, opened
@@ -35,29 +36,15 @@ DISTRIBUTION = "pytoolkit"
 
 _MOST_CHARACTERS = 20_000
 _MOST_HEREDOCS = 50
-_MOST_COMMANDS = 2_000
+_MOST_READ = 60_000
 _MOST_OPENED = 12
 # Control characters, and those that make a text look different from what it is.
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # Builtins that evaluate `a[$(id)]` in what looks like the name of a variable.
-_EVALUATE_NAMES = frozenset(
-    [
-        "let",
-        "declare",
-        "typeset",
-        "export",
-        "readonly",
-        "local",
-        "unset",
-        "read",
-        "printf",
-        "test",
-        "mapfile",
-        "readarray",
-        "wait",
-        "getopts",
-    ]
-)
+_EVALUATE_NAMES = frozenset({
+    "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "mapfile",
+    "readarray", "wait", "getopts",
+})  # fmt: skip
 
 
 class MissingShellParser(CannotParse):
@@ -94,9 +81,13 @@ class _Gathered:
         self.assignments: list[Assignment] = []
         self.functions: list[str] = []
         self.spawns = False
+        self._characters = 0
         self.has_substitution = False
 
     def read(self, text: str, via: tuple[str, ...], depth: int, outer: SimpleCommand | None = None) -> list[Any]:
+        self._characters += len(text)
+        if self._characters > _MOST_READ:
+            raise CannotParse("it gives too much text to shells inside shells")
         found = _read(text, via)
         self.redirections += found.redirections
         self.assignments += found.assignments
@@ -109,7 +100,7 @@ class _Gathered:
 
     def _add(self, command: SimpleCommand, depth: int) -> None:
         self.commands.append(command)
-        if len(self.commands) > _MOST_COMMANDS or depth > _MOST_OPENED:
+        if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
         if command.name in _EVALUATE_NAMES and any(
             "[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]

@@ -17,60 +17,26 @@ from .shell_wrappers import STANDARD_INPUT, known_input
 
 __all__ = ["DOWNLOADERS", "language", "runs_code", "unseen"]
 
-DOWNLOADERS = frozenset(
-    [
-        "curl",
-        "wget",
-        "fetch",
-        "aria2c",
-        "http",
-        "https",
-        "httpie",
-        "lwp-request",
-        "GET",
-        "lynx",
-        "ftp",
-        "telnet",
-        "nc",
-        "ncat",
-        "netcat",
-        "openssl",
-        "scp",
-    ]
-)
-_DECODERS = frozenset(
-    [
-        "base64",
-        "base32",
-        "xxd",
-        "openssl",
-        "uudecode",
-        "gunzip",
-        "zcat",
-        "gzip",
-        "bzip2",
-        "bzcat",
-        "xz",
-        "xzcat",
-        "rev",
-        "tr",
-        "od",
-        "hexdump",
-        "printf",
-        "perl",
-    ]
-)
+DOWNLOADERS = frozenset({
+    "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
+    "nc", "ncat", "netcat", "openssl", "scp",
+})  # fmt: skip
+_DECODERS = frozenset({
+    "base64", "base32", "xxd", "openssl", "uudecode", "gunzip", "zcat", "gzip", "bzip2", "bzcat", "xz", "xzcat",
+    "rev", "tr", "od", "hexdump", "printf", "perl",
+})  # fmt: skip
 # Where the code stands on the command line, and how a program is told to read it from there.
 _INTERPRETERS: dict[str, str] = {
-    "python": "-c", "perl": "-e -E -n -p", "ruby": "-e", "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print",
-    "deno": "eval", "bun": "-e --eval", "php": "-r", "lua": "-e", "luajit": "-e", "Rscript": "-e", "osascript": "-e",
-    "pypy": "-c", "ipython": "-c", "julia": "-e", "guile": "-c", "tclsh": "", "ghci": "-e", "groovy": "-e", "elixir": "-e",
+    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": "-r", "lua": "-e",
+    "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval",
+    "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e", "guile": "-c", "ghci": "-e", "groovy": "-e",
+    "elixir": "-e", "tclsh": "",
 }  # fmt: skip
 _HARMFUL_CODE = re.compile(
     r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
     r"|subprocess|socket|shutil|\bpty\b|ctypes|pickle|marshal|import_module|importlib\.(util|machinery|reload)"
     r"|__(?!version|file|name|main|doc|all|path|init|future)\w+__|\beval\b|\bexec\b|getattr|setattr|from\s+os\s+import"
-    r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|https|dgram|tls|vm)|fetch\(|process\.(env|kill)"
+    r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|dgram|tls|vm)|fetch\(|process\.(env|kill)"
     r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
     r"|\bfork\b|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
@@ -93,9 +59,9 @@ def runs_code(args: Args) -> Iterator[Danger]:
     """What is wrong with the code that a command runs, if it is an interpreter."""
     command = args.command
     spoken = language(command.name)
-    if command.name in ("awk", "gawk", "mawk", "nawk"):
-        if any(_HARMFUL_AWK.search(_AWK_TEXT.sub("S", word)) for word in args.words):
-            yield Danger("ask", "runs other programs from inside awk")
+    is_awk = command.name in ("awk", "gawk", "mawk", "nawk")
+    if is_awk and any(_HARMFUL_AWK.search(_AWK_TEXT.sub("S", word)) for word in args.words):
+        yield Danger("ask", "runs other programs from inside awk")
     if spoken is None:
         return
     code, known = _code(args, _INTERPRETERS[spoken].split())

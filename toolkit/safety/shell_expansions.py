@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from .shell_nodes import SPACE, Around, Source, above, below
+from .shell_nodes import JOINED, SPACE, Around, Source, above, below
 from .shell_records import CannotParse
 from .shell_words import unescaped_live
 
@@ -32,6 +32,8 @@ class Expansions(Source):
         self.has_substitution = True
         opening = node.children[0].type
         inside = Around(via=(*around.via, _OPENINGS.get(opening, "$()")), level=around.level)
+        if opening == "$`":
+            raise CannotParse("`$` before a backtick is not understood")
         if opening not in ("`", "``"):
             self.no_text_between(node, SPACE)
             for child in node.children:
@@ -40,6 +42,8 @@ class Expansions(Source):
         text = self.text[node.start_byte + 1 : node.end_byte - 1]
         if re.search(r"(?<!\\)(?:\\\\)*`", text) or not self.source_of(node).endswith("`"):
             raise CannotParse("backticks that do not match")
+        if "\\\\\n" in text:
+            raise CannotParse("a joined line inside backticks")
         quoted = any(parent.type == "string" for parent in above(node))
         # Inside backticks a backslash is removed once more before anything is read.
         text = re.sub(r'\\([$`\\"])' if quoted else r"\\([$`\\])", r"\1", text)
@@ -75,6 +79,12 @@ class Expansions(Source):
 
     def variable(self, node: Node, around: Around) -> None:
         self.has_substitution = True
+        if "".join(map(self.source_of, node.children)) != self.source_of(node):
+            raise CannotParse(f"`{self.source_of(node)[:40]}` is not understood")
+        self.parts(node, around)
+
+    def joined(self, node: Node, around: Around) -> None:
+        self.no_text_between(node, JOINED)
         self.parts(node, around)
 
     def parts(self, node: Node, around: Around) -> None:

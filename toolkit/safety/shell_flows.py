@@ -18,26 +18,10 @@ from .shell_wrappers import SHELLS, STANDARD_INPUT, known_input, opened
 
 __all__ = ["flows", "whole"]
 
-_SENDERS = DOWNLOADERS | frozenset(
-    [
-        "ssh",
-        "sftp",
-        "rsync",
-        "socat",
-        "sendmail",
-        "mail",
-        "mailx",
-        "mutt",
-        "ftp",
-        "tftp",
-        "rclone",
-        "gsutil",
-        "aws",
-        "dig",
-        "nslookup",
-        "ping",
-    ]
-)
+_SENDERS = DOWNLOADERS | frozenset({
+    "ssh", "sftp", "rsync", "socat", "sendmail", "mail", "mailx", "mutt", "ftp", "tftp", "rclone", "gsutil", "aws",
+    "dig", "nslookup", "ping",
+})  # fmt: skip
 _TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
@@ -57,57 +41,12 @@ _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
         re.compile(r"(--(max-old-space-size=\d+|no-warnings|openssl-legacy-provider|\w+-vm-modules)\s*)+"),
     ),
 )
-_COMMON = frozenset(
-    [
-        "ls",
-        "cd",
-        "cat",
-        "cp",
-        "mv",
-        "rm",
-        "git",
-        "sudo",
-        "su",
-        "ssh",
-        "curl",
-        "wget",
-        "echo",
-        "printf",
-        "test",
-        "grep",
-        "find",
-        "sed",
-        "awk",
-        "python",
-        "python3",
-        "pip",
-        "npm",
-        "node",
-        "make",
-        "docker",
-        "kubectl",
-        "sh",
-        "bash",
-        "command",
-        "builtin",
-        "eval",
-        "exec",
-        "source",
-        "export",
-        "kill",
-        "ps",
-        "head",
-        "tail",
-        "tee",
-        "true",
-        "false",
-        "pwd",
-        "mkdir",
-        "touch",
-        "chmod",
-        "[",
-    ]
-)
+_COMMON = frozenset({
+    "ls", "cd", "cat", "cp", "mv", "rm", "git", "sudo", "su", "ssh", "curl", "wget", "echo", "printf", "test",
+    "grep", "find", "sed", "awk", "python", "python3", "pip", "npm", "node", "make", "docker", "kubectl", "sh",
+    "bash", "command", "builtin", "eval", "exec", "source", "export", "kill", "ps", "head", "tail", "tee", "true",
+    "false", "pwd", "mkdir", "touch", "chmod", "[",
+})  # fmt: skip
 
 
 def flows(command: SimpleCommand) -> Iterator[Danger]:

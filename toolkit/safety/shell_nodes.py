@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .shell_records import Assignment, CannotParse, Redirection, SimpleCommand
@@ -32,6 +33,8 @@ __all__ = [
     "below",
 ]
 
+MOST_COMMANDS = 500
+
 BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 SPACE = re.compile(r"(?:[ \t\n]|\\\n)*")
 JOINED = re.compile(r"(?:\\\n)*")
@@ -52,6 +55,8 @@ IN_WORDS = frozenset(
         "subscript",
     ]
 )
+REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+ENDS_WITH_WORD = frozenset({"variable_assignment", "file_redirect", "herestring_redirect"})
 PARTS_OF_HEREDOC = frozenset(
     ["heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor", "file_redirect", "herestring_redirect"]
 )
@@ -106,6 +111,12 @@ class Source:
         self.spawns = False
         self.has_substitution = False
 
+    def add(self, command: SimpleCommand) -> None:
+        """Keep a command that was found."""
+        if len(self.commands) >= MOST_COMMANDS:
+            raise CannotParse(f"it runs more than {MOST_COMMANDS} commands")
+        self.commands.append(command)
+
     def visit(self, node: Node, around: Around) -> None:
         """Read *node* and everything below it."""
         raise NotImplementedError
@@ -121,9 +132,21 @@ class Source:
 
     def stands_alone(self, node: Node) -> bool:
         """Whether a token is a word of its own to the shell."""
-        before, after = self.text[: node.start_byte], self.text[node.end_byte :]
-        joined = before.endswith("\\\n") or after.startswith("\\\n")
-        return not joined and (not before or before[-1] in _ENDS_WORD) and (not after or after[0] in _ENDS_WORD)
+        after = self.text[node.end_byte : node.end_byte + 2]
+        return self.begins_word(node) and after != "\\\n" and (not after or after[0] in _ENDS_WORD)
+
+    def begins_word(self, node: Node) -> bool:
+        """Whether nothing that the shell would take for the same word stands before a node."""
+        before = self.text[max(node.start_byte - 2, 0) : node.start_byte]
+        return not before or (before[-1] in _ENDS_WORD and before[:1] != "\\")
+
+    def separated(self, nodes: Sequence[Node]) -> None:
+        """Refuse a redirection or assignment that goes on where the grammar sees the next word."""
+        for node, following in pairwise(nodes):
+            between = self.text[node.end_byte : following.start_byte]
+            ends = node.type in ENDS_WITH_WORD and following.type not in REDIRECTIONS
+            if ends and JOINED.fullmatch(between):
+                raise CannotParse(f"where `{self.source_of(node)[:40]}` ends is not understood")
 
     def chunks(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
         """Nodes that touch are one word, whatever the grammar says."""

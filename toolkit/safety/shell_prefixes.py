@@ -102,7 +102,8 @@ PREFIXES: dict[str, Prefix] = {
     "nocorrect": Prefix(),
     # many times, or elsewhere
     "xargs": Prefix(
-        values="-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-lines --max-procs --max-chars --replace",
+        values="-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-lines --max-procs --max-chars "
+        "--replace",
         flags="-0 -r -t -p -x -o -i -e -l --null --no-run-if-empty --verbose --interactive --exit --open-tty",
     ),
     "parallel": Prefix(

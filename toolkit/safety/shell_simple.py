@@ -19,32 +19,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SimpleCommands"]
 
-_RESERVED = frozenset(
-    [
-        "if",
-        "then",
-        "elif",
-        "else",
-        "fi",
-        "for",
-        "while",
-        "until",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "select",
-        "function",
-        "in",
-        "{",
-        "}",
-        "!",
-        "[[",
-        "]]",
-        "time",
-        "coproc",
-    ]
-)
+_RESERVED = frozenset({
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "in", "{", "}", "!", "[[", "]]", "time", "coproc",
+})  # fmt: skip
+_COVERS_SIGNS = EXPANSIONS | {"string", "raw_string", "ansi_c_string"}
+_SIGNS_IN_TESTS = {
+    "[": re.compile(r"[;&|<>()\n`]"),
+    "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
+}
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # These two are reserved words to the shell, but a plain command after them reads like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
@@ -76,6 +59,7 @@ class SimpleCommands(Expansions):
                     raise CannotParse(f"a {child.type} among a command's words")
                 parts.append(child)
         self.no_text_between(node, BLANK)
+        self.separated(node.children)
         chunks = self.chunks(parts)
         end = node.end_byte
         if around.tail is not None:
@@ -90,7 +74,7 @@ class SimpleCommands(Expansions):
         if first in _RESERVED - _LIKE_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
             raise CannotParse(f"`{first}` is not understood here")
         inner = (*self.commands[mark:], *around.inner, *(around.tail.inner if around.tail else ()))
-        self.commands.append(
+        self.add(
             SimpleCommand(
                 words=tuple(
                     word.plain if word.is_literal else source for word, source in zip(words_read, sources, strict=True)
@@ -115,11 +99,12 @@ class SimpleCommands(Expansions):
             self.visit(child, inside)
         if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
             raise CannotParse("a quoted substitution that a test may run")
+        self._no_other_signs(node)
         around = around.opened()
         opening, closing = node.children[0], node.children[-1]
         between = self.text_between(opening.end_byte, closing.start_byte).strip()
         known = len(self.commands) == mark and not any(each.type in EXPANSIONS for each in below(node))
-        self.commands.append(
+        self.add(
             SimpleCommand(
                 words=(self.source_of(opening), between, self.source_of(closing)),
                 literal=(True, known, True),
@@ -131,6 +116,19 @@ class SimpleCommands(Expansions):
                 redirections=around.redirections,
             )
         )
+
+    def _no_other_signs(self, node: Node) -> None:
+        """Inside `[ ]` the shell still ends a command at `&` or `;`, whatever the grammar makes of them."""
+        kind = node.children[0].type
+        covered = [each for each in below(node) if each.type in _COVERS_SIGNS]
+        rest, at = "", node.children[0].end_byte
+        for each in covered:
+            if each.start_byte >= at:
+                rest += self.text[at : each.start_byte] + "x"
+                at = each.end_byte
+        rest += self.text[at : node.children[-1].start_byte]
+        if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", rest, flags=re.DOTALL)):
+            raise CannotParse(f"a sign inside `{kind}` that ends a command")
 
     def assigned(self, node: Node, around: Around) -> None:
         self.assignment(node, around)
@@ -162,6 +160,9 @@ class SimpleCommands(Expansions):
             raise CannotParse(f"a redirection of kind `{node.type}` is not understood")
         self.no_text_between(node, BLANK)
         operator, *targets = (child for child in node.children if child.type != "file_descriptor")
+        first = node.children[0]
+        if first != operator and (not self.source_of(first).isdigit() or not self.begins_word(first)):
+            raise CannotParse(f"`{self.source_of(first)}` before a redirection is not understood")
         for child in targets:
             self.visit(child, around)
         chunks = self.chunks(targets, before_redirection=True)
@@ -172,12 +173,15 @@ class SimpleCommands(Expansions):
             target, rest = self.word_of(chunks[0]), chunks[1:]
         else:
             raise CannotParse("a redirection without a target")
+        if operator.type in (">&", "<&") and re.search(r"[$`]", target.plain):
+            raise CannotParse(f"bash expands the target of `{operator.type}` twice")
         found = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
         self.redirections.append(found)
         return [found], rest
 
     def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
         text, expands = heredoc_text(node, self.text)
+        self.separated(node.children)
         found: list[Redirection] = []
         parts: list[Node] = []
         for child in node.children:

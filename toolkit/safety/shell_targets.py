@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..verdicts import Word
 
-__all__ = ["Danger", "is_secret", "removal", "spelt_out", "writing"]
+__all__ = ["Danger", "is_secret", "removal", "writing"]
 
 
 class Danger(NamedTuple):
@@ -24,37 +24,11 @@ class Danger(NamedTuple):
     why: str
 
 
-_SYSTEM = frozenset(
-    [
-        "bin",
-        "boot",
-        "dev",
-        "etc",
-        "lib",
-        "lib32",
-        "lib64",
-        "libx32",
-        "opt",
-        "proc",
-        "root",
-        "run",
-        "sbin",
-        "srv",
-        "sys",
-        "usr",
-        "var",
-        "mnt",
-        "media",
-        "lost+found",
-        "System",
-        "Library",
-        "Applications",
-        "Volumes",
-        "private",
-        "cores",
-        "Windows",
-    ]
-)
+_SYSTEM = frozenset({
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "root", "run", "sbin", "srv",
+    "sys", "usr", "var", "mnt", "media", "lost+found", "System", "Library", "Applications", "Volumes", "private",
+    "cores", "Windows",
+})  # fmt: skip
 _HOMES = frozenset({"home", "Users"})
 # Where projects live on servers and in containers, although the folder above belongs to the system.
 _PROJECTS = re.compile(r"/(opt|srv|root|mnt|media|Volumes|usr/src|usr/local/src|var/www)/[^/*?$`]+/[^$`]+")
@@ -92,47 +66,59 @@ _SECRET = re.compile(
     r"|\.bash_history|\.zsh_history|credentials\.json|service[-_]account[^/]*\.json)"
     r"|/etc/(shadow|gshadow|sudoers)(\.d/.*)?|/proc/[^/]+/environ"
 )
+_MOST_NAMES = 100
+_TOO_MANY = Danger("ask", "is about more names than can be looked at")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
-
-
-def spelt_out(target: str) -> Iterator[str]:
-    """Every text that braces stand for, `a{b,c}` is `ab` and `ac`; at most a few."""
-    waiting, given = [target], 0
-    while waiting and given < 64:
-        text = waiting.pop()
-        found = _BRACES.search(text)
-        if found is None or len(waiting) > 64:
-            given += 1
-            yield text
-        else:
-            waiting += [text[: found.start()] + each + text[found.end() :] for each in found.group(1).split(",")]
 
 
 def removal(target: str, *, recursive: bool = True) -> Danger | None:
     """Why *target* should not be removed, or emptied."""
-    for text in spelt_out(target):
-        if (found := _removal(text, recursive=recursive)) is not None:
-            return found
-    return None
+    names = _spelt_out(target)
+    return _TOO_MANY if names is None else _worst(_removal(name, recursive=recursive) for name in names)
 
 
 def writing(target: str) -> Danger | None:
     """Why *target* should not be written to."""
-    for text in spelt_out(target):
-        path = _normal(text)
-        if _DEVICES_MEANT_FOR_IT.fullmatch(path) or _SCRATCH.match(path):
-            continue
-        for pattern, danger in _NOT_WRITTEN:
-            if pattern.fullmatch(path):
-                return danger
-        if _SYSTEM_FOLDERS.fullmatch(path) and not _PROJECTS.fullmatch(path):
-            return Danger("ask", "changes the system outside of any project")
-    return None
+    names = _spelt_out(target)
+    return _TOO_MANY if names is None else _worst(map(_writing, names))
 
 
 def is_secret(target: str) -> bool:
     """Whether *target* names a file with keys or passwords."""
-    return any(_SECRET.fullmatch(_normal(text)) is not None for text in spelt_out(target))
+    names = _spelt_out(target)
+    return names is None or any(_SECRET.fullmatch(_normal(name)) is not None for name in names)
+
+
+def _spelt_out(target: str) -> list[str] | None:
+    """Every name that braces stand for, `a{b,c}` is `ab` and `ac`; None if there are too many to look at."""
+    waiting, names = [target], []
+    while waiting:
+        text = waiting.pop()
+        found = _BRACES.search(text)
+        if found is None:
+            names.append(text)
+        else:
+            waiting += [text[: found.start()] + each + text[found.end() :] for each in found.group(1).split(",")]
+        if len(waiting) + len(names) > _MOST_NAMES:
+            return None
+    return names
+
+
+def _worst(dangers: Iterable[Danger | None]) -> Danger | None:
+    found = [danger for danger in dangers if danger is not None]
+    return min(found, key=lambda danger: danger.word != "deny", default=None)
+
+
+def _writing(name: str) -> Danger | None:
+    path = _normal(name)
+    if _DEVICES_MEANT_FOR_IT.fullmatch(path) or _SCRATCH.match(path):
+        return None
+    for pattern, danger in _NOT_WRITTEN:
+        if pattern.fullmatch(path):
+            return danger
+    if _SYSTEM_FOLDERS.fullmatch(path) and not _PROJECTS.fullmatch(path):
+        return Danger("ask", "changes the system outside of any project")
+    return None
 
 
 def _removal(text: str, *, recursive: bool) -> Danger | None:

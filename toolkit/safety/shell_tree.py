@@ -25,10 +25,14 @@ __all__ = ["Reader"]
 
 _MOST_LEVELS = 120
 # To the grammar `!x` is `! x` and `[x ]` is `[ x ]`; to the shell they are words. Signs mean other things elsewhere.
-_KEYWORDS = frozenset(
-    "if then elif else fi for while until do done case esac select function in [[ ]] "
-    "declare typeset export readonly local unset unsetenv".split()
-)
+_KEYWORDS = frozenset({
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "in", "[[", "]]", "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv",
+})  # fmt: skip
+# What has a last command that words behind a redirection belong to.
+_TAKES_WORDS = frozenset({
+    "command", "declaration_command", "unset_command", "list", "pipeline", "negated_command", "redirected_statement",
+})  # fmt: skip
 _SIGNS = {
     ("{", "compound_statement"),
     ("}", "compound_statement"),
@@ -61,6 +65,8 @@ class Reader(SimpleCommands):
             if keyword and not self.stands_alone(node):
                 raise CannotParse(f"`{node.type}` in the middle of a word")
             return
+        if around.tail is not None and around.tail.words and node.type not in _TAKES_WORDS:
+            raise CannotParse("words after a redirection that belong to no command")
         visit = _VISITS.get(node.type)
         if visit is None:
             raise CannotParse(f"a part of kind `{node.type}` is not understood")
@@ -120,6 +126,7 @@ class Reader(SimpleCommands):
 
     def redirected(self, node: Node, around: Around) -> None:
         self.no_text_between(node, re.compile(r"(?:[ \t]|\\\n)*(?:-[ \t]+)?"))
+        self.separated(node.children)
         mark, heredoc = len(self.commands), None
         redirections: list[Redirection] = []
         words: list[Chunk] = []
@@ -206,7 +213,8 @@ _VISITS: dict[str, _Visit] = {
     **_kinds("command declaration_command unset_command", Reader.command),
     **_kinds("test_command", Reader.test),
     **_kinds("variable_assignment", Reader.assigned),
-    **_kinds("variable_assignments concatenation command_name array subscript", Reader.parts),
+    **_kinds("variable_assignments array subscript", Reader.parts),
+    **_kinds("concatenation command_name", Reader.joined),
     **_kinds("brace_expression unary_expression binary_expression ternary_expression", Reader.parts),
     **_kinds("postfix_expression parenthesized_expression", Reader.parts),
     **_kinds("simple_expansion", Reader.variable),

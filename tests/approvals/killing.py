@@ -1,0 +1,274 @@
+"""
+Processes that wait, resume and get killed, for `test_kill.py`.
+
+    python -m tests.approvals.killing kill FOLDER SEED COUNT     killed at COUNT random lines of the code
+    python -m tests.approvals.killing points FOLDER              killed at every step that matters
+    python -m tests.approvals.killing race FOLDER COUNT          several resume at once
+
+One warm process forks a child for every part of a round, and prints a line of JSON for each round. Nothing
+sleeps: a child is killed by itself, at a step, or by its parent, once it has said what it had to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
+from toolkit.audit import AuditLog
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.permissions import Permissions
+from toolkit.requests import Decision
+
+FACTS: dict[str, dict[str, Any]] = {
+    "destructive": {"destructive": True},
+    "write": {},
+    "idempotent": {"idempotent": True},
+}
+POINTS = [
+    *("before get", "after get", "before settle", "after settle", "before effect", "after effect"),
+    *("before finish", "after finish"),
+]
+ROOT = Path(__file__).parents[2]
+OWN = (str(ROOT / "toolkit"), __file__)
+
+Step = Callable[[str], None]
+
+
+def nothing(step: str) -> None:
+    """Where nobody is killed."""
+
+
+def die() -> NoReturn:
+    """As the kernel or the power would have it: nothing is cleaned up."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("still alive")
+
+
+class Place:
+    """Where one round happens: a store, a log, and a file with one line for every effect."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        folder.mkdir()
+        self.store = folder / "x.approvals.sqlite"
+        self.audit = folder / "audit.jsonl"
+        self.effects = folder / "effects"
+        self.kind = kind
+
+    def dispatcher(self, step: Step = nothing) -> Dispatcher:
+        """Made anew in every process."""
+        catalog = Catalog()
+
+        @catalog.tool(name="act", **FACTS[self.kind])
+        def act(text: str) -> str:
+            """Add a line."""
+            step("before effect")
+            handle = os.open(self.effects, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            os.write(handle, f"{text}\n".encode())
+            os.fsync(handle)
+            os.close(handle)
+            step("after effect")
+            return f"did {text}"
+
+        approvals = Approvals(Stepping(self.store, step))
+        return Dispatcher(catalog, permissions=Permissions(), approvals=approvals, audit=AuditLog(self.audit))
+
+    def done(self) -> int:
+        """How often it really happened."""
+        return len(self.effects.read_text().splitlines()) if self.effects.exists() else 0
+
+    def intents(self) -> int:
+        return sum(line["event"] == "intent" for line in AuditLog.read(self.audit))
+
+
+class Stepping(SQLiteApprovals):
+    """A store that says what it is about to do, and what it has done."""
+
+    def __init__(self, path: Path, step: Step) -> None:
+        super().__init__(path)
+        self._step = step
+
+    def __getattribute__(self, name: str) -> Any:
+        method = super().__getattribute__(name)
+        if name not in ("get", "settle", "finish"):
+            return method
+
+        def stepping(*args: Any, **options: Any) -> Any:
+            self._step(f"before {name}")
+            found = method(*args, **options)
+            self._step(f"after {name}")
+            return found
+
+        return stepping
+
+
+def say(found: dict[str, Any]) -> None:
+    """One line for one round."""
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
+# What the children do.
+
+
+async def asked(place: Place) -> str:
+    """Call, and wait for a person: the request's id."""
+    result = await place.dispatcher().call("act", {"text": "it"}, principal="ada")
+    assert result.request is not None, result.text
+    return result.request.id
+
+
+async def answered(
+    place: Place, request: str, step: Step = nothing, start: Callable[[], None] = lambda: None
+) -> dict[str, Any]:
+    """Approve, and say what came of it; *start* is called when everything is ready."""
+    dispatcher = place.dispatcher(step)
+    start()
+    try:
+        result = await dispatcher.resume(request, Decision.approve(by="ada", principal="ada"))
+    except ApprovalError as error:
+        return {"why": error.why, "outcome": error.outcome}
+    return {"why": None, "outcome": result.to_json()}
+
+
+def killed_at(number: int) -> tuple[Callable[[], None], Callable[[], int]]:
+    """What starts counting lines of the toolkit, in all threads, to die at the *number*-th; and the count."""
+    seen = 0
+
+    def line(frame: Any, event: str, arg: Any) -> Any:
+        nonlocal seen
+        if event == "line":
+            seen += 1
+            if seen == number:
+                die()
+        return line
+
+    def trace(frame: Any, event: str, arg: Any) -> Any:
+        return line if frame.f_code.co_filename.startswith(OWN) else None
+
+    def start() -> None:
+        threading.settrace(trace)
+        sys.settrace(trace)
+
+    return start, lambda: seen
+
+
+# Forking.
+
+
+def forked(work: Callable[[], Any], *, kill: bool = False) -> Any:
+    """What *work* returns in a child, as JSON; None if it was killed first. With *kill* it is, once it has spoken."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, json.dumps(work()).encode())
+            os.close(writer)
+            while kill:
+                signal.pause()
+        except BaseException:  # noqa: BLE001 -- shown; a child must not go on as its parent
+            import traceback
+
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        said = pipe.read()
+    if kill:
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return json.loads(said) if said else None
+
+
+def round_of(place: Place, resume: Callable[[str], Any]) -> dict[str, Any]:
+    """One call: asked in one process, resumed in a second that may be killed, and in a third that tells."""
+    request = forked(lambda: asyncio.run(asked(place)), kill=True)
+    second = forked(lambda: resume(request))
+    effects = place.done()
+    third = forked(lambda: [asyncio.run(answered(place, request)) for _ in range(2)])
+    return {
+        "kind": place.kind,
+        "second": second,
+        "effects_then": effects,
+        "third": third,
+        "effects": place.done(),
+        "intents": place.intents(),
+    }
+
+
+def counted(place: Place, request: str, number: int) -> dict[str, Any]:
+    """The same, counting lines; *claimed* is the one after which it is claimed."""
+    start, seen = killed_at(number)
+    marks = {}
+    found = asyncio.run(answered(place, request, lambda name: marks.setdefault(name, seen()), start))
+    return {**found, "lines": seen(), "claimed": marks.get("before settle", 0)}
+
+
+def kill(folder: str, seed: str, count: str) -> None:
+    """Rounds with a random line each; a first one, unharmed, tells how many lines there are."""
+    chance = random.Random(int(seed))  # noqa: S311 -- it chooses where to die
+    place = Place(Path(folder) / "whole", "write")
+    whole = round_of(place, lambda request: counted(place, request, 0))
+    say({"seed": seed, "at": 0, **whole})
+    lines, claimed = whole["second"]["lines"], whole["second"]["claimed"]
+    for number in range(int(count)):
+        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)])
+        # Every other one after the claim, where it matters most.
+        at = chance.randint(claimed if number % 2 else 1, lines)
+        found = round_of(place, lambda request, place=place, at=at: counted(place, request, at))
+        say({"seed": seed, "at": at, **found})
+
+
+def points(folder: str) -> None:
+    """Rounds that end at every step of the store and of the effect."""
+    for kind in FACTS:
+        for point in POINTS:
+            place = Place(Path(folder) / f"{kind} {point}", kind)
+
+            def step(name: str, point: str = point) -> None:
+                if name == point:
+                    die()
+
+            found = round_of(place, lambda request, place=place, step=step: asyncio.run(answered(place, request, step)))
+            say({"at": point, **found})
+
+
+def race(folder: str, count: str) -> None:
+    """Rounds in which four processes resume at the same moment."""
+    for number in range(int(count)):
+        place = Place(Path(folder) / str(number), list(FACTS)[number % len(FACTS)])
+        request = forked(lambda place=place: asyncio.run(asked(place)), kill=True)
+        gate, opener = os.pipe()
+        children = []
+        for _ in range(4):
+            reader, writer = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(opener)
+                os.read(gate, 1)
+                os.write(writer, json.dumps(asyncio.run(answered(place, request))).encode())
+                os._exit(0)
+            os.close(writer)
+            children.append((child, reader))
+        os.close(gate)
+        os.close(opener)  # the end of the pipe is what all of them wait for
+        answers = []
+        for child, reader in children:
+            with open(reader, "rb") as pipe:
+                answers.append(json.loads(pipe.read()))
+            os.waitpid(child, 0)
+        say({"kind": place.kind, "answers": answers, "effects": place.done()})
+
+
+if __name__ == "__main__":
+    {each.__name__: each for each in (kill, points, race)}[sys.argv[1]](*sys.argv[2:])

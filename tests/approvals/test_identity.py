@@ -1,0 +1,108 @@
+"""
+What makes a tool the same tool, and a call the same call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.approvals.identity import canonical_arguments, digest_of_call, identity_of
+from toolkit.catalog import Catalog
+from toolkit.spec import Tool
+
+
+def cut(wood: str, pieces: int = 1) -> str:
+    """Cut wood."""
+    return wood
+
+
+def elsewhere() -> Any:
+    def cut(wood: str, pieces: int = 1) -> str:
+        """Cut wood."""
+        return wood
+
+    return cut
+
+
+def wider(wood: str, pieces: int = 1, deep: bool = False) -> str:
+    """Cut wood."""
+    return wood
+
+
+BASE = Tool.described(cut, destructive=True)
+
+
+def test_the_same_tool_has_the_same_identity_in_every_process():
+    """It depends on nothing but the tool."""
+    assert identity_of(BASE) == identity_of(Tool.described(cut, destructive=True))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Tool.described(elsewhere(), destructive=True),
+        Tool.described(wider, name="cut", destructive=True),
+        Tool.described(cut, name="chop", destructive=True),
+        Tool.described(cut),
+        Tool.described(cut, destructive=True, idempotent=True),
+        Tool.described(cut, destructive=True, version="2"),
+        Tool.described(cut, destructive=True, approval="always"),
+        Tool.described(cut, destructive=True, open_world=True),
+        replace(BASE, origin="mcp:other"),
+    ],
+    ids=["origin", "schema", "name", "facts", "idempotent", "version", "approval", "open world", "server"],
+)
+def test_another_tool_has_another_identity(other):
+    """Whatever a person would want to see again."""
+    assert identity_of(other) != identity_of(BASE)
+
+
+arguments = st.fixed_dictionaries({"wood": st.text(max_size=5)}, optional={"pieces": st.integers(-(2**53), 2**53)})
+
+
+@given(arguments, st.randoms())
+def test_canonical_arguments_do_not_depend_on_order_or_on_defaults_being_written(sent, chance):
+    """Decoded, defaults filled in, encoded again: and then they are their own canonical form."""
+    items = [*{"pieces": 1, **sent}.items()]
+    chance.shuffle(items)
+    forms = [canonical_arguments(BASE, BASE.check(each), each) for each in (sent, dict(items))]
+    assert digest_of_call("i", forms[0], None, None) == digest_of_call("i", forms[1], None, None)
+    again = canonical_arguments(BASE, BASE.check(forms[0]), forms[0])
+    assert digest_of_call("i", again, None, None) == digest_of_call("i", forms[0], None, None)
+
+
+@given(arguments, arguments)
+def test_different_arguments_have_different_digests(one, other):
+    """And equal ones the same."""
+    forms = [{"pieces": 1, **each} for each in (one, other)]
+    digests = [digest_of_call("i", canonical_arguments(BASE, BASE.check(each), each), "s", "p") for each in forms]
+    assert (digests[0] == digests[1]) == (forms[0] == forms[1])
+
+
+@given(st.lists(st.sampled_from([None, "", "a", "ab", "b"]), min_size=6, max_size=6))
+def test_no_part_of_a_digest_runs_into_the_next(parts):
+    """A session is not a principal, and nothing is not an empty text."""
+    one, other = parts[:3], parts[3:]
+    digests = [digest_of_call(each[0] or "", {"a": each[0]}, each[1], each[2]) for each in (one, other)]
+    assert (digests[0] == digests[1]) == (one == other)
+
+
+def test_a_default_that_has_no_json_form_is_left_to_the_function():
+    """What was sent is kept; the function fills the rest in again."""
+    marker = object()
+    decoded = {"wood": "oak", "pieces": marker}
+    assert canonical_arguments(BASE, decoded, {"wood": "oak"}) == {"wood": "oak"}
+
+
+def test_a_tool_keeps_its_identity_in_a_catalog():
+    """And under an alias of it."""
+    catalog = Catalog()
+    catalog.add(BASE)
+    found = catalog.get("cut")
+    assert found is not None
+    assert identity_of(found) == identity_of(BASE)

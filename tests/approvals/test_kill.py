@@ -1,0 +1,84 @@
+"""
+Real processes: wait, `kill -9`, resume elsewhere. Never twice, never silently lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.approvals.killing import POINTS
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="it forks")
+
+ROOT = Path(__file__).parents[2]
+MAYBE = "may or may not have happened"
+
+
+def rounds(*words: object) -> list[dict[str, Any]]:
+    """What `killing.py` says of each round."""
+    command = [sys.executable, "-m", "tests.approvals.killing", *map(str, words)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def ending(found: dict[str, Any]) -> str:
+    """How a round ended for whoever came last, checked against what really happened."""
+    first, second = found["third"]
+    effects = found["effects"]
+    assert (second["why"], second["outcome"] is not None) == ("answered", True), found
+    assert found["intents"] >= effects, found
+    assert effects <= (2 if found["kind"] == "idempotent" else 1), found
+    text, kind = first["outcome"]["text"], first["outcome"]["kind"]
+    if MAYBE in text:
+        assert (first["why"], kind, effects) == (None, "tool", found["effects_then"]), found
+        assert found["kind"] != "idempotent", found
+        return "told that nobody knows"
+    assert (kind, text) == ("ok", "did it"), found
+    if first["why"] is not None:
+        assert (first["why"], effects, found["effects_then"]) == ("answered", 1, 1), found
+        return "told what came of it"
+    # It ran now: for the first time, or again because that is harmless.
+    assert effects == found["effects_then"] + 1, found
+    assert found["effects_then"] == 0 or found["kind"] == "idempotent", found
+    return "ran it"
+
+
+def test_at_a_hundred_random_points_nothing_happens_twice_or_is_lost(tmp_path):
+    """The process that resumes is killed at a random line of the code; the next one tells the truth."""
+    seed = 0 if "CI" in os.environ else random.randrange(2**32)
+    found = rounds("kill", tmp_path, seed, 100)
+    assert len(found) == 101
+    ends = Counter(map(ending, found))
+    killed = sum(each["second"] is None for each in found)
+    # Otherwise the rounds would show nothing.
+    assert (killed >= 90, ends["ran it"] >= 10, ends["told that nobody knows"] >= 5) == (True, True, True), (seed, ends)
+
+
+def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(tmp_path):
+    """Before the claim it runs; after it nobody knows, or it is harmless to run again; after the outcome it is told."""
+    found = rounds("points", tmp_path)
+    assert all(each["second"] is None for each in found)
+    ends = {(each["kind"], each["at"]): ending(each) for each in found}
+    claimed = POINTS.index("after settle")
+    for kind in ("destructive", "write", "idempotent"):
+        lost = "ran it" if kind == "idempotent" else "told that nobody knows"
+        expected = ["ran it"] * claimed + [lost] * (len(POINTS) - claimed - 1) + ["told what came of it"]
+        assert [ends[kind, point] for point in POINTS] == expected
+
+
+def test_of_four_processes_that_resume_at_once_one_runs(tmp_path):
+    """The others are told that it was answered, or runs."""
+    for found in rounds("race", tmp_path, 9):
+        whys = [each["why"] for each in found["answers"]]
+        assert (whys.count(None), found["effects"]) == (1, 1), found
+        assert set(whys) <= {None, "answered", "running"}, found

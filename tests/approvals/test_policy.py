@@ -1,0 +1,148 @@
+"""
+How people are asked, and where their answers are kept.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals, SQLiteApprovals
+from toolkit.approvals.records import Record
+from toolkit.requests import ApprovalRequest, Decision
+
+pytestmark = pytest.mark.anyio
+
+REQUEST = ApprovalRequest(tool="cut", call_id="c1", reason="why", arguments={"a": 1}, expires_at=2e9)
+RECORD = Record(request=REQUEST, arguments={"a": 1}, identity="i")
+KEY = b"k" * 32
+
+
+class Elsewhere:
+    """Runs work as if in a thread, and counts."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    async def __call__(self, work: Any) -> Any:
+        self.times += 1
+        return work()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"store": MemoryApprovals(), "key": KEY}, "a store or a key"),
+        ({"expires_seconds": 0}, "expires_seconds has to be above 0"),
+        ({"expires_seconds": -1.0}, "expires_seconds has to be above 0"),
+        ({"expires_seconds": float("nan")}, "expires_seconds has to be above 0"),
+        ({"key": b"short"}, "at least 32 bytes"),
+        ({"key": KEY, "expires_seconds": None}, "have to expire"),
+    ],
+)
+def test_options_are_checked_where_they_are_given(options, words):
+    """With the remedy."""
+    with pytest.raises(ValueError, match=words):
+        Approvals(**options)
+
+
+@pytest.mark.parametrize("ask", ["yes", 5])
+def test_what_cannot_be_asked_is_refused(ask):
+    """Before anybody waits for its answer."""
+    with pytest.raises(TypeError, match="function of the request"):
+        Approvals(ask=ask)
+
+
+@pytest.mark.parametrize(("blocking", "times"), [(False, 0), (True, 1)])
+async def test_only_a_store_that_takes_its_time_is_asked_in_a_thread(tmp_path, blocking, times):
+    """Memory is quicker than a thread."""
+    elsewhere = Elsewhere()
+    store = SQLiteApprovals(tmp_path / "x.approvals.sqlite") if blocking else MemoryApprovals()
+    assert await Approvals(store).add(RECORD, elsewhere) == REQUEST
+    assert (store.get(REQUEST.id), elsewhere.times) == (RECORD, times)
+
+
+async def test_a_sealed_request_is_kept_by_whoever_has_it():
+    """Only its use is remembered here."""
+    approvals = Approvals(key=KEY)
+    sealed = await approvals.add(RECORD, Elsewhere())
+    assert approvals.seal.verify(sealed, "i")
+    assert approvals.store.get(REQUEST.id) is None
+
+
+async def test_what_may_not_be_shown_cannot_travel():
+    """A masked argument would run as its mask."""
+    record = Record(request=REQUEST, arguments={"a": "the secret"}, identity="i")
+    with pytest.raises(ApprovalError, match="give Approvals a store") as caught:
+        await Approvals(key=KEY).add(record, Elsewhere())
+    assert caught.value.why == "store"
+    assert "the secret" not in str(caught.value)
+
+
+def test_a_used_sealed_request_is_remembered_until_it_expires():
+    """However many come after it."""
+    approvals = Approvals(key=KEY)
+    approvals.store._size = 2  # noqa: SLF001 -- ten thousand requests would take long
+    approvals.store.add(RECORD)
+    approvals.store.settle(REQUEST.id, "denied", by=None, owner=None, now=1.0)
+    others = [ApprovalRequest(tool="cut", call_id="c", reason="r", expires_at=2e9) for _ in range(2)]
+    approvals.store.add(Record(request=others[0], arguments={}, identity="i"))
+    with pytest.raises(ApprovalError, match="no more are kept"):
+        approvals.store.add(Record(request=others[1], arguments={}, identity="i"))
+    assert approvals.store.get(REQUEST.id).state == "denied"
+
+
+class Slow:
+    """An asker that says that it blocks."""
+
+    blocking = True
+
+    def __init__(self) -> None:
+        self.thread: Any = None
+
+    def ask(self, request):
+        self.thread = threading.current_thread()
+        return Decision.approve()
+
+
+async def asynchronous(request):
+    return Decision.approve(by="async")
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected", "times"),
+    [
+        (None, None, 0),
+        (lambda request: None, None, 0),
+        (lambda request: True, Decision.approve(), 0),
+        (lambda request: False, Decision.deny(), 0),
+        (asynchronous, Decision.approve(by="async"), 0),
+        (Slow(), Decision.approve(), 1),
+        (DenyAll("nobody"), Decision.deny("nobody", by="nobody"), 0),
+    ],
+    ids=["nobody", "no answer", "yes", "no", "async", "blocking", "deny all"],
+)
+async def test_whoever_is_asked_answers_at_once_or_not_at_all(ask, expected, times):
+    """A function, a coroutine function, or an object with `ask`; in a thread if it blocks."""
+    elsewhere = Elsewhere()
+    assert await Approvals(ask=ask).answer(REQUEST, elsewhere) == expected
+    assert elsewhere.times == times
+
+
+class Odd:
+    """An asker that gives no decision."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def ask(self, request):
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", ["yes", 1, True, object()])
+async def test_what_is_no_decision_is_not_taken_for_one(answer):
+    """Least of all for a yes."""
+    with pytest.raises(TypeError, match="has to return a Decision or None"):
+        await Approvals(ask=Odd(answer)).answer(REQUEST, Elsewhere())

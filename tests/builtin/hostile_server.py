@@ -1,0 +1,201 @@
+"""
+A web server on loopback that behaves as badly as it is told, one behaviour a path.
+
+Tests declare it public: names are looked up by a function that answers with its address, and the
+judge of addresses lets loopback pass. Everything else is judged as ever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from toolkit.safety.hosts import unreachable
+
+__all__ = [
+    "Asked",
+    "HostileServer",
+    "answer",
+    "endless",
+    "gzip_bomb",
+    "header_flood",
+    "loopback_is_public",
+    "names",
+    "raw",
+    "redirect",
+    "reset",
+    "serving",
+    "silent",
+    "stalled",
+    "trickle",
+]
+
+Behaviour = Callable[["HostileServer", asyncio.StreamWriter], Awaitable[None]]
+
+
+class Asked(NamedTuple):
+    """A request that came; the names of headers are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+class HostileServer:
+    """
+    Answers each path as `pages` says, others with 404.
+
+    Attributes:
+        asked: The requests that came.
+        released: What silent and stalled answers wait for.
+    """
+
+    def __init__(self, scheme: str = "http") -> None:
+        self.pages: dict[str, Behaviour] = {}
+        self.asked: list[Asked] = []
+        self.released = asyncio.Event()
+        self.port = 0
+        self._scheme = scheme
+
+    def url(self, path: str = "/", *, host: str = "public.example") -> str:
+        return f"{self._scheme}://{host}:{self.port}{path}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [each.path for each in self.asked]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
+            first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").strip().split("\r\n")
+            method, path, _ = first.split(" ")
+            headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            self.asked.append(Asked(method, path, headers))
+            await self.pages.get(path, answer(b"nothing here", status=404))(self, writer)
+        writer.close()
+
+
+def answer(body: bytes | str = b"", *, status: int = 200, type: str | None = "text/plain", **headers: str) -> Behaviour:
+    """An honest answer; `retry_after="7"` is a header."""
+    data = body.encode() if isinstance(body, str) else body
+    lines = {"Content-Length": str(len(data)), **({"Content-Type": type} if type else {})}
+    lines |= {name.replace("_", "-"): value for name, value in headers.items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    return raw(f"HTTP/1.1 {status} Whatever\r\n{head}\r\n".encode("latin-1") + data)
+
+
+def redirect(to: str, *, status: int = 302, **headers: str) -> Behaviour:
+    """An answer that sends the client elsewhere."""
+    return answer(b"elsewhere", status=status, location=to, **headers)
+
+
+def raw(data: bytes) -> Behaviour:
+    """Exactly these bytes, then the end of the connection."""
+
+    async def behave(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+        await writer.drain()
+
+    return behave
+
+
+async def reset(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+    """No answer: the connection is gone."""
+    writer.transport.abort()
+
+
+async def silent(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+    """No answer, and the connection stays."""
+    await server.released.wait()
+
+
+async def stalled(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+    """The beginning of a body, and nothing more."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\nonce upon")
+    await writer.drain()
+    await server.released.wait()
+
+
+def trickle(piece: bytes = b"x") -> Behaviour:
+    """A body without end in the smallest of pieces: there is always something to read, and never much."""
+    return endless(piece)
+
+
+def endless(piece: bytes = b"0123456789abcdef" * 4096, *, type: str = "text/plain", **headers: str) -> Behaviour:
+    """A body without end."""
+
+    async def behave(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+        more = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {type}\r\nTransfer-Encoding: chunked\r\n{more}\r\n"
+        writer.write(head.encode())
+        chunk = f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
+        while not server.released.is_set():
+            writer.write(chunk)
+            await writer.drain()
+            await asyncio.sleep(0)  # `drain` does not let others run while the buffer has room
+
+    return behave
+
+
+def gzip_bomb(megabytes: int) -> bytes:
+    """So many megabytes of zeros, a thousandth of that in size."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    zeros = bytes(1 << 20)
+    return b"".join(packer.compress(zeros) for _ in range(megabytes)) + packer.flush()
+
+
+def gzipped(text: str) -> bytes:
+    return gzip.compress(text.encode())
+
+
+async def header_flood(server: HostileServer, writer: asyncio.StreamWriter) -> None:
+    """Headers without end."""
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    line = b"X-Flood: " + b"y" * 8000 + b"\r\n"
+    while not server.released.is_set():
+        writer.write(line)
+        await writer.drain()
+        await asyncio.sleep(0)
+
+
+@contextlib.asynccontextmanager
+async def serving(*, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> AsyncIterator[HostileServer]:
+    """A server in the running loop; at the end everything that waits is released."""
+    server = HostileServer("https" if tls else "http")
+    listening = await asyncio.start_server(server.serve, host, 0, ssl=tls)
+    server.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        server.released.set()
+        listening.close()
+        await listening.wait_closed()
+
+
+class names:
+    """
+    Answers look-ups: each name with its addresses, any other with *rest*.
+
+    A list of lists is a name that changes its mind: one answer a look-up, the last for ever.
+    """
+
+    def __init__(self, rest: list[str] | None = None, **known: list) -> None:
+        self.rest = ["127.0.0.1"] if rest is None else rest
+        self.known = {name.replace("_", "."): value for name, value in known.items()}
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, port: int) -> list[str]:
+        self.asked.append(host)
+        found = self.known.get(host, self.rest)
+        if found and isinstance(found[0], list):
+            return found.pop(0) if len(found) > 1 else found[0]
+        return found
+
+
+def loopback_is_public(address) -> str | None:
+    """The judge for tests: this very machine counts as a public one, 127.0.0.1 and no other address of it."""
+    return None if str(address) == "127.0.0.1" else unreachable(address)

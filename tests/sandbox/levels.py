@@ -1,0 +1,69 @@
+"""What tests of sandboxes share: a level or a loud skip, one command in it, and who still runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+from toolkit.sandbox import Sandbox, sandboxes
+
+REAL = ["bubblewrap", "landlock"]
+ALL = [*REAL, "limits", "none"]
+
+
+def level(workspace, name, **options):
+    """The sandbox of that name; the test is skipped, and says why, on a machine that has none."""
+    found = sandboxes(workspace, **options)[name]
+    if not isinstance(found, Sandbox):
+        pytest.skip(f"NOT TESTED HERE: the sandbox {name}: {found}")
+    return found
+
+
+def run(sandbox, script, *, cwd, env=None, timeout=60):
+    """Run *script* with a private folder."""
+    with tempfile.TemporaryDirectory() as private:
+        os.mkdir(f"{private}/home")
+        argv, given = sandbox.command(
+            ["/bin/sh", "-c", script],
+            cwd=str(cwd),
+            env={"PATH": "/usr/bin:/bin", **sandbox.homes(os.path.realpath(private)), **(env or {})},
+            private=os.path.realpath(private),
+        )
+        return subprocess.run(
+            argv,
+            env=given,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            start_new_session=True,
+            check=False,
+        )
+
+
+def running(token):
+    """The processes that have *token* on their command line, ours aside."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                if token.encode() in file.read() and int(name) != os.getpid():
+                    found.append(int(name))
+        except OSError:
+            continue
+    return found
+
+
+def until(holds, *, seconds=20):
+    """Wait until *holds* does; whether it did."""
+    ends, nothing = time.monotonic() + seconds, threading.Event()
+    while not holds():
+        if time.monotonic() > ends:
+            return False
+        nothing.wait(0.01)
+    return True

@@ -1,0 +1,145 @@
+"""Which files of a workspace are shut away."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.sandbox.grounds import Grounds, Kept, grounds_of
+from toolkit.workspace import Workspace
+
+
+def kept(root, **options):
+    return {os.path.relpath(each.path, root): each.level for each in grounds_of(Workspace(root, **options)).kept()}
+
+
+def make(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x")
+
+
+def test_secrets_are_hidden_and_code_is_read_only(tmp_path):
+    """A folder on the way to a protected file is held, and what is not protected is not named."""
+    make(tmp_path, "a.py", ".env", "b/.ssh/config", ".git/config", ".git/hooks/x", ".git/index")
+    assert kept(tmp_path) == {
+        ".env": "hidden",
+        ".git": "held",
+        ".git/config": "read-only",
+        ".git/hooks": "read-only",
+        "b/.ssh": "hidden",
+    }
+
+
+def test_a_folder_that_is_named_like_a_secret_file_is_searched(tmp_path):
+    """A virtual environment called .env is no secret, but one in it is."""
+    make(tmp_path, ".env/bin/python", ".env/lib/.npmrc")
+    assert kept(tmp_path) == {".env": "held", ".env/lib/.npmrc": "hidden"}
+
+
+def test_the_applications_wishes_count(tmp_path):
+    """Patterns that it adds, and those that it lifts."""
+    make(tmp_path, "notes.txt", ".env")
+    assert kept(tmp_path, protected=["notes.txt"], unprotected=[".env"]) == {"notes.txt": "hidden"}
+
+
+def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
+    """What it leads to is out of reach anyhow; a link that leads nowhere is none of our business."""
+    root = tmp_path / "root"
+    root.mkdir()
+    make(tmp_path, "outside")
+    (root / ".env").symlink_to(tmp_path / "outside")
+    (root / ".npmrc").symlink_to("nowhere")
+    assert kept(root) == {}
+
+
+def test_what_appears_later_is_found(tmp_path):
+    """Each time anew, however short the time between."""
+    grounds = grounds_of(Workspace(tmp_path))
+    for number in range(50):
+        make(tmp_path, f"folder{number}/.env")
+        assert len(grounds.kept()) == number + 1
+
+
+def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
+    """Only what is new costs anything."""
+    asked = []
+
+    def is_kept(path, access):
+        asked.append(path)
+        return path.endswith(".env")
+
+    make(tmp_path, "old/a", "old/.env")
+    for path in (tmp_path, tmp_path / "old"):
+        os.utime(path, (1, 1))
+    grounds = Grounds((str(tmp_path),), (), is_kept)
+    first = grounds.kept()
+    asked.clear()
+    assert grounds.kept() == first == [Kept(f"{tmp_path}/old/.env", "hidden", False)]
+    assert asked == []
+    make(tmp_path, "new/.env")
+    assert len(grounds.kept()) == 2
+    assert not any("/old/" in path for path in asked)
+
+
+def test_a_folder_that_vanishes_is_passed_over(tmp_path):
+    """A search never fails because somebody else tidies up."""
+    grounds = Grounds((str(tmp_path / "gone"),), (), lambda path, access: True)
+    assert grounds.kept() == []
+
+
+def test_marks_tell_what_was_changed(tmp_path):
+    """Changed, made and removed; also if the time of the change was set back."""
+    make(tmp_path, ".git/config", ".git/hooks/a", ".git/hooks/b", "plain")
+    grounds = grounds_of(Workspace(tmp_path))
+    before = grounds.marks()
+    status = os.stat(tmp_path / ".git/config")
+    (tmp_path / ".git/config").write_text("y")
+    os.utime(tmp_path / ".git/config", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (tmp_path / ".git/hooks/b").unlink()
+    make(tmp_path, ".git/hooks/c", "plain")
+    after = grounds.marks()
+    changed = {os.path.relpath(path, tmp_path) for path in {*before, *after} if before.get(path) != after.get(path)}
+    assert changed == {".git/config", ".git/hooks", ".git/hooks/b", ".git/hooks/c"}
+
+
+@pytest.mark.parametrize(("path", "may"), [("a/b", True), ("a/r", False), ("a/r/b", False), ("a/r/w/x", True), ("c", False)])
+def test_the_innermost_folder_says_whether_one_may_write(path, may):
+    """A writable folder inside one that is only read, inside a writable one."""
+    grounds = Grounds(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)
+    assert grounds.may_write(f"/{path}") is may
+
+
+NAMES = st.sampled_from(["a", ".env", ".git", "config", "hooks", ".ssh", "x.pem", ".npmrc", "main.py"])
+
+
+@settings(max_examples=40)
+@given(paths=st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), max_size=8))
+def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
+    """Whatever the tree: what the workspace does not read is hidden, and what it does not write is not writable."""
+    root = tmp_path_factory.mktemp("tree")
+    for path in paths:
+        place = root.joinpath(*path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("x")
+        except OSError:
+            continue  # a file is in the way, or a folder
+    workspace = Workspace(root)
+    levels = {each.path: each.level for each in grounds_of(workspace).kept()}
+    checks = workspace.safety(without=["folder"])
+    from toolkit import Reads, Writes
+
+    for folder, _, files in os.walk(root):
+        for name in files:
+            path = os.path.join(folder, name)
+            above = [levels.get(path), *(levels.get(str(each)) for each in root.joinpath(path).parents)]
+            if checks.judge([Reads(path)]):
+                assert "hidden" in above
+            elif checks.judge([Writes(path)]):
+                assert {"hidden", "read-only"} & set(above)
+            else:
+                assert not {"hidden", "read-only"} & set(above)

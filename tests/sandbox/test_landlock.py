@@ -1,0 +1,102 @@
+"""Landlock: every version of it, and what is granted where."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit.sandbox import seccomp
+from toolkit.sandbox.grounds import grounds_of
+from toolkit.sandbox.landlock import NEWEST, landlock, version
+from toolkit.workspace import Workspace
+
+from .levels import level, run
+
+
+@pytest.fixture
+def grounds(tmp_path):
+    """A workspace with one secret in a folder of its own."""
+    (tmp_path / "keys" / "more").mkdir(parents=True)
+    (tmp_path / "keys" / ".env").write_text("secret")
+    (tmp_path / "keys" / "plain").write_text("plain")
+    (tmp_path / "src").mkdir()
+    return grounds_of(Workspace(tmp_path))
+
+
+def rules(grounds, **options):
+    asked = landlock(grounds, version=NEWEST, **options).plan(["true"], grounds.writable[0], None)["landlock"]
+    return asked, dict(asked["rules"])
+
+
+def test_a_folder_with_a_secret_is_granted_piece_by_piece(grounds):
+    """Its other contents are granted whole, the folder can only be listed, and the secret not at all."""
+    root = grounds.writable[0]
+    asked, granted = rules(grounds)
+    assert granted[f"{root}/src"] & 2
+    assert granted[f"{root}/keys/plain"] & 6 == 6
+    assert granted[f"{root}/keys/more"] & 2
+    assert granted[f"{root}/keys"] == granted[root] == 8
+    assert f"{root}/keys/.env" not in granted
+
+
+def test_a_workspace_without_secrets_is_granted_whole(tmp_path):
+    """One rule, and everything but making devices."""
+    asked, granted = rules(grounds_of(Workspace(tmp_path)))
+    assert granted[str(tmp_path)] == asked["files"] & ~(1 << 6 | 1 << 11)
+
+
+@pytest.mark.parametrize("number", range(1, NEWEST + 3))
+def test_every_version_is_asked_only_for_what_it_knows(grounds, number):
+    """Rights, ports and scopes are left out where a kernel would refuse them; a newer one is used as the newest."""
+    asked = landlock(grounds, version=number).plan(["true"], "/", None)["landlock"]
+    known = min(number, NEWEST)
+    top = {1: 12, 2: 13, 3: 14, 4: 14}.get(known, 15)
+    assert asked["files"] == (1 << (top + 1)) - 1
+    assert all(rights & ~asked["files"] == 0 for _, rights in asked["rules"])
+    assert (asked["network"], asked["scoped"]) == (3 if known >= 4 else 0, 3 if known >= 6 else 0)
+    assert asked["size"] == {1: 8, 2: 8, 3: 8, 4: 16, 5: 16}.get(known, 24)
+
+
+@pytest.mark.parametrize("number", range(1, NEWEST + 1))
+def test_every_version_confines_on_a_kernel_that_has_it(tmp_path, number):
+    """What a kernel of that version could enforce is enforced here, too."""
+    if version() < number:
+        pytest.skip(f"NOT TESTED HERE: version {number} of Landlock; this kernel has {version()}")
+    root = tmp_path / "root"
+    (root / "src").mkdir(parents=True)
+    (root / ".env").write_text("secret")
+    (tmp_path / "beside").write_text("outside")
+    sandbox = landlock(grounds_of(Workspace(root)), version=number)
+    done = run(sandbox, "echo made > src/a; cat .env ../beside; echo x > ../new", cwd=root)
+    assert (root / "src" / "a").read_text() == "made\n"
+    assert done.stdout == ""
+    assert not (tmp_path / "new").exists()
+
+
+def test_beside_a_secret_nothing_can_be_made(tmp_path):
+    """What exists can be changed; the price of hiding the secret is said in the description."""
+    (tmp_path / ".env").write_text("secret")
+    (tmp_path / "plain").write_text("old")
+    sandbox = level(Workspace(tmp_path), "landlock")
+    done = run(sandbox, "echo new > plain; echo x > other", cwd=tmp_path)
+    assert done.returncode != 0
+    assert (tmp_path / "plain").read_text() == "new\n"
+    assert not (tmp_path / "other").exists()
+    assert "no file can be made" in sandbox.describe()
+
+
+def test_an_old_kernel_without_a_filter_has_a_network(grounds, monkeypatch):
+    """If nothing shuts it off, the level does not claim that it is off."""
+    monkeypatch.setattr(seccomp, "supports", lambda: False)
+    for number, has_network in ((1, True), (4, False)):
+        sandbox = landlock(grounds, version=number)
+        assert sandbox.network is has_network
+        assert sandbox.contained is not has_network
+        assert "are not known here" in sandbox.describe()
+        assert "seccomp" not in sandbox.plan(["true"], "/", None)
+
+
+def test_the_older_the_kernel_the_longer_the_list(grounds):
+    """What a version does not do is said."""
+    lists = [landlock(grounds, version=number).does_not for number in (1, 2, 3, 6)]
+    assert [len(each) for each in lists] == sorted((len(each) for each in lists), reverse=True)
+    assert "it can signal the user's other processes, and one that does may leave a process behind" in lists[2]

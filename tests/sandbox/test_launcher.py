@@ -1,0 +1,176 @@
+"""The launcher by itself: what it reports, and that nothing outlives it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from toolkit.sandbox import launcher
+from toolkit.sandbox.base import launch
+from toolkit.sandbox.limits import Limits
+
+from .levels import running, until
+
+
+def outcome(wish, **options):
+    """What the launcher reports for *wish*, and the finished process."""
+    read, write = os.pipe()
+    with os.fdopen(read) as status:
+        done = subprocess.run(
+            launch({**wish, "status_fd": write}), pass_fds=(write,), capture_output=True, text=True, check=False, **options
+        )
+        os.close(write)
+        return json.load(status), done
+
+
+def shell(script, **wish):
+    return {"argv": ["/bin/sh", "-c", script], "cwd": "/", **wish}
+
+
+@pytest.mark.parametrize(("script", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137), ("kill -15 $$", 143)])
+def test_the_exit_code_is_a_shells(script, code):
+    """A signal counts as 128 and its number."""
+    report, done = outcome(shell(script))
+    assert report == {"exit": code, "left": 0}
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        ({"argv": ["/nowhere"]}, "cannot run /nowhere"),
+        ({"argv": ["/bin/true"], "cwd": "/nowhere"}, "cannot enter the folder for /bin/true"),
+        ({"argv": ["/bin/true"], "seccomp": "AAAA"}, "cannot apply seccomp to /bin/true"),
+        (
+            {"argv": ["/bin/true"], "landlock": {"files": 1 << 60, "network": 0, "scoped": 0, "size": 8}},
+            "cannot apply Landlock to /bin/true",
+        ),
+        ({"argv": ["/bin/true"], "limits": {"CPU": "many"}}, "cannot limit /bin/true"),
+    ],
+)
+def test_what_cannot_be_set_up_does_not_run(wish, said):
+    """It is reported, with the step that failed."""
+    report, done = outcome(wish)
+    assert report["exit"] == done.returncode == 125
+    assert report["failed"].startswith(said)
+
+
+def test_without_a_pipe_the_failure_goes_to_standard_error():
+    """For those who only look at the exit code."""
+    done = subprocess.run(launch({"argv": ["/nowhere"]}), capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert done.stderr.startswith("toolkit: cannot run /nowhere")
+
+
+def test_what_is_left_running_is_ended_and_counted():
+    """Also what has left the group and the session."""
+    report, done = outcome(shell("setsid sleep 71.31 & sleep 71.31 & echo $!"))
+    assert report == {"exit": 0, "left": 2}
+    assert running("71.31") == []
+
+
+def test_the_command_cannot_write_the_report():
+    """It has descriptor 3 if that was given, and no other."""
+    report, done = outcome(shell("ls /proc/self/fd"))
+    assert done.stdout.split() == ["0", "1", "2", "3"]  # the last one is the listing itself
+    with tempfile.TemporaryFile() as third:
+        subprocess.run(launch(shell("echo said >&3", third_fd=third.fileno())), pass_fds=(third.fileno(),), check=True)
+        third.seek(0)
+        assert third.read() == b"said\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_everything(number):
+    """Politely first: what listens may tidy up."""
+    script = "trap 'echo tidied; exit 0' TERM; echo ready; sleep 72.41 & wait"
+    with subprocess.Popen(launch(shell(script)), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.stdout.read() == "tidied\n"
+    assert running("72.41") == []
+
+
+def test_what_ignores_the_polite_signal_is_killed():
+    """After its grace."""
+    script = "trap '' TERM; echo ready; while :; do sleep 73.51; done"
+    with subprocess.Popen(launch(shell(script, grace_seconds=0.2)), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        assert process.wait(20) == 137
+    assert running("73.51") == []
+
+
+def test_the_death_of_whoever_started_it_ends_everything():
+    """A process that is killed takes its commands along."""
+    argv = launch(shell("echo ready; sleep 74.61"))
+    code = f"import subprocess, sys; subprocess.Popen({argv!r}, start_new_session=True).wait()"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout.readline() == "ready\n"
+        starter.kill()
+    assert until(lambda: not running("74.61"))
+
+
+def test_an_orphan_does_not_start():
+    """If whoever started it is gone before it could ask to be told, it does nothing."""
+    done = subprocess.run(launch(shell("echo ran", starter=1 << 30)), capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 125)
+
+
+def test_a_crowd_is_ended():
+    """Where the system does not count processes, the launcher does."""
+    script = "i=0; while [ $i -lt 60 ]; do sleep 75.71 & i=$((i+1)); done; echo all; wait"
+    report, done = outcome(shell(script, crowd=30))
+    assert report["stopped"] == "crowd"
+    assert running("75.71") == []
+
+
+FORK_BOMB = "f() { f | f & }; f; wait; sleep 76.81"
+
+
+def test_a_fork_bomb_is_bounded_for_an_ordinary_user(tmp_path):
+    """The system holds everybody but root to a number of processes; the bomb fizzles, and nothing is left."""
+    python = "/usr/bin/python3"
+    if os.geteuid() != 0 or not os.path.exists(python):
+        pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
+    copy = tmp_path / "launcher.py"
+    with open(launcher.__file__) as file:
+        copy.write_text(file.read())
+    for each in (tmp_path, *tmp_path.parents[:-2]):
+        each.chmod(0o755)
+    wish = shell(FORK_BOMB, limits={"NPROC": 40}, grace_seconds=0.1)
+    with subprocess.Popen(
+        [python, "-I", "-S", str(copy), json.dumps(wish)], user=65534, group=65534, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:
+        assert "ork" in process.stderr.readline()  # "Cannot fork"
+        process.terminate()
+        process.communicate(timeout=30)
+    assert running("76.81") == []
+
+
+def test_limits_above_what_we_may_are_lowered():
+    """A hard limit is not raised, and one that this system does not know is passed over."""
+    report, done = outcome(shell("ulimit -n", limits={"NOFILE": 1 << 40, "WISHES": 3, **Limits().as_wish()["limits"]}))
+    assert report["exit"] == 0
+    assert int(done.stdout) <= 4096
+
+
+def test_options_go_through_a_file():
+    """They may be longer than a command line, and end with the command itself."""
+    argv = launcher._argv({"argv": ["bwrap", "true"], "options": ["--bind", "/a", "/b"], "filter": "QUJD"})
+    file, content = int(argv[2]), b""
+    try:
+        content = os.read(file, 1000)
+        number = int(content.split(b"\0")[1])
+        assert os.read(number, 10) == b"ABC"
+        os.close(number)
+    finally:
+        os.close(file)
+    assert content.split(b"\0")[2:] == [b"--bind", b"/a", b"/b", b""]
+    assert argv == ["bwrap", "--args", str(file), "--", "true"]

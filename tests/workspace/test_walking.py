@@ -1,0 +1,161 @@
+"""Listing and walking: everything below, in one order, never through a link."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from toolkit.errors import Safety, ToolError
+from toolkit.workspace import Entry, Workspace
+
+from .test_beneath import TREES, plant
+
+
+@pytest.fixture
+def tree(root):
+    """Files, folders, links, a secret, and an unfinished write."""
+    for path in ("b/z", "b/a/deep", "a.txt", ".hidden/x", ".ssh/id_rsa", ".env", ".toolkit-0123456789abcdef.tmp"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(path)
+    (root / "out").symlink_to("../outside")
+    (root / "to_b").symlink_to("b")
+    (root / "circle").symlink_to(".")
+    os.mkfifo(root / "pipe")
+    return root
+
+
+def test_a_folder_is_listed_by_name(tree, space):
+    """Every name with its kind; links are told, not followed; unfinished writes are not shown."""
+    assert [(entry.path, entry.kind) for entry in space.entries()] == [
+        (".env", "file"),
+        (".hidden", "folder"),
+        (".ssh", "folder"),
+        ("a.txt", "file"),
+        ("b", "folder"),
+        ("circle", "link"),
+        ("out", "link"),
+        ("pipe", "other"),
+        ("to_b", "link"),
+    ]
+
+
+def test_an_entry_tells_size_time_and_mode(tree, space):
+    """An entry has what a listing shows."""
+    os.utime(tree / "a.txt", (5, 7.25))
+    (tree / "a.txt").chmod(0o604)
+    assert Entry("a.txt", "a.txt", "file", 5, 7.25, 0o604) in space.entries()
+
+
+@pytest.mark.parametrize(
+    ("path", "paths"),
+    [("b", ["b/a", "b/z"]), ("to_b", ["to_b/a", "to_b/z"]), ("b/a/", ["b/a/deep"]), ("{root}/b/a", ["b/a/deep"])],
+)
+def test_entries_carry_the_path_that_was_asked_for(tree, space, path, paths):
+    """Each path can be given back as it is."""
+    found = [entry.path for entry in space.entries(path.format(root=tree))]
+    assert found == paths
+    assert [space.stat(each).path for each in found] == paths
+
+
+def test_a_walk_tells_everything_once_and_in_order(tree, space):
+    """Each folder comes before what is in it; secrets by name only, links as links."""
+    assert [entry.path for entry in space.walk()] == [
+        *(".env", ".hidden", ".hidden/x", ".ssh", "a.txt"),
+        *("b", "b/a", "b/a/deep", "b/z", "circle", "out", "pipe", "to_b"),
+    ]
+
+
+@pytest.mark.parametrize("path", ["b", "to_b", "./b/"])
+def test_a_walk_starts_where_it_is_told(tree, space, path):
+    """Below a folder, also one that a link leads to."""
+    start = path.strip("./")
+    assert [entry.path for entry in space.walk(path)] == [f"{start}/a", f"{start}/a/deep", f"{start}/z"]
+
+
+def test_what_is_skipped_is_not_looked_into(tree, space):
+    """`skip` leaves out an entry with all that is below it, and is not asked about that."""
+    asked = []
+    found = [entry.path for entry in space.walk(skip=lambda entry: asked.append(entry.path) or entry.name == "b")]
+    assert "a.txt" in found
+    assert not any(path.startswith("b") for path in found)
+    assert "b/z" not in asked
+
+
+@pytest.mark.parametrize("verb", ["entries", "walk"])
+@pytest.mark.parametrize(
+    ("path", "error", "reason"),
+    [
+        ("a.txt", ToolError, "is not a folder"),
+        ("nothing", ToolError, "does not exist"),
+        ("out", Safety, "outside"),
+        (".ssh", Safety, "keys and settings of SSH"),
+        ("circle/../../outside", Safety, "outside"),
+    ],
+)
+def test_what_cannot_be_listed_is_told_at_once(tree, space, verb, path, error, reason):
+    """The error comes with the call, not with the first entry."""
+    with pytest.raises(error, match=reason):
+        getattr(space, verb)(path)
+
+
+def test_a_folder_that_vanishes_is_passed_over(tree, space):
+    """What goes away during a walk is left out, and the walk goes on."""
+    found = []
+    for entry in space.walk():
+        found.append(entry.path)
+        if entry.path == "b":
+            shutil.rmtree(tree / "b")
+    assert found[-5:] == ["b", "circle", "out", "pipe", "to_b"]
+
+
+def test_a_folder_that_turns_into_a_link_is_not_followed(tree, space):
+    """A swap during a walk shows nothing from outside."""
+    found = []
+    for entry in space.walk():
+        found.append(entry.path)
+        if entry.path == "b":
+            shutil.rmtree(tree / "b")
+            (tree / "b").symlink_to("../outside")
+    assert not any("secret" in path for path in found)
+
+
+def test_a_walk_goes_only_so_deep(root, space):
+    """Folders within folders without end are cut, and nothing overflows."""
+    here = os.open(root, os.O_PATH)
+    for _ in range(400):
+        os.mkdir("d", dir_fd=here)
+        below = os.open("d", os.O_PATH, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+    assert len(list(space.walk())) == 256
+
+
+def test_names_that_mean_something_elsewhere_can_be_given_back(root, space):
+    """A `~`, a blank, a line break or a byte that is no text: the path of an entry leads to it."""
+    for name in ("~", "~root", " ", "a\nb", os.fsdecode(b"\xff"), "-rf", "a\\b", "*"):
+        (root / name).mkdir()
+        (root / name / "~").write_text(name, errors="surrogateescape")
+    for entry in space.walk():
+        assert space.stat(entry.path).kind == entry.kind
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(tree=TREES)
+def test_a_walk_finds_what_the_system_finds(scratch, way, tree):
+    """On any tree the walk tells the same names as `os.walk` without links, each once."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        plant(folder, tree)
+        expected = {
+            os.path.relpath(os.path.join(at, name), folder)
+            for at, folders, files in os.walk(folder)
+            for name in (*folders, *files)
+        }
+        found = [entry.path for entry in Workspace(folder, way=way).walk()]
+        assert set(found) == expected
+        assert len(found) == len(expected)

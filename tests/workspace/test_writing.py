@@ -1,0 +1,491 @@
+"""Writing through a workspace: whole or not at all, and only over what was expected."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import threading
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolkit.errors import Safety, ToolError
+from toolkit.requests import Changed
+from toolkit.workspace import Workspace, Written
+from toolkit.workspace.beneath import Folder
+from toolkit.workspace.borders import Spot
+from toolkit.workspace.writing import _put, written
+
+from .faults import refusing
+
+
+def digest(data):
+    """What a file that holds *data* is expected by."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def names(folder):
+    """Every name below a folder, unfinished writes included."""
+    return sorted(os.path.relpath(os.path.join(at, name), folder) for at, a, b in os.walk(folder) for name in (*a, *b))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    data=st.binary(max_size=5000),
+    name=st.text(st.characters(blacklist_characters="/\0", blacklist_categories=["Cs"]), min_size=1, max_size=40),
+)
+def test_what_is_written_is_read(scratch, name, data):
+    """Any content under any name that may be written comes back as it was."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        space = Workspace(folder)
+        try:
+            space.write(name, data)
+        except ToolError:
+            assert names(folder) == []
+        else:
+            assert space.read(name) == data
+            assert names(folder) == [name]
+
+
+def test_a_new_file_tells_what_was_made(root, space):
+    """The folders on the way are made, and told outermost first."""
+    assert space.write("a/b/c", b"x") == Written(path="a/b/c", old=None, created_folders=("a", "a/b"))
+    assert space.write("a/b/d/e", b"y").created_folders == ("a/b/d",)
+    assert names(root) == ["a", "a/b", "a/b/c", "a/b/d", "a/b/d/e"]
+
+
+def test_a_replaced_file_tells_what_it_held(root, space):
+    """The old content comes back, for a diff or to undo."""
+    (root / "file").write_bytes(b"old")
+    assert space.write(f"{root}/file", b"new") == Written(path="file", old=b"old")
+    assert (root / "file").read_bytes() == b"new"
+    assert names(root) == ["file"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_new_file_has_the_mode_of_any_new_file(root, space, mask):
+    """The user's mask holds, for a file and for the folders made."""
+    before = os.umask(mask)
+    try:
+        space.write("folder/file", b"x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((root / "folder/file").stat().st_mode) == 0o666 & ~mask
+    assert stat.S_IMODE((root / "folder").stat().st_mode) == 0o777 & ~mask
+
+
+@pytest.mark.parametrize(("mode", "kept"), [(0o600, 0o600), (0o755, 0o755), (0o664, 0o664), (0o6755, 0o755)])
+def test_a_replaced_file_keeps_its_mode(root, space, mode, kept):
+    """All permission bits but those that run it as somebody else."""
+    (root / "file").write_bytes(b"old")
+    (root / "file").chmod(mode)
+    space.write("file", b"new")
+    assert stat.S_IMODE((root / "file").stat().st_mode) == kept
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: giving a file away needs root")
+def test_a_replaced_file_keeps_its_owner(root, space):
+    """Where the system permits it."""
+    (root / "file").write_bytes(b"old")
+    os.chown(root / "file", 1234, 2345)
+    space.write("file", b"new")
+    assert ((root / "file").stat().st_uid, (root / "file").stat().st_gid) == (1234, 2345)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: giving a file away needs root")
+def test_an_owner_that_cannot_be_kept_is_no_obstacle(root, space):
+    """A file of somebody else that one may write is written, and is one's own then."""
+    (root / "file").write_bytes(b"old")
+    os.chown(root / "file", 1234, 2345)
+    refusing("fchown", errno.EPERM, lambda: space.write("file", b"new"))
+    assert (root / "file").read_bytes() == b"new"
+    assert (root / "file").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: needs another user to be")
+def test_a_file_that_may_not_be_written_is_not_replaced(root, space):
+    """A rename would do it in a folder of one's own, whatever the file's mode says."""
+    (root / "file").write_bytes(b"old")
+    (root / "file").chmod(0o444)
+    for folder in (root.parent, root):
+        os.chmod(folder, 0o777)
+    os.seteuid(65534)
+    try:
+        with pytest.raises(ToolError, match="cannot be written: this user has no right to"):
+            space.write("file", b"new")
+    finally:
+        os.seteuid(0)
+    assert (root / "file").read_bytes() == b"old"
+    assert names(root) == ["file"]
+
+
+def test_a_program_that_runs_is_replaced(root, space):
+    """It cannot be opened for writing, but a new file can take its name."""
+    shutil.copy(shutil.which("cat"), root / "program")
+    with subprocess.Popen([root / "program"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdin.write(b"x")
+        process.stdin.flush()
+        process.stdout.read(1)
+        space.write("program", b"new")
+        process.stdin.close()
+        process.stdout.read()
+    assert (root / "program").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("old", [b"old", None])
+def test_a_link_stays_and_what_it_leads_to_is_written(root, space, old):
+    """Also when there is nothing yet where it leads."""
+    (root / "folder").mkdir()
+    if old is not None:
+        (root / "folder" / "file").write_bytes(old)
+    (root / "link").symlink_to("folder/file")
+    assert space.write("link", b"new") == Written(path="link", old=old)
+    assert (root / "link").is_symlink()
+    assert (root / "folder" / "file").read_bytes() == b"new"
+
+
+def test_other_names_of_a_file_keep_the_old_content(root, space):
+    """A hard link is another file afterwards."""
+    (root / "file").write_bytes(b"old")
+    os.link(root / "file", root / "other")
+    space.write("file", b"new")
+    assert (root / "other").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("old", "expected", "reason"),
+    [
+        (b"old", None, "exists already; read it first"),
+        (b"old", digest(b"older"), "was changed since it was read"),
+        (None, digest(b""), "was removed since it was read"),
+    ],
+)
+def test_something_else_than_expected_is_kept(root, space, old, expected, reason):
+    """What changed meanwhile is not overwritten, and nothing is left behind."""
+    if old is not None:
+        (root / "file").write_bytes(old)
+    with pytest.raises(Changed, match=f"'file' {reason}"):
+        space.write("file", b"new", expected=expected)
+    assert names(root) == ([] if old is None else ["file"])
+    assert old is None or (root / "file").read_bytes() == old
+
+
+@pytest.mark.parametrize(
+    ("old", "expected"), [(b"old", digest(b"old")), (b"", digest(b"")), (None, None), (b"old", ...)]
+)
+def test_what_was_expected_is_replaced(root, space, old, expected):
+    """A matching digest, or nothing where nothing was expected, lets the write through."""
+    if old is not None:
+        (root / "file").write_bytes(old)
+    assert space.write("file", b"new", expected=expected).old == old
+    assert (root / "file").read_bytes() == b"new"
+    assert names(root) == ["file"]
+
+
+def test_folders_made_for_nothing_are_removed(root, space):
+    """A write that fails leaves no empty folders."""
+    (root / "kept").mkdir()
+    with pytest.raises(Changed):
+        space.write("kept/a/b/file", b"x", expected=digest(b""))
+    assert names(root) == ["kept"]
+
+
+def test_a_file_on_the_way_is_told(root, space):
+    """A path below a file cannot be made."""
+    (root / "file").write_bytes(b"x")
+    with pytest.raises(
+        ToolError, match="'file/more/deep' cannot be written: it, or a name on the way to it, is not a folder"
+    ):
+        space.write("file/more/deep", b"x")
+
+
+def test_a_write_has_a_limit(root):
+    """Exactly the limit is written; one byte more is refused with a remedy."""
+    space = Workspace(root, max_write_bytes=4)
+    space.write("file", b"1234")
+    with pytest.raises(ToolError, match=r"would get 5 bytes.*no more than 4.*max_write_bytes"):
+        space.write("file", b"12345")
+    assert (root / "file").read_bytes() == b"1234"
+
+
+def test_a_file_too_large_to_be_kept_is_not_replaced(root):
+    """What cannot be given back is not overwritten."""
+    (root / "file").write_bytes(b"12345")
+    space = Workspace(root, max_read_bytes=4)
+    with pytest.raises(ToolError, match="holds more than 4 bytes, too many to be replaced"):
+        space.write("file", b"x")
+    assert names(root) == ["file"]
+
+
+@pytest.mark.parametrize("path", ["folder", "."])
+def test_a_folder_is_not_written(root, space, path):
+    """The message says that it is one."""
+    (root / "folder").mkdir()
+    with pytest.raises(ToolError, match="is a folder|holds, a folder"):
+        space.write(path, b"x")
+
+
+def test_nobody_writes_what_would_be_swept(root, space):
+    """A name of an unfinished write is refused."""
+    with pytest.raises(ToolError, match="named like an unfinished write"):
+        space.write(".toolkit-0123456789abcdef.tmp", b"x")
+
+
+def test_threads_never_lose_each_others_writes(scratch, root, space):
+    """Eight threads count up one file, each on what it read: every count is there in the end."""
+    space.write("count", b"0")
+
+    def count():
+        done = 0
+        while done < 25:
+            old = space.read("count")
+            try:
+                space.write("count", b"%d" % (int(old) + 1), expected=digest(old))
+            except Changed:
+                continue
+            done += 1
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert space.read("count") == b"200"
+
+
+def test_one_of_many_makes_a_file(root, space):
+    """Where nothing was expected, exactly one thread is the first; folders on the way do not get in the way."""
+    won, lost = [], []
+    barrier = threading.Barrier(8)
+
+    def make(number):
+        barrier.wait()
+        try:
+            space.write("a/b/file", b"%d" % number, expected=None)
+            won.append(number)
+        except Changed:
+            lost.append(number)
+
+    threads = [threading.Thread(target=make, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert len(lost) == 7
+    assert space.read("a/b/file") == b"%d" % won[0]
+
+
+FAULTS = [
+    ("write", errno.ENOSPC, "the disk is full; free some space"),
+    ("write", errno.EDQUOT, "share of the disk is used up"),
+    ("write", errno.EIO, "the disk failed"),
+    ("write", errno.EFBIG, "larger than a file may be"),
+    ("fsync", errno.EIO, "the disk failed"),
+    ("fsync", errno.ENOSPC, "the disk is full"),
+    ("fchmod", errno.EPERM, "the system does not permit it"),
+    ("renameat", errno.EIO, "the disk failed"),
+    ("renameat", errno.EROFS, "the disk is only read"),
+    ("renameat", errno.EBUSY, "EBUSY"),
+]
+
+
+@pytest.mark.parametrize(
+    ("call", "number", "reason"), FAULTS, ids=[f"{call}-{errno.errorcode[number]}" for call, number, _ in FAULTS]
+)
+def test_a_disk_that_fails_leaves_the_old_file(root, space, call, number, reason):
+    """Whatever the system refuses on the way: the old file stays, nothing else does, and the reason is told."""
+    (root / "file").write_bytes(b"old")
+    with pytest.raises(ToolError, match=f"'file' cannot be written.*{reason}.*; what was there is as it was"):
+        refusing(call, number, lambda: space.write("file", b"new"))
+    assert (root / "file").read_bytes() == b"old"
+    assert names(root) == ["file"]
+
+
+@pytest.mark.parametrize("call", ["mkdirat", "write", "linkat"])
+def test_a_disk_that_fails_leaves_nothing_new(root, space, call):
+    """A file that cannot be made leaves neither itself nor its folders."""
+    with pytest.raises(ToolError, match="the disk is full"):
+        refusing(call, errno.ENOSPC, lambda: space.write("a/b/file", b"new", expected=None))
+    assert names(root) == []
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_disk_without_second_names_gets_new_files_too(root, space, number):
+    """Where a file can have one name only, a new one is renamed into place."""
+    refusing("linkat", number, lambda: space.write("file", b"new", expected=None))
+    assert names(root) == ["file"]
+
+
+def test_nothing_is_left_open(root, space):
+    """Whether a write succeeds or fails, it closes what it opened."""
+    (root / "file").write_bytes(b"old")
+    before = len(os.listdir("/proc/self/fd"))
+    space.write("a/b/file", b"x")
+    space.write("file", b"x")
+    for path, expected in (("file", None), ("c/d/file", digest(b"")), ("file/x", ...), (".env", ...)):
+        with pytest.raises(ToolError):
+            space.write(path, b"x", expected=expected)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def leave(*paths):
+    """Unfinished writes, as a killed process leaves them."""
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"half")
+
+
+def test_what_killed_writes_left_is_swept(root, space):
+    """Unfinished writes are removed wherever they are, and nothing else is."""
+    name = ".toolkit-0123456789abcdef.tmp"
+    leave(root / name, root / "a" / name, root / "a" / "x.tmp", root / "a" / ".toolkit-0123.tmp")
+    (root / "b" / name).mkdir(parents=True)
+    (root / "c").symlink_to("../outside")
+    leave(root.parent / "outside" / name)
+    assert space.sweep(older_than_seconds=0) == [name, f"a/{name}"]
+    assert names(root) == ["a", "a/.toolkit-0123.tmp", "a/x.tmp", "b", f"b/{name}", "c"]
+    assert (root.parent / "outside" / name).exists()
+
+
+def test_a_write_under_way_is_not_swept(root, space):
+    """What is young may still be finished by another process."""
+    leave(root / ".toolkit-0123456789abcdef.tmp")
+    assert space.sweep() == []
+    assert len(names(root)) == 1
+
+
+def test_only_what_may_be_written_is_swept(root, scratch, way):
+    """A read-only folder is left alone, a writable one inside it is not."""
+    name = ".toolkit-0123456789abcdef.tmp"
+    leave(root / "vendor" / name, root / "vendor" / "mine" / name, scratch / "lib" / name)
+    space = Workspace(root, folders=[root / "vendor" / "mine", scratch / "lib"], read_only=[root / "vendor"], way=way)
+    assert sorted(space.sweep(older_than_seconds=0)) == sorted([f"vendor/mine/{name}", str(scratch / "lib" / name)])
+
+
+def test_a_preview_made_before_holds_until_the_write(root, space):
+    """The digest that an approval remembers is the one that a write expects."""
+    from toolkit.approvals.previews import file_change
+
+    (root / "file").write_bytes(b"old")
+    [condition] = file_change("file", b"new", root=space.root).preconditions
+    assert condition.path == space.place("file")
+    (root / "file").write_bytes(b"other")
+    with pytest.raises(Changed):
+        space.write("file", b"new", expected=condition.sha256)
+
+
+def test_a_refused_write_is_a_refusal(root, space):
+    """Safety is told as such, so that the user hears of it."""
+    with pytest.raises(Safety):
+        space.write("../outside/new", b"x")
+
+
+@contextlib.contextmanager
+def meanwhile(action):
+    """A lock under which somebody else does something, after the new content was written and before it is put."""
+    action()
+    yield
+
+
+def written_while(root, way, action, *, path="folder/file", expected=...):
+    """Write while somebody else acts."""
+    spot = Spot(Folder(str(root), way=way), path, str(root / path))
+    return written(spot, b"new", path=path, expected=expected, max_old_bytes=1000, lock=meanwhile(action))
+
+
+@pytest.fixture
+def folder(root):
+    """A folder with a file in it."""
+    (root / "folder").mkdir()
+    (root / "folder" / "file").write_bytes(b"old")
+    return root / "folder"
+
+
+@pytest.mark.parametrize("replacement", ["nothing", "folder", "file"])
+def test_a_folder_that_is_moved_meanwhile_gets_nothing(root, way, folder, replacement):
+    """What was judged is a path; the folder that had it is no longer there."""
+
+    def move():
+        folder.rename(root.parent / "moved")
+        if replacement == "folder":
+            folder.mkdir()
+        elif replacement == "file":
+            folder.write_bytes(b"a file now")
+
+    with pytest.raises(ToolError, match="somebody else replaced it meanwhile; try again"):
+        written_while(root, way, move)
+    assert names(root.parent / "moved") == ["file"]
+    assert (root.parent / "moved" / "file").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("swapped", ["folder", "file"])
+def test_a_link_that_appears_meanwhile_is_told_as_one(root, way, folder, swapped):
+    """Whoever asked follows it and judges it, as any link."""
+
+    def swap():
+        (folder if swapped == "folder" else folder / "file").rename(root.parent / "moved")
+        (folder if swapped == "folder" else folder / "file").symlink_to(root.parent / "outside")
+
+    with pytest.raises(OSError, match="symbolic links") as told:
+        written_while(root, way, swap)
+    assert told.value.errno == errno.ELOOP
+    assert os.listdir(root.parent / "outside") == ["secret.txt"]
+
+
+@pytest.mark.parametrize("action", ["change", "replace", "remove"])
+def test_a_file_that_changes_meanwhile_is_noticed(root, way, folder, action):
+    """What is compared is what is there at the end, not what was there at the start."""
+
+    def act():
+        if action == "change":
+            (folder / "file").write_bytes(b"other")
+        elif action == "replace":
+            (folder / "other").write_bytes(b"other")
+            (folder / "other").rename(folder / "file")
+        else:
+            (folder / "file").unlink()
+
+    with pytest.raises(Changed, match="since it was read"):
+        written_while(root, way, act, expected=digest(b"old"))
+    assert not (folder / "file").exists() or (folder / "file").read_bytes() == b"other"
+
+
+def test_a_file_that_is_made_meanwhile_is_kept(root, way, folder):
+    """A new file does not replace one that somebody else made in the meantime."""
+    with pytest.raises(Changed, match="exists already"):
+        written_while(root, way, lambda: (folder / "new").write_bytes(b"theirs"), path="folder/new", expected=None)
+    assert (folder / "new").read_bytes() == b"theirs"
+    assert names(folder) == ["file", "new"]
+
+
+def test_a_file_that_is_made_at_the_last_moment_is_kept(folder):
+    """The system itself refuses to give the name of a new file to a second one."""
+    (folder / "temporary").write_bytes(b"ours")
+    fd = os.open(folder, os.O_PATH)
+    try:
+        with pytest.raises(Changed, match="was made by somebody else meanwhile"):
+            _put(fd, "temporary", "file", "file", only_if_new=True)
+    finally:
+        os.close(fd)
+    assert (folder / "file").read_bytes() == b"old"
+
+
+def test_a_pipe_that_appears_meanwhile_is_not_waited_for(root, way, folder):
+    """What is no file any more is told at once."""
+
+    def swap():
+        (folder / "file").unlink()
+        os.mkfifo(folder / "file")
+
+    with pytest.raises(ToolError, match="only files can be written"):
+        written_while(root, way, swap)
+    assert names(folder) == ["file"]

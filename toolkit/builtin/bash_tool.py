@@ -1,0 +1,208 @@
+"""
+`bash`: a command line in a sandbox.
+
+Between calls only the working folder and the variables named by the caller are kept, for each conversation.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from ..access import Command
+from ..context import Context
+from ..decorator import tool
+from ..errors import BadArgs, Problem, ToolError
+from ..sandbox.base import Sandbox
+from ..sandbox.choosing import best_sandbox
+from ..sandbox.grounds import grounds_of
+from ..spec import Tool
+from ..workspace.space import Workspace
+from .outputs import Headed, Ticker, readable
+from .processes import Ended, Process, Start
+from .shells import Shell, checked_names, environment, script, shell_of
+
+__all__ = ["bash_for"]
+
+_DEFAULT_SECONDS = 120.0
+_MOST_SECONDS = 600.0
+_MOST_SECONDS_OF_A_JOB = 24 * 3600.0
+_MOST_BYTES_OF_A_COMMAND = 100_000
+# What is left for the answer, when the whole call has a limit of its own.
+_MARGIN_SECONDS = 1.0
+
+
+def bash_for(
+    workspace: Workspace,
+    *,
+    sandbox: Sandbox | Literal["none"] | None = None,
+    network: bool = False,
+    env: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    max_output_bytes: int = 30_000,
+) -> Tool:
+    """
+    The tool that runs commands in *workspace*.
+
+    Args:
+        sandbox: What commands run in; the strongest one here unless given. "none" runs them as the user, unasked
+            if the permissions say so; without it, and without a real sandbox on this machine, every command asks.
+        network: Whether commands may reach the network.
+        env: Variables that every command finds, besides a few harmless ones. Nothing else of ours is passed on.
+        keep: Names of variables that a command leaves to the next one of its conversation.
+        max_output_bytes: Of each stream; the beginning and the end are kept.
+    """
+    chosen = _chosen(workspace, sandbox, network)
+    grounds = grounds_of(workspace)
+    names = checked_names(keep)
+    given = _checked(env or {})
+    shell_program = next(filter(os.path.exists, ("/bin/bash", "/usr/bin/bash")), "/bin/sh")
+    argv = [shell_program, *(["--noprofile", "--norc"] if shell_program.endswith("bash") else [])]
+
+    def start(command: str, shell: Shell, seconds: float) -> Start:
+        if not os.path.isdir(shell.cwd):
+            shell.cwd = workspace.root
+        return Start(
+            argv=[*argv, "-c", script(names), "bash", command],
+            sandbox=chosen,
+            cwd=shell.cwd,
+            env=environment(chosen, given, shell),
+            private=shell.private,
+            timeout_seconds=seconds,
+            marks=grounds.marks,
+        )
+
+    @tool(
+        catalog=None,
+        destructive=True,
+        group="shell",
+        search_hint="run execute shell command line terminal script program tests build git",
+        approval="always" if chosen.name == "limits" else "never",
+        validate=_objections,
+        preview=lambda arguments: f"$ {arguments['command']}\n\n{chosen.describe()}",
+        summary=lambda arguments: f"$ {arguments['command']}",
+        activity="running a command",
+        metadata={"sandbox": {"name": chosen.name, "network": chosen.network, "contained": chosen.contained}},
+    )
+    async def bash(
+        command: Annotated[str, Command],
+        *,
+        timeout_seconds: float = _DEFAULT_SECONDS,
+        background: bool = False,
+        context: Context,
+    ) -> str:
+        """Run a command with bash in the workspace, and return what it printed.
+
+        It starts in the folder where the last command ended, without a terminal and with empty standard
+        input. What it leaves running is ended with it: use `background` for servers and watchers.
+
+        Args:
+            command: The command line; several lines are fine.
+            timeout_seconds: When to end it, with everything it started; at most 600.
+            background: Return at once, with the name of a job for `job_output` and `job_stop`.
+        """
+        if problems := _objections({"command": command, "timeout_seconds": timeout_seconds}):
+            raise BadArgs(problems)
+        shell = shell_of(context.session, workspace.root)
+        if background:
+            if context.session is None:
+                raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
+            job = shell.jobs.start(command, start(command, shell, _MOST_SECONDS_OF_A_JOB))
+            return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
+        seconds = _left(timeout_seconds, context.deadline)
+        streams = {name: Headed(max_output_bytes) for name in ("stdout", "stderr")}
+        tickers = {name: Ticker(lambda text: context.report(message=text)) for name in streams}
+
+        def take(stream: str, data: bytes) -> None:
+            streams[stream].add(data)
+            tickers[stream].add(data)
+
+        try:
+            ended = await Process(start(command, shell, seconds), take).finished()
+            for ticker in tickers.values():
+                ticker.flush()
+            notes = [_changed(ended, workspace), shell.take(ended.said, workspace, names)]
+            return _told(streams["stdout"].text(), streams["stderr"].text(), ended, seconds, notes)
+        finally:
+            if context.session is None:
+                shell.close()
+
+    return Tool.of(bash)
+
+
+def _told(stdout: str, stderr: str, ended: Ended, seconds: float, notes: Iterable[str]) -> str:
+    """What a model reads: stdout, then the rest by name."""
+    lines = [stdout.rstrip("\n")] if stdout.strip() else []
+    if stderr.strip():
+        lines.append(f"stderr: {stderr.rstrip(chr(10))}")
+    if ended.why is not None:
+        lines.append(_WHY[ended.why].format(seconds=seconds))
+    elif ended.exit_code:
+        lines.append(f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}")
+    if ended.left and ended.why is None:
+        lines.append(f"note: {ended.left} of its processes still ran and were ended; use `background` for such")
+    lines += [f"note: {note}" for note in notes if note]
+    return "\n".join(lines) or "(no output)"
+
+
+def _changed(ended: Ended, workspace: Workspace) -> str:
+    """A warning, if a command changed what other programs take orders from."""
+    if not ended.changed:
+        return ""
+    names = ", ".join(readable(workspace.shown(path)) for path in ended.changed[:5])
+    more = f" and {len(ended.changed) - 5} more" if len(ended.changed) > 5 else ""
+    return f"it changed {names}{more}, which can make other programs run code; have a person look at that"
+
+
+_WHY = {
+    "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
+    "stopped": "stopped: it was ended, with everything it started",
+    "crowd": "stopped: it started more processes than it may, and all were ended",
+}
+
+
+def _meaning(code: int) -> str:
+    meanings = {137: "killed", 152: "out of CPU time", 153: "a file became too large"}
+    return f" ({meanings[code]})" if code in meanings else ""
+
+
+def _objections(arguments: Any) -> list[Problem]:
+    command, seconds = arguments["command"], arguments["timeout_seconds"]
+    found = []
+    if not command.strip():
+        found.append(Problem("is empty; say what to run", ["command"]))
+    if "\0" in command:
+        found.append(Problem("holds a NUL character, which no command can", ["command"]))
+    if len(command.encode(errors="replace")) > _MOST_BYTES_OF_A_COMMAND:
+        found.append(Problem("is too long for a command line; write it to a file and run that", ["command"]))
+    if not 0 < seconds <= _MOST_SECONDS:
+        found.append(Problem(f"has to be above 0 and at most {_MOST_SECONDS:g}, got {seconds:g}", ["timeout_seconds"]))
+    return found
+
+
+def _left(seconds: float, deadline: float | None) -> float:
+    """How long a command may take, such that its answer still arrives before *deadline*."""
+    if deadline is None:
+        return seconds
+    return max(0.1, min(seconds, deadline - time.monotonic() - _MARGIN_SECONDS))
+
+
+def _chosen(workspace: Workspace, sandbox: Sandbox | Literal["none"] | None, network: bool) -> Sandbox:
+    if isinstance(sandbox, Sandbox):
+        if network and not sandbox.network:
+            raise ValueError("the sandbox has no network; make it with best_sandbox(workspace, network=True)")
+        return sandbox
+    if sandbox is not None and sandbox != "none":
+        raise TypeError(f'sandbox: expected a Sandbox, "none" or None, got {sandbox!r}; see best_sandbox(level=...)')
+    return best_sandbox(workspace, network=network, level=sandbox)
+
+
+def _checked(env: Mapping[str, str]) -> dict[str, str]:
+    for name, value in env.items():
+        if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+            raise ValueError(f"env: {name!r} cannot be the name of a variable")
+        if not isinstance(value, str) or "\0" in value:
+            raise ValueError(f"env: the value of {name} has to be text without NUL characters")
+    return dict(env)

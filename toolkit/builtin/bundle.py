@@ -1,0 +1,60 @@
+"""
+The built-in tools as one catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from typing import Literal
+
+from ..catalog import Catalog
+from ..sandbox import Sandbox, best_sandbox
+from ..workspace import Workspace
+from .bash_tool import bash_for
+from .edit_tool import edit_for
+from .glob_tool import glob_for
+from .grep_tool import grep_for
+from .job_output_tool import job_output_for
+from .job_stop_tool import job_stop_for
+from .read_tool import read_for
+from .web_fetch_tool import web_fetch_for
+from .write_tool import write_for
+
+__all__ = ["Sandbox", "Workspace", "best_sandbox", "builtin_catalog"]
+
+
+def builtin_catalog(
+    workspace: Workspace | str | PathLike[str],
+    *,
+    sandbox: Sandbox | Literal["none"] | None = None,
+    network: bool = False,
+    env: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    allowed_hosts: Sequence[str] | None = None,
+) -> Catalog:
+    """
+    The tools that a working agent needs, bound to *workspace*: a catalog of its own, yours to change.
+
+        workspace = Workspace("~/project")
+        dispatcher = Dispatcher(builtin_catalog(workspace), permissions=Permissions(), safety=workspace.safety())
+
+    Args:
+        sandbox: What commands run in; the strongest one on this machine unless given.
+        network: Whether commands may reach the network.
+        env: What commands find in their environment, besides the little they always do.
+        keep: Names of variables that a command leaves to the next one.
+        allowed_hosts: The only hosts that `web_fetch` reaches; any public one unless given.
+    """
+    place = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+    return Catalog(
+        read_for(place),
+        write_for(place),
+        edit_for(place),
+        glob_for(place),
+        grep_for(place),
+        bash_for(place, sandbox=sandbox, network=network, env=env, keep=keep),
+        job_output_for(place),
+        job_stop_for(place),
+        web_fetch_for(allowed_hosts=allowed_hosts),
+    )

@@ -1,0 +1,96 @@
+"""
+`edit`: exact replacements in a file, all of them or none.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ..access import Reads, Writes
+from ..approvals.previews import Preview
+from ..context import Context
+from ..decorator import tool
+from ..errors import BadArgs, ToolError
+from ..requests import Precondition
+from ..spec import Tool
+from ..workspace.space import Workspace
+from .changes import check_unchanged, make, present, shown_change
+from .edits import Edit, edited, objections
+from .stamps import digest, where
+from .texts import decoded
+
+__all__ = ["edit_for"]
+
+
+def edit_for(workspace: Workspace) -> Tool:
+    """The tool that edits files of *workspace*."""
+
+    def preview(arguments: Any) -> Preview:
+        path = arguments["path"]
+        old = _content(workspace, path)
+        try:
+            new, _ = _applied(workspace, path, old, arguments["edits"])
+        except ToolError as error:
+            # The file has to stay all the same: in another one the edits might succeed, and nobody saw that.
+            condition = Precondition(path=where(workspace.root, path), sha256=digest(old))
+            return Preview(text=f"nothing will change, because the edit fails: {error}", preconditions=(condition,))
+        return shown_change(workspace, path, old, new)
+
+    @tool(
+        catalog=None,
+        group="files",
+        search_hint="change replace modify patch update a part of a text file",
+        preflight=lambda arguments: [Reads(arguments["path"])],
+        preview=preview,
+        validate=lambda arguments: objections(arguments["edits"]),
+    )
+    def edit(path: Annotated[str, Writes], edits: list[Edit], *, context: Context) -> str:
+        """Replace exact pieces of a text file; if one of the edits fails, none is made.
+
+        Every edit is looked up in the file as it is now, not in what the others make of it. Line endings
+        are kept: `old` and `new` may be written with plain newlines. Refused if the file has changed
+        since you read it.
+
+        Args:
+            path: The file, relative to the workspace or absolute.
+            edits: The replacements; their places must not overlap.
+        """
+        if problems := objections(edits):
+            raise BadArgs(problems)
+        old = _content(workspace, path)
+        check_unchanged(workspace, path, old, context)
+        new, count = _applied(workspace, path, old, edits)
+        change = make(workspace, path, old, new, context)
+        return f"Edited {workspace.shown(path)}: {count} replacement{'s' * (count != 1)}\n{change}"
+
+    return Tool.of(edit)
+
+
+def _content(workspace: Workspace, path: str) -> bytes:
+    old = present(workspace, path)
+    if old is None:
+        raise ToolError(f"{workspace.shown(path)} does not exist; make it with `write`, or look for it with `glob`")
+    return old
+
+
+def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit]) -> tuple[bytes, int]:
+    """The file with all *edits* made, and how many places they changed."""
+    name = workspace.shown(path)
+    found = decoded(old)
+    if found is None:
+        raise ToolError(f"{name} is not a text file, and `edit` changes text")
+    text, encoding = found
+    new, count = edited(text, edits, name, most_characters=workspace.max_write_bytes)
+    try:
+        data = encoding.encode(new)
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"{name} is encoded in {encoding.name}, which has no {new[error.start]!r}; "
+            f"choose other words, or write the whole file anew with `write`, which makes it UTF-8"
+        ) from None
+    if encoding.is_guess and (decoded(data) or (None,))[0] != new:
+        raise ToolError(
+            f"{name} would not be read back as it is meant: it seemed to be {encoding.name}, and would not any more; "
+            f"write the whole file anew with `write`, which makes it UTF-8"
+        )
+    return data, count

@@ -1,0 +1,158 @@
+"""
+`glob`: files and folders by their names, newest first.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ..access import Reads
+from ..context import Context
+from ..decorator import tool
+from ..errors import BadArgs, Problem
+from ..spec import Tool
+from ..workspace import Entry, Workspace
+from .globs import Glob
+from .ignoring import Ignoring, start_of
+from .searching import Stopped, watch_for
+from .tallies import shown_path
+
+__all__ = ["glob_for"]
+
+_MOST_LIMIT = 2000
+
+
+def glob_for(workspace: Workspace) -> Tool:
+    """The tool that lists files and folders of *workspace*."""
+
+    @tool(
+        catalog=None,
+        read_only=True,
+        group="search",
+        search_hint="list files and folders directory ls find tree by name pattern look around",
+        timeout_seconds=workspace.timeout_seconds,
+        validate=_objections,
+    )
+    def glob(
+        pattern: str = "*",
+        *,
+        path: Annotated[str, Reads] = ".",
+        limit: int = 200,
+        ignored: bool = False,
+        context: Context,
+    ) -> str:
+        """List files and folders whose paths match a pattern, the one that changed last first.
+
+        One path a line, from the workspace; folders end in `/`. What .gitignore leaves out is not listed.
+
+        Args:
+            pattern: `*` lists a folder, `*.py` files in it, `**/*.py` files at any depth, `src/**/*.{ts,tsx}`
+                files of two kinds below src, `**/` all folders. `?` is one character, `[a-z]` one of a set.
+            path: The folder that the pattern starts from; the workspace unless given.
+            limit: How many to show at most.
+            ignored: Whether to list what .gitignore leaves out, too.
+        """
+        if problems := _objections({"pattern": pattern, "limit": limit}):
+            raise BadArgs(problems)
+        wanted = _Wanted(pattern.removeprefix("./"))
+        watch = watch_for(workspace, context)
+        ignoring = Ignoring(workspace, path, ignored=ignored)
+        start = len(start_of(workspace, path))
+        found: list[Entry] = []
+
+        def skip(entry: Entry) -> bool:
+            watch.look()
+            if ignoring(entry):
+                return True
+            inner = entry.path[start:]
+            if wanted.takes(inner, is_folder=entry.kind == "folder"):
+                found.append(entry)
+            return entry.kind == "folder" and not wanted.goes_into(inner)
+
+        is_whole = True
+        try:
+            for _ in workspace.walk(path, skip=skip):
+                pass
+        except Stopped:
+            is_whole = False
+        found.sort(key=lambda entry: (-entry.modified, entry.path))
+        notes = _notes(len(found), limit, ignoring.left_out, is_whole=is_whole)
+        return "\n".join([*map(_row, found[:limit]), *(f"({note})" for note in notes)])
+
+    return Tool.of(glob)
+
+
+def _objections(arguments: Any) -> list[Problem]:
+    found = []
+    pattern, limit = arguments["pattern"], arguments["limit"]
+    if not 1 <= limit <= _MOST_LIMIT:
+        found.append(Problem(f"has to be from 1 to {_MOST_LIMIT:,}, got {limit}", ("limit",)))
+    if pattern.startswith("/"):
+        remedy = "it starts at the root of the disk; give the folder as `path`, and the pattern from there on"
+        found.append(Problem(remedy, ("pattern",)))
+    elif ".." in pattern.split("/"):
+        found.append(Problem("it leaves the folder with `..`; give the folder as `path`", ("pattern",)))
+    else:
+        try:
+            _Wanted(pattern.removeprefix("./"))
+        except ValueError as error:
+            found.append(Problem(str(error), ("pattern",)))
+    return found
+
+
+class _Wanted:
+    """Which paths a pattern takes, and which folders can hold such paths."""
+
+    def __init__(self, pattern: str) -> None:
+        self._only_folders = pattern.endswith("/")
+        self._whole = Glob(pattern.removesuffix("/") or pattern)
+        self._ways = [_way(each) for each in self._whole.alternatives]
+
+    def takes(self, path: str, *, is_folder: bool) -> bool:
+        return (is_folder or not self._only_folders) and self._whole.matches(path)
+
+    def goes_into(self, folder: str) -> bool:
+        names = folder.split("/")
+        return any(_leads_on(way, names) for way in self._ways)
+
+
+def _way(pattern: str) -> list[Glob | None]:
+    """One pattern for each name on the way to what *pattern* takes; None where there may be any number."""
+    way: list[Glob | None] = []
+    try:
+        for name in pattern.split("/"):
+            if "**" in name:
+                break
+            way.append(Glob(name))
+        else:
+            return way
+    except ValueError:
+        pass  # a `/` inside a set: it matches nothing, but cannot be taken apart
+    return [*way, None]
+
+
+def _leads_on(way: list[Glob | None], names: list[str]) -> bool:
+    """Whether there can be more below the folder that *names* lead to."""
+    for glob, name in zip(way, names, strict=False):
+        if glob is None:
+            return True
+        if not glob.matches(name):
+            return False
+    return len(way) > len(names)
+
+
+def _row(entry: Entry) -> str:
+    return shown_path(entry.path) + ("/" if entry.kind == "folder" else "")
+
+
+def _notes(count: int, limit: int, left_out: int, *, is_whole: bool) -> list[str]:
+    notes = []
+    if not count:
+        notes.append("nothing matches")
+    if count > limit:
+        notes.append(f"{count - limit:,} more; narrow the pattern or the path, or raise the limit")
+    if left_out:
+        notes.append(f"{left_out:,} left out by .gitignore; ignored=true lists them")
+    if not is_whole:
+        notes.append("the time was up before everything was looked at; narrow the pattern or the path")
+    return notes

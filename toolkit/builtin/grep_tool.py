@@ -1,0 +1,174 @@
+"""
+`grep`: lines that match, newest file first.
+
+ripgrep is used where it is there and there is much to search; the answer is the same without it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from ..access import Reads
+from ..context import Context
+from ..decorator import tool
+from ..errors import BadArgs, Problem, ToolError
+from ..spec import Tool
+from ..workspace import Entry, Workspace
+from .dialect import query_of
+from .file_types import FILE_TYPES, FileType
+from .globs import Glob
+from .ignoring import Ignoring, start_of
+from .ripgrep import is_worth_it, ripgrep_for
+from .searching import MOST_BYTES, Stopped, Watch, search, watch_for
+from .tallies import Mode, Tally, counted, named, shown_path
+
+__all__ = ["grep_for"]
+
+_MOST_LIMIT = 1000
+_MOST_CONTEXT = 20
+_REPORT_EVERY = 5000
+
+
+def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
+    """
+    The tool that searches in files of *workspace*.
+
+    Args:
+        ripgrep: Whether to use it: where it pays, if it and a sandbox for it are there (None), always, or never.
+    """
+    sieve = ripgrep_for(workspace, ripgrep)
+
+    @tool(
+        catalog=None,
+        read_only=True,
+        group="search",
+        search_hint="find text content in files regex rg ripgrep lines that contain a word where is it defined or used",
+        timeout_seconds=workspace.timeout_seconds,
+        validate=_objections,
+    )
+    def grep(
+        pattern: str,
+        *,
+        path: Annotated[str, Reads] = ".",
+        glob: str = "",
+        file_type: FileType | None = None,
+        mode: Mode = "lines",
+        ignore_case: bool = False,
+        fixed: bool = False,
+        context_lines: int = 0,
+        limit: int = 100,
+        ignored: bool = False,
+        context: Context,
+    ) -> str:
+        """Search for a pattern in files, line by line.
+
+        Each line found comes as `path:N: line`, lines around it as `path-N- line`; the file that changed last
+        comes first. What .gitignore leaves out is not searched, binary and protected files are not shown.
+
+        Args:
+            pattern: A regular expression: . [a-z] [^,] \\d \\w \\s \\b ^ $ (a|b) * + ? {2,5}. No lookaround,
+                no backreferences, nothing across lines.
+            path: A folder or file to search in; the whole workspace unless given.
+            glob: Only files like this: `*.py` at any depth, or `src/**/*.{ts,tsx}` from the path on.
+            file_type: Only files of this kind.
+            mode: "lines"; "files" for the names of files only; "count" for the number of lines in each file.
+            ignore_case: Whether capital and small letters are the same.
+            fixed: Whether every character of the pattern stands for itself.
+            context_lines: How many lines to show around each line found.
+            limit: How many lines, or files, to show at most.
+            ignored: Whether to search what .gitignore leaves out, too.
+        """
+        given = {"glob": glob, "context_lines": context_lines, "limit": limit}
+        if problems := _objections(given):
+            raise BadArgs(problems)
+        query = query_of(pattern, fixed=fixed, ignore_case=ignore_case)
+        watch = watch_for(workspace, context)
+        ignoring = Ignoring(workspace, path, ignored=ignored)
+        tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
+        notes: list[str] = []
+        done, files = 0, []
+        try:
+            files = _files(workspace, path, ignoring, _Filter(workspace, path, glob, file_type), watch)
+            large = [shown_path(entry.path) for entry in files if entry.size > MOST_BYTES]
+            if large:
+                notes.append(
+                    f"{counted(len(large), 'file')} of more than {MOST_BYTES:,} bytes not searched: {named(large)}"
+                )
+            files = [entry for entry in files if entry.size <= MOST_BYTES]
+            is_used = sieve is not None and (ripgrep or is_worth_it(files))
+            cleared = sieve.cleared(query, files, watch) if sieve is not None and is_used else set()
+            for done, entry in enumerate(files):
+                if not done % _REPORT_EVERY:
+                    context.report(done, len(files), "searching")
+                watch.look()
+                if entry.path in cleared or tally.is_full:
+                    continue
+                found = search(workspace, entry, query, watch, first_only=mode == "files")
+                try:
+                    if found.hits or found.is_binary:
+                        context.permissions.check(Reads(os.path.join(workspace.root, entry.path)))
+                    tally.add(entry, found)
+                except ToolError as error:
+                    tally.refuse(entry, error)
+        except Stopped:
+            notes.append(
+                f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
+                if files
+                else "the time was up before all files were listed, and nothing was searched; narrow the path"
+            )
+        if tally.is_empty and ignoring.left_out:
+            what = (
+                counted(ignoring.left_out, "file or folder")
+                if ignoring.left_out == 1
+                else f"{ignoring.left_out:,} files or folders"
+            )
+            notes.append(f"{what} that .gitignore leaves out not searched; ignored=true searches them")
+        return tally.text(notes=notes)
+
+    return Tool.of(grep)
+
+
+def _objections(arguments: Any) -> list[Problem]:
+    found = []
+    for name, low, high in (("context_lines", 0, _MOST_CONTEXT), ("limit", 1, _MOST_LIMIT)):
+        if not low <= arguments[name] <= high:
+            found.append(Problem(f"has to be from {low} to {high}, got {arguments[name]}", (name,)))
+    if arguments["glob"]:
+        try:
+            Glob(arguments["glob"])
+        except ValueError as error:
+            found.append(Problem(str(error), ("glob",)))
+    return found
+
+
+class _Filter:
+    """Which files are meant: by a pattern of names or paths, and by their kind."""
+
+    def __init__(self, workspace: Workspace, path: str, glob: str, file_type: FileType | None) -> None:
+        self._glob = Glob(glob.removeprefix("./")) if glob else None
+        self._is_of_path = "/" in glob
+        self._type = None if file_type is None else Glob(FILE_TYPES[file_type])
+        self._start = len(start_of(workspace, path))
+
+    def __call__(self, entry: Entry) -> bool:
+        if self._type is not None and not self._type.matches(entry.name):
+            return False
+        if self._glob is None:
+            return True
+        return self._glob.matches(entry.path[self._start :] if self._is_of_path else entry.name)
+
+
+def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter, watch: Watch) -> list[Entry]:
+    """The files to search, the one that changed last first."""
+    top = workspace.stat(path)
+    if top.kind != "folder":
+        return [top]
+
+    def skip(entry: Entry) -> bool:
+        watch.look()
+        return ignoring(entry)
+
+    found = [entry for entry in workspace.walk(path, skip=skip) if entry.kind == "file" and wanted(entry)]
+    found.sort(key=lambda entry: (-entry.modified, entry.path))
+    return found

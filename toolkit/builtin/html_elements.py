@@ -1,0 +1,98 @@
+"""
+What is known of HTML elements: which break the line, which close others, which nobody sees.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urljoin
+
+from .html_tokens import Start
+
+__all__ = [
+    "BLOCKS",
+    "CLOSES",
+    "DROPPED",
+    "HEADINGS",
+    "VOID",
+    "absolute",
+    "is_hidden",
+    "language",
+    "on_one_line",
+    "seen",
+]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+DROPPED = _names(
+    "script style template nav svg math iframe noembed noframes object embed canvas audio video "
+    "button select textarea input datalist dialog"
+)
+VOID = _names("area base br col embed hr img input link meta param source track wbr")
+BLOCKS = _names(
+    "address article aside blockquote body caption center details dd div dl dt fieldset figcaption figure footer form "
+    "h1 h2 h3 h4 h5 h6 header hgroup html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
+)
+HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
+# What a start tag closes if it is still open, and what keeps it from reaching further out.
+CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "li": (_names("li"), _names("ul ol menu")),
+    "dt": (_names("dt dd"), _names("dl")),
+    "dd": (_names("dt dd"), _names("dl")),
+    "tr": (_names("tr td th"), _names("table")),
+    "td": (_names("td th"), _names("tr table")),
+    "th": (_names("td th"), _names("tr table")),
+    **dict.fromkeys(("tbody", "tfoot"), (_names("thead tbody tr td th"), _names("table"))),
+    **dict.fromkeys(BLOCKS - _names("li dt dd tr td th tbody tfoot body html"), (_names("p"), _names("td th button"))),
+    "a": (_names("a"), _names("td th table")),
+}
+_HIDDEN = re.compile(
+    r"(?<![a-z-])(?:display:none|visibility:(?:hidden|collapse)|(?:opacity|font-size|max-height|max-width):0(?![.1-9])"
+    r"|text-indent:-[0-9]{3,}|(?:left|top):-[0-9]{4,})"
+)
+# Controls, and characters that carry text which nobody sees.
+_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\ufeff\U000e0000-\U000e0fff]")
+_SPACES = re.compile(r"\s+")
+_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9+#-]{1,20})(?:\s|$)")
+_MOST_LINK = 2000
+
+
+def is_hidden(tag: Start) -> bool:
+    """Whether the tag itself says that nobody sees its element, or that it is navigation."""
+    attributes = tag.attributes
+    if "hidden" in attributes or attributes.get("role", "").lower() == "navigation":
+        return True
+    style = attributes.get("style")
+    return bool(style) and bool(_HIDDEN.search(_SPACES.sub("", str(style)).lower()))
+
+
+def language(tag: Start) -> str:
+    """The language that a code block is said to be written in."""
+    found = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
+    return found[1] if found else ""
+
+
+def absolute(base: str, href: str) -> str:
+    """Where a link leads, if that is worth telling; empty otherwise."""
+    href = _SPACES.sub("", _UNSEEN.sub("", href)) if len(href) <= _MOST_LINK else ""
+    if not href or href.startswith("#"):
+        return ""
+    try:
+        url = urljoin(base, href)
+    except ValueError:
+        return ""
+    is_known = url.lower().startswith(("http://", "https://", "mailto:")) and len(url) <= _MOST_LINK
+    return url.replace("(", "%28").replace(")", "%29") if is_known else ""
+
+
+def seen(text: str) -> str:
+    """*text* without the characters that nobody sees."""
+    return _UNSEEN.sub("", text)
+
+
+def on_one_line(text: str) -> str:
+    """*text* with every run of white space as one blank."""
+    return _SPACES.sub(" ", text)

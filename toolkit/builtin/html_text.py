@@ -1,0 +1,350 @@
+"""
+A web page as text that reads well: headings, lists, links, tables and code, in the manner of Markdown.
+
+What nobody sees on the page (scripts, styles, hidden elements) and its navigation are left out.
+Time and size are bounded whatever the page holds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import islice
+
+from .html_elements import BLOCKS, CLOSES, DROPPED, HEADINGS, VOID, absolute, is_hidden, language, on_one_line, seen
+from .html_tokens import End, Start, tokens
+
+__all__ = ["HtmlText", "html_text"]
+
+_MOST_DEPTH = 128
+_MOST_INDENT = 8
+_MOST_TOKENS = 250_000  # some seconds of work; a page of a megabyte has some ten thousand
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlText:
+    """
+    What a page says.
+
+    Attributes:
+        title: From its head; empty if it has none.
+        text: The page.
+        is_cut: Whether there would be more than the caller wanted.
+    """
+
+    title: str
+    text: str
+    is_cut: bool = False
+
+
+def html_text(source: str, *, base: str = "", max_chars: int = 2_000_000) -> HtmlText:
+    """
+    The text of an HTML page.
+
+    Args:
+        source: The page.
+        base: Its address; links are made absolute by it.
+        max_chars: Stop after about this many characters.
+    """
+    page = _read(source, base, max_chars, DROPPED)
+    if not page.text and "<nav" in source.lower():
+        # A page that is nothing but navigation, such as a list of chapters.
+        page = _read(source, base, max_chars, DROPPED - {"nav"})
+    return page
+
+
+def _read(source: str, base: str, max_chars: int, dropped: frozenset[str]) -> HtmlText:
+    reader = _Reader(base, max_chars, dropped)
+    coming = tokens(source)
+    for token in islice(coming, _MOST_TOKENS):
+        if isinstance(token, Start):
+            reader.start(token)
+        elif isinstance(token, End):
+            reader.end(token.name)
+        else:
+            reader.text(token)
+        if reader.is_full:
+            break
+    return reader.result(is_cut=reader.is_full or next(coming, None) is not None)
+
+
+@dataclass(slots=True)
+class _Element:
+    name: str
+    is_dropped: bool = False
+    number: int = 0  # of the next item, in an ordered list
+
+
+@dataclass(slots=True)
+class _Link:
+    url: str
+    start: int  # where its text begins among the pieces
+
+
+@dataclass(slots=True)
+class _Row:
+    cells: list[int] = field(default_factory=list)  # where each begins among the pieces
+    is_head: bool = True
+    is_plain: bool = True  # still one line
+
+
+class _Reader:
+    """Takes tags and text as they come, and writes lines."""
+
+    def __init__(self, base: str, max_chars: int, dropped: frozenset[str]) -> None:
+        self._base = base
+        self._left = max_chars
+        self._dropped = dropped
+        self._title: list[str] = []
+        self._open: list[_Element] = []
+        self._counts: Counter[str] = Counter()
+        self._lists: list[_Element] = []
+        self._hidden = 0  # how many open elements are left out
+        self._too_deep: Counter[str] = Counter()  # what was opened too deep to be followed
+        self._blocks: list[str] = []
+        self._pieces: list[str] = []  # of the block that is being read
+        self._mark = ""  # what the next line begins with: "# ", "- ", "1. "
+        self._tight = False  # whether the next block follows without an empty line
+        self._link: _Link | None = None
+        self._rows: list[_Row] = []
+        self._language = ""
+
+    @property
+    def is_full(self) -> bool:
+        return self._left < 0
+
+    def result(self, *, is_cut: bool) -> HtmlText:
+        while self._open:
+            self._pop()
+        self._break()
+        title = on_one_line(seen("".join(self._title))).strip()
+        return HtmlText(title[:500], "".join(self._blocks).strip("\n"), is_cut)
+
+    # What comes in.
+
+    def text(self, text: str) -> None:
+        if self._open and self._open[-1].name == "title":
+            if not self._title and not self._counts["svg"]:
+                self._title.append(text)
+            return
+        if self._hidden or self._counts["head"]:
+            return
+        text = seen(text)
+        self._add(text if self._counts["pre"] else on_one_line(text))
+
+    def start(self, tag: Start) -> None:
+        name = tag.name
+        if name in CLOSES:
+            self._close_open(*CLOSES[name])
+        if name == "body" or (name in BLOCKS and name != "html"):
+            self._close("head")  # it ends where the page begins, said or not
+        is_dropped = name in self._dropped or is_hidden(tag)
+        if name in VOID:
+            if is_dropped:
+                return
+        else:
+            if len(self._open) >= _MOST_DEPTH:
+                self._too_deep[name] += 1
+                return
+            self._open.append(_Element(name, is_dropped))
+            self._counts[name] += 1
+            self._hidden += is_dropped
+        if name == "base" and not self._hidden:
+            self._base = absolute(self._base, tag.attributes.get("href", "")) or self._base
+        if self._hidden or self._counts["head"]:
+            return
+        self._opened(tag)
+
+    def end(self, name: str) -> None:
+        if name == "br":
+            self._add("\n")
+        elif name == "p" and not self._counts["p"] and not self._hidden:
+            self._break()
+        else:
+            self._close(name)
+
+    # Elements.
+
+    def _opened(self, tag: Start) -> None:
+        name = tag.name
+        if name in BLOCKS:
+            self._break_for(name)
+        if name in HEADINGS:
+            self._mark += HEADINGS[name]
+        elif name in ("ul", "ol", "menu"):
+            first = tag.attributes.get("start", "")
+            self._open[-1].number = int(first) if re.fullmatch("[0-9]{1,6}", first) else 1
+            self._lists.append(self._open[-1])
+        elif name == "li":
+            self._item()
+        elif name == "pre":
+            self._language = language(tag)
+        elif name == "code" and self._counts["pre"]:
+            self._language = self._language or language(tag)
+        elif name == "code":
+            self._add("`")
+        elif name == "br":
+            self._add("\n")
+        elif name == "hr":
+            self._break()
+            self._write("---")
+        elif name == "img" and (alt := on_one_line(tag.attributes.get("alt", "")).strip()):
+            self._add(f"[image: {seen(alt)}]")
+        elif name == "a" and not self._counts["pre"]:
+            url = absolute(self._base, tag.attributes.get("href", ""))
+            self._link = _Link(url, len(self._pieces)) if url else None
+        elif name == "tr":
+            self._rows.append(_Row())
+        elif name in ("td", "th") and self._rows:
+            row = self._rows[-1]
+            row.cells.append(len(self._pieces))
+            row.is_head = row.is_head and name == "th"
+            if not row.is_plain:
+                self._break()
+
+    def _break_for(self, name: str) -> None:
+        if name in ("table", "pre") and self._rows:
+            self._rows[-1].is_plain = False
+        self._break()
+
+    def _close_open(self, names: frozenset[str], fence: frozenset[str]) -> None:
+        """Close the elements that end where a new one of their kind begins."""
+        if not any(self._counts[name] for name in names):
+            return
+        last = None
+        for at in range(len(self._open) - 1, -1, -1):
+            if self._open[at].name in fence:
+                break
+            if self._open[at].name in names:
+                last = at
+        while last is not None and len(self._open) > last:
+            self._pop()
+
+    def _close(self, name: str) -> None:
+        if self._too_deep[name]:
+            self._too_deep[name] -= 1
+            return
+        if not self._counts[name]:
+            return
+        # A cell is not closed by what is left open around its table.
+        if name not in ("table", "body", "html") and self._counts["table"] and self._is_outside_table(name):
+            return
+        while self._pop() != name:
+            pass
+
+    def _is_outside_table(self, name: str) -> bool:
+        for element in reversed(self._open):
+            if element.name == name:
+                return False
+            if element.name == "table":
+                return True
+        return False
+
+    def _pop(self) -> str:
+        element = self._open[-1]
+        if not self._hidden and not self._counts["head"]:
+            self._closed(element.name)
+        self._open.pop()
+        self._counts[element.name] -= 1
+        self._hidden -= element.is_dropped
+        return element.name
+
+    def _closed(self, name: str) -> None:
+        if name == "pre":
+            self._fence()
+        elif name == "code" and not self._counts["pre"]:
+            self._add("`")
+        elif name == "a":
+            self._end_link()
+        elif name == "tr" and self._rows:
+            self._end_row(self._rows.pop())
+        elif name in BLOCKS:
+            self._break()
+            if name in ("li", *HEADINGS):
+                self._mark = ""
+            elif name in ("ul", "ol", "menu", "table"):
+                self._tight = bool(self._counts["li"])
+                if name != "table":
+                    self._lists.pop()
+
+    # What goes out.
+
+    def _add(self, piece: str) -> None:
+        if not self._hidden and piece:
+            self._pieces.append(piece)
+            self._left -= len(piece)
+
+    def _item(self) -> None:
+        mark = "- "
+        if self._lists and self._lists[-1].name == "ol":
+            mark = f"{self._lists[-1].number}. "
+            self._lists[-1].number += 1
+        self._mark = "  " * max(0, min(len(self._lists), _MOST_INDENT) - 1) + mark
+
+    def _end_link(self) -> bool:
+        """Write the link that is open, if any of its text has come."""
+        link, self._link = self._link, None
+        if link is None:
+            return False
+        text = on_one_line("".join(self._pieces[link.start :])).strip()
+        if text:
+            del self._pieces[link.start :]
+            self._add(text if text == link.url else f"[{text}]({link.url})")
+        return bool(text)
+
+    def _end_row(self, row: _Row) -> None:
+        if not row.is_plain or not row.cells:
+            self._break()
+            return
+        self._end_link()
+        ends = [*row.cells[1:], len(self._pieces)]
+        cells = ["".join(self._pieces[start:end]) for start, end in zip(row.cells, ends, strict=True)]
+        cells = [on_one_line(cell).strip().replace("|", "\\|") for cell in cells]
+        self._pieces.clear()
+        if not any(cells):
+            return
+        line = f"| {' | '.join(cells)} |"
+        if row.is_head:
+            line += "\n|" + " --- |" * len(cells)
+        self._write(line)
+        self._tight = True
+
+    def _fence(self) -> None:
+        code = "".join(self._pieces).strip("\n").rstrip()
+        self._pieces.clear()
+        if code:
+            longest = max(map(len, re.findall("`+", code)), default=0)
+            marks = "`" * max(3, longest + 1)
+            self._write(f"{marks}{self._language}\n{code}\n{marks}")
+        self._language = ""
+
+    def _break(self) -> None:
+        """End the line that is being read; inside a plain row of a table it goes on."""
+        if self._counts["pre"] and self._open[-1].name != "pre":
+            self._add("\n" if self._pieces and not self._pieces[-1].endswith("\n") else "")
+            return
+        if self._rows and self._rows[-1].is_plain and self._rows[-1].cells:
+            self._add(" ")
+            return
+        if not self._pieces and self._link is None:
+            return
+        link = self._link
+        if not self._end_link() and link is not None:
+            self._link = _Link(link.url, 0)  # its text comes in a later block
+        text = re.sub(" ?\n ?", "\n", re.sub("  +", " ", "".join(self._pieces))).strip()
+        self._pieces.clear()
+        if text:
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        quote = "> " * min(self._counts["blockquote"], _MOST_INDENT)
+        mark, self._mark = self._mark, ""
+        depth = min(self._counts["li"], _MOST_INDENT)
+        indent = "" if mark else "  " * depth
+        hang = quote + (indent or " " * len(mark) * bool(depth))
+        first, *rest = text.split("\n")
+        block = "\n".join([quote + indent + mark + first, *(hang + line for line in rest)])
+        self._blocks.append(("\n" if self._tight and (depth or text.startswith("|")) else "\n\n") + block)
+        self._left -= len(block) - len(text)
+        self._tight = bool(depth)

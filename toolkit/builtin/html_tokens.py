@@ -1,0 +1,133 @@
+"""
+HTML cut into tags and text, in one pass from front to back.
+
+`html.parser` looks at the same characters again and again when a page is
+malformed on purpose: a few megabytes keep it busy for minutes. Here whatever is
+opened and never closed reaches to the end of the page, as the standard says and
+browsers do, so no character is looked at twice.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+__all__ = ["End", "Start", "Token", "tokens"]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A tag that opens an element; names are in lower case, the first of two attributes counts."""
+
+    name: str
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A tag that closes an element."""
+
+    name: str
+
+
+Token: TypeAlias = Start | End | str
+
+# Their content is text whatever it looks like.
+_RAW = frozenset(["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
+_DECODED = frozenset(["textarea", "title"])
+_MOST_ATTRIBUTES = 1000
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+_NAME = re.compile(r"[A-Za-z][^\s/>]*+")
+_COMMENT_END = re.compile(r"--!?>")
+_BETWEEN = re.compile(r"[\s/]*+")
+_ATTRIBUTE = re.compile(r"[^\s/>][^\s/>=]*+")
+_EQUALS = re.compile(r"\s*+=\s*+")
+_BARE = re.compile(r"[^\s>]*+")
+# `html.unescape` refuses numbers of more than 4300 digits with an error, and takes long for the others.
+_LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9A-Fa-f]{7,}+);?")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tags of *text* and the text between them; comments and declarations are left out."""
+    at = 0
+    while at < len(text):
+        opening = _TAG.search(text, at)
+        if opening is None:
+            yield _unescaped(text[at:])
+            return
+        if opening.start() > at:
+            yield _unescaped(text[at : opening.start()])
+        at = opening.start()
+        if name := _NAME.match(text, at + 1):
+            attributes, at = _attributes(text, name.end())
+            if at < 0:
+                return
+            start = Start(name[0].lower(), attributes)
+            yield start
+            if start.name in _RAW:
+                end = _end_of_raw(text, start.name, at)
+                yield _unescaped(text[at:end]) if start.name in _DECODED else text[at:end]
+                at = end
+        elif text.startswith("</", at) and (name := _NAME.match(text, at + 2)):
+            _, at = _attributes(text, name.end())
+            if at < 0:
+                return
+            yield End(name[0].lower())
+        elif text.startswith("<!--", at):
+            at = _end_of_comment(text, at + 4)
+        else:
+            end = text.find(">", at + 2)
+            at = len(text) if end < 0 else end + 1
+
+
+def _attributes(text: str, at: int) -> tuple[dict[str, str], int]:
+    """The attributes of a tag and where it ends; -1 if it does not."""
+    found: dict[str, str] = {}
+    for _ in range(_MOST_ATTRIBUTES):
+        at = _end(_BETWEEN, text, at)
+        if at >= len(text):
+            return {}, -1
+        if text[at] == ">":
+            return found, at + 1
+        name = text[at : _end(_ATTRIBUTE, text, at)]
+        at += len(name)
+        value = ""
+        if equals := _EQUALS.match(text, at):
+            at = equals.end()
+            quote = text[at : at + 1]
+            if quote and quote in "\"'":
+                end = text.find(quote, at + 1)
+                if end < 0:
+                    return {}, -1
+                value, at = text[at + 1 : end], end + 1
+            else:
+                end = _end(_BARE, text, at)
+                value, at = text[at:end], end
+        found.setdefault(name.lower(), _unescaped(value))
+    end = text.find(">", at)
+    return found, end + 1 if end >= 0 else -1
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return found.end() if found else at
+
+
+def _end_of_comment(text: str, at: int) -> int:
+    for short in (">", "->"):
+        if text.startswith(short, at):
+            return at + len(short)
+    end = _COMMENT_END.search(text, at)
+    return end.end() if end else len(text)
+
+
+def _end_of_raw(text: str, name: str, at: int) -> int:
+    end = re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE).search(text, at)
+    return end.start() if end else len(text)
+
+
+def _unescaped(text: str) -> str:
+    return html.unescape(_LONG_NUMBER.sub("\N{REPLACEMENT CHARACTER}", text)) if "&" in text else text

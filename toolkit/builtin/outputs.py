@@ -1,0 +1,136 @@
+"""
+What a command prints, bounded and made readable.
+
+The beginning and the end are kept, as the beginning says what was done and the end how it went. Codes for a terminal
+are taken out; other control characters are shown by their numbers.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import time
+from collections.abc import Callable
+
+__all__ = ["Headed", "Latest", "Ticker", "readable"]
+
+# Commands of a terminal: CSI ... letter, OSC ... BEL or ST, other strings up to ST, and the short ones.
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c]*(?:\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def readable(text: str) -> str:
+    """*text* without what would act on a terminal; a carriage return starts a line, so nothing is overwritten."""
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    text = text.replace("\r", "\n")
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+class Headed:
+    """The first and the last of what comes, and how much was between."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._half = max(1, max_bytes // 2)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        room = self._half - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data
+        # Cut now and then, not each time: moving the whole tail for every byte would cost more than reading it.
+        if len(self._tail) > 4 * self._half:
+            del self._tail[: -self._half]
+
+    def text(self) -> str:
+        """What was kept, readable, with a line in place of what was not."""
+        tail = self._tail[-self._half :]
+        left_out = self.total - len(self._head) - len(tail)
+        if not left_out:
+            return readable((self._head + tail).decode(errors="replace"))
+        head, end = readable(_decoded(self._head)), readable(_decoded(tail))
+        return f"{head}\n[... {left_out:,} bytes left out ...]\n{end}"
+
+
+class Latest:
+    """The last of what comes, handed out once."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._most = max_bytes
+        self._kept = bytearray()
+        self._lost = 0
+        self.total = 0
+
+    def add(self, data: bytes) -> None:
+        self.total += len(data)
+        self._kept += data
+        if len(self._kept) > 2 * self._most:
+            self._lost += len(self._kept) - self._most
+            del self._kept[: -self._most]
+
+    def take(self) -> str:
+        """What came since it was last taken, readable; what did not fit is counted."""
+        kept, lost = bytes(self._kept[-self._most :]), self._lost + max(0, len(self._kept) - self._most)
+        self._kept.clear()
+        self._lost = 0
+        text = readable(_decoded(kept))
+        return f"[... {lost:,} bytes left out ...]\n{text}" if lost else text
+
+
+class Ticker:
+    """
+    Tells what is printed while it is printed: not too often, not too much, and in whole characters.
+
+    Args:
+        tell: Gets the text, at most *max_chars* of it: the last ones.
+        every_seconds: How long to wait before telling again.
+        clock: What time it is.
+    """
+
+    def __init__(
+        self,
+        tell: Callable[[str], object],
+        *,
+        every_seconds: float = 0.1,
+        max_chars: int = 2000,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._tell = tell
+        self._every = every_seconds
+        self._most = max_chars
+        self._clock = clock
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._waiting = ""
+        self._told = float("-inf")
+
+    def add(self, data: bytes) -> None:
+        """Take *data*, and tell if it is time; without data, only look at the time."""
+        # A code that is cut in two is kept together: what is dropped here is more than is ever told.
+        self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._most :]
+        now = self._clock()
+        if self._waiting and now - self._told >= self._every:
+            self._told = now
+            self.flush()
+
+    def flush(self) -> None:
+        """Tell what waits, whatever the time."""
+        text, self._waiting = readable(self._waiting)[-self._most :], ""
+        if text:
+            self._tell(text)
+
+
+def _decoded(data: bytes | bytearray) -> str:
+    """*data* as text; a character that was cut at either end is left out."""
+    start = 0
+    while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
+        start += 1
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(data[start:]), final=False)

@@ -1,0 +1,138 @@
+"""
+Searching files line by line, in bounded time.
+
+Files are opened through the workspace and nowhere else. A file is read whole, once; most are
+passed over without being decoded, because they do not hold what every match would.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ..context import Context
+from ..errors import ToolError
+from ..patterns import Undecidable
+from ..workspace import Entry, Workspace
+from .dialect import Query
+
+__all__ = ["MOST_BYTES", "Found", "Stopped", "Watch", "search", "watch_for"]
+
+MOST_BYTES = 20_000_000
+"""A file that is larger is not searched."""
+
+_SAMPLE = 8192
+_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_LOOK_EVERY = 16
+_SHARE = 0.9
+
+
+class Stopped(Exception):  # noqa: N818 -- named by what happened, as all our errors are
+    """The time is up."""
+
+
+class Watch:
+    """
+    Looks at the clock, and whether anybody still waits.
+
+    Args:
+        seconds: How long the work may take.
+        is_cancelled: Whether nobody waits any more.
+    """
+
+    def __init__(
+        self, seconds: float, is_cancelled: Callable[[], bool], *, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._now = now
+        self._end = now() + seconds
+        self._is_cancelled = is_cancelled
+
+    def look(self) -> None:
+        """Raise `Stopped` if the time is up, `ToolError` if nobody waits any more."""
+        if self._is_cancelled():
+            raise ToolError("the search was cancelled")
+        if self._now() > self._end:
+            raise Stopped
+
+
+def watch_for(workspace: Workspace, context: Context) -> Watch:
+    """Watches over one call, such that there is time left to answer."""
+    most = workspace.timeout_seconds
+    if context.deadline is not None:
+        most = min(most, context.deadline - time.monotonic())
+    return Watch(most * _SHARE, lambda: context.cancelled)
+
+
+class Found(NamedTuple):
+    """
+    What became of one file.
+
+    Attributes:
+        lines: All its lines, if any of them matches.
+        hits: Which of them do, counted from 0.
+        is_binary: Whether it matches but is not text; then no line of it is given.
+        undecided: The first line of which nobody can tell in bounded time, counted from 0; None if there is none.
+        refused: Why it was not read, if it was not: a protected file, or one that nobody may or can read.
+    """
+
+    lines: Sequence[str] = ()
+    hits: Sequence[int] = ()
+    is_binary: bool = False
+    undecided: int | None = None
+    refused: ToolError | None = None
+
+
+NOTHING = Found()
+
+
+def search(workspace: Workspace, entry: Entry, query: Query, watch: Watch, *, first_only: bool = False) -> Found:
+    """
+    The lines of the file *entry* that match.
+
+    Args:
+        first_only: Whether one is enough.
+    """
+    try:
+        data = workspace.read(os.path.join(workspace.root, entry.path), max_bytes=MOST_BYTES)
+    except ToolError as error:
+        return Found(refused=error)
+    encoding = _BOMS.get(data[:2])
+    if encoding is None and query.needle and query.needle.encode() not in data:
+        return NOTHING
+    is_binary = encoding is None and b"\0" in data[:_SAMPLE]
+    text = data.decode(encoding or "utf-8", "replace").removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    if len(text) <= query.text.fast_limit and query.text.fast_search(text) is None:
+        return NOTHING
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    hits, undecided = _hits(lines, query, watch, first_only=first_only or is_binary)
+    if not hits:
+        return NOTHING if undecided is None else Found(undecided=undecided)
+    return Found(is_binary=True) if is_binary else Found(lines, hits, undecided=undecided)
+
+
+def _hits(lines: list[str], query: Query, watch: Watch, *, first_only: bool) -> tuple[list[int], int | None]:
+    pattern, needle = query.line, query.needle
+    limit, fast_search = pattern.fast_limit, pattern.fast_search
+    hits: list[int] = []
+    undecided: int | None = None
+    for number, line in enumerate(lines):
+        if not number % _LOOK_EVERY:
+            watch.look()
+        if needle not in line:
+            continue
+        try:
+            is_hit = fast_search(line) is not None if len(line) <= limit else pattern.search(line)
+        except Undecidable:
+            undecided = number if undecided is None else undecided
+            continue
+        if is_hit:
+            hits.append(number)
+            if first_only:
+                break
+    return hits, undecided

@@ -1,0 +1,178 @@
+"""
+What a command may see of the disk: the workspace's folders, and what is protected in them.
+
+A sandbox shuts away files, not patterns, so the folders are searched before every command. A folder that has not
+changed since is not read again. What a command itself makes is not shut away from it, but from the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..access import Reads, Writes
+from ..workspace import Workspace
+
+__all__ = ["Grounds", "Kept", "grounds_of"]
+
+Level = Literal["hidden", "read-only", "held"]
+_PROBE = "some file"
+_MOST_MARKED = 2000
+# A change within the clock's own grain leaves the time as it was, so a young folder is read again.
+_GRAIN_NANOSECONDS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """
+    Something in the workspace that is protected.
+
+    Attributes:
+        path: Absolute, without links.
+        level: Neither read nor written; not written; or a folder on the way to such a thing, which is not renamed.
+        is_folder: Whether it is one.
+    """
+
+    path: str
+    level: Level
+    is_folder: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    modified: int
+    kept: tuple[Kept, ...]
+    below: tuple[str, ...]
+    is_settled: bool
+
+
+@dataclass(slots=True, eq=False)
+class Grounds:
+    """
+    The folders of a workspace as a sandbox needs them.
+
+    Attributes:
+        writable: What may be read and written, resolved; the first one is the root.
+        read_only: What may only be read; of folders inside one another the innermost counts.
+        is_kept: Whether a file is protected from being read, or written.
+    """
+
+    writable: tuple[str, ...]
+    read_only: tuple[str, ...]
+    is_kept: Callable[[str, Literal["read", "write"]], bool]
+    _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def tops(self) -> dict[str, bool]:
+        """The folders, and whether each may be written; the outer before the inner."""
+        return dict(sorted({**dict.fromkeys(self.writable, True), **dict.fromkeys(self.read_only, False)}.items()))
+
+    def may_write(self, path: str) -> bool:
+        """Whether the innermost folder that *path* is in may be written."""
+        inner = [may for top, may in self.tops.items() if path == top or path.startswith(f"{top.rstrip('/')}/")]
+        return bool(inner) and inner[-1]
+
+    def kept(self) -> list[Kept]:
+        """Everything that is protected now, parents before what is in them."""
+        seen: dict[str, _Seen] = {}
+        found: dict[str, Kept] = {}
+        for top in self.tops:
+            for each in self._kept_in(top, seen):
+                found.setdefault(each.path, each)
+        self._seen = seen
+        return sorted(found.values(), key=lambda each: each.path)
+
+    def marks(self) -> dict[str, tuple[int, ...]]:
+        """What tells whether a file that is not to be written was: no process can set when it was last changed."""
+        found: dict[str, tuple[int, ...]] = {}
+        for each in self.kept():
+            if each.level == "read-only":
+                for path in _within(each.path):
+                    with contextlib.suppress(OSError):
+                        status = os.lstat(path)
+                        found[path] = (status.st_ino, status.st_ctime_ns, status.st_size, status.st_mode)
+        return found
+
+    def _kept_in(self, top: str, seen: dict[str, _Seen]) -> Iterator[Kept]:
+        waiting = [top]
+        while waiting:
+            folder = waiting.pop()
+            if folder in seen:
+                continue
+            look = self._look(folder)
+            if look is not None:
+                seen[folder] = look
+                yield from look.kept
+                waiting += look.below
+
+    def _look(self, folder: str) -> _Seen | None:
+        """What is protected directly in *folder*, and which folders are to be searched further."""
+        try:
+            modified = os.stat(folder, follow_symlinks=False).st_mtime_ns
+            known = self._seen.get(folder)
+            if known is not None and known.is_settled and known.modified == modified:
+                return known
+            now = time.time_ns()
+            with os.scandir(folder) as entries:
+                listed = [(entry.path, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
+        except OSError:
+            return None  # gone, or nobody's to read: then the command cannot either
+        kept: list[Kept] = []
+        below: list[str] = []
+        has_links = False
+        for path, is_folder, is_link in listed:
+            level = self._level(path, is_folder)
+            if is_link:
+                has_links = has_links or level is not None
+                kept += self._behind(path, level)
+                continue
+            if level is not None:
+                kept.append(Kept(path, level, is_folder))
+            if is_folder and level in {None, "held"}:
+                below.append(path)
+        is_settled = now - modified > _GRAIN_NANOSECONDS and not has_links
+        return _Seen(modified, tuple(kept), tuple(below), is_settled)
+
+    def _level(self, path: str, is_folder: bool) -> Level | None:
+        if not self.is_kept(path, "write"):
+            return None
+        # A pattern for files does not protect a folder that happens to have the name.
+        inner = f"{path}/{_PROBE}" if is_folder else path
+        if self.is_kept(inner, "read"):
+            return "hidden"
+        if self.is_kept(inner, "write"):
+            return "read-only"
+        return "held"
+
+    def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
+        """What a link with a protected name leads to, if that is in the workspace."""
+        target = os.path.realpath(link)
+        if level is None or not os.path.exists(target):
+            return
+        is_folder = os.path.isdir(target)
+        level = self._level(link, is_folder)
+        if level in {"hidden", "read-only"} and any(target.startswith(f"{top.rstrip('/')}/") for top in self.tops):
+            yield Kept(target, level, is_folder)
+
+
+def _within(top: str) -> Iterator[str]:
+    """*top* and what is below it, as far as that is not very much."""
+    yield top
+    below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
+    yield from itertools.islice(below, _MOST_MARKED)
+
+
+def grounds_of(workspace: Workspace) -> Grounds:
+    """The folders of *workspace*, judged by its own protected files."""
+    checks = workspace.safety(without=["folder", "dangerous-command", "host"])
+    kinds = {"read": Reads, "write": Writes}
+
+    def is_kept(path: str, access: Literal["read", "write"]) -> bool:
+        return bool(checks.judge([kinds[access](path)]))
+
+    return Grounds(workspace.folders, workspace.read_only, is_kept)

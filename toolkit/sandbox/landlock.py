@@ -1,0 +1,170 @@
+"""
+The second level: the kernel's Landlock for files and ports, with a filter of system calls.
+
+It needs no privileges and no program. It can only grant whole folders, so where a secret lies in a folder, the other
+things in that folder are granted one by one, and nothing new can be made beside the secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from . import seccomp
+from .base import Sandbox
+from .grounds import Grounds
+from .limits import Limits
+from .system import readable, settings
+
+__all__ = ["NEWEST", "landlock", "version"]
+
+NEWEST = 7
+"""The newest version of the interface that this file knows; on a newer kernel it is used as this one."""
+
+_EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
+# What each version can keep a process from: files, network (bind, connect), others (sockets, signals); bytes it reads.
+_FIRST = (1 << 13) - 1
+_HANDLED = {
+    1: (_FIRST, 0, 0, 8),
+    2: (_FIRST | _REFER, 0, 0, 8),
+    3: (_FIRST | _REFER | _TRUNCATE, 0, 0, 8),
+    4: (_FIRST | _REFER | _TRUNCATE, 3, 0, 16),
+    5: (_FIRST | _REFER | _TRUNCATE | _IOCTL, 3, 0, 16),
+    6: (_FIRST | _REFER | _TRUNCATE | _IOCTL, 3, 3, 24),
+    7: (_FIRST | _REFER | _TRUNCATE | _IOCTL, 3, 3, 24),
+}
+_DEVICES = {
+    "/dev/null": _READ | _WRITE | _TRUNCATE,
+    "/dev/zero": _READ | _WRITE | _TRUNCATE,
+    "/dev/full": _READ | _WRITE | _TRUNCATE,
+    "/dev/random": _READ,
+    "/dev/urandom": _READ,
+    "/proc": _READ | _LIST,
+}
+_LOOK = _EXECUTE | _READ | _LIST
+
+
+def version() -> int:
+    """The version of Landlock that this kernel has; 0 if it has none."""
+    if sys.platform != "linux":
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    return max(0, int(libc.syscall(ctypes.c_long(444), None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
+
+
+def landlock(
+    grounds: Grounds,
+    *,
+    version: int,
+    network: bool = False,
+    limits: Limits | None = None,
+    further: Sequence[str] = (),
+) -> Sandbox:
+    """The level, as far as *version* of the interface goes; *further* folders can be read."""
+    known = min(version, NEWEST)
+    files, ports, scoped, size = _HANDLED[known]
+    bounds = (limits or Limits()).as_wish()
+    is_filtered = seccomp.supports()
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
+        rules = {**_system(further), **dict(_workspace(grounds, files)), **({private: files} if private else {})}
+        asked = {
+            "files": files,
+            "network": 0 if network else ports,
+            "scoped": scoped,
+            "size": size,
+            "file_rights": _FILE & files,
+            "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
+        }
+        wish = {"argv": list(argv), "cwd": cwd, "drop": True, "landlock": asked, **bounds}
+        if is_filtered:
+            wish["seccomp"] = base64.b64encode(seccomp.program(seccomp.NETWORK if network else ())).decode()
+        return wish
+
+    return Sandbox(
+        name="landlock",
+        network=network or not (is_filtered or ports),
+        does=_does(is_filtered, known, network),
+        does_not=_does_not(is_filtered, known, network, "crowd" in bounds),
+        plan=plan,
+        shows=(*readable(further), *grounds.tops),
+    )
+
+
+def _does(is_filtered: bool, known: int, network: bool) -> tuple[str, ...]:
+    """What holds, which depends on the kernel and the machine."""
+    table = [
+        (True, "reads the system's programs and the workspace only, writes only to the workspace and a private folder"),
+        (True, "secrets in the workspace cannot be read; beside one, directly in its folder, no file can be made"),
+        (is_filtered and not network, "opens no socket, so it reaches neither the network nor local services"),
+        (is_filtered and network, "opens sockets for the network only, none to local services"),
+        (not is_filtered and known >= 4 and not network, "opens no TCP connections and listens on no port"),
+        (is_filtered, "dangerous system calls are refused"),
+        (known >= 6, "signals its own processes only"),
+        (True, "has no privileges and cannot gain any; what it starts ends with it"),
+        (True, "CPU time, memory, file sizes and the number of processes are bounded"),
+    ]
+    return tuple(words for holds, words in table if holds)
+
+
+def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tuple[str, ...]:
+    table = [
+        (network, "it reaches the network, this machine's own services included"),
+        (True, "files that make programs run code can be changed in the workspace, which is noticed and told"),
+        (True, "names, owners and modes of files outside can be seen, and changed where the user may"),
+        (True, "the names of all processes can be seen"),
+        (True, "there is no shared folder for temporary files; they go to the private one, TMPDIR"),
+        (known < 2, "files cannot be moved from one folder to another"),
+        (known < 3, "files outside can be emptied where the user may"),
+        (known < 6, "it can signal the user's other processes, and one that does may leave a process behind"),
+        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
+        (not is_filtered and known < 4, "the network is not shut off"),
+        (not is_filtered and known >= 4 and not network, "UDP and local sockets are not shut off"),
+        (is_root, "as root, the number of processes is counted a few times a second"),
+    ]
+    return tuple(words for holds, words in table if holds)
+
+
+def _system(further: Sequence[str]) -> dict[str, int]:
+    found = dict.fromkeys(readable(further), _LOOK)
+    found |= {os.path.realpath(path): _LOOK for path in settings()}
+    return found | _DEVICES
+
+
+def _workspace(grounds: Grounds, everything: int) -> Iterator[tuple[str, int]]:
+    hidden = {each.path for each in grounds.kept() if each.level == "hidden"}
+    tops = {top: everything if may_write else _LOOK for top, may_write in grounds.tops.items()}
+    # A folder of its own rights inside another has to be left out of that one's, as a secret is.
+    special = hidden | set(tops)
+    parents = {parent for each in special for parent in _parents(each)}
+    for top, rights in tops.items():
+        yield from _granted(top, rights, special - {top}, parents)
+
+
+def _granted(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
+    """*rights* for *folder*: as a whole if nothing in it is *special*, otherwise for its parts."""
+    if folder not in parents:
+        yield folder, rights
+        return
+    yield folder, _LIST
+    try:
+        with os.scandir(folder) as entries:
+            inside = [entry.path for entry in entries if not entry.is_symlink()]
+    except OSError:
+        return
+    for path in sorted(inside):
+        if path not in special:
+            yield from _granted(path, rights, special, parents)
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path != "/":
+        path = os.path.dirname(path)
+        yield path

@@ -1,0 +1,44 @@
+"""
+The weak levels: bounds on what a command uses, and none at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .base import Sandbox
+from .limits import Limits
+
+__all__ = ["limits_only", "nothing"]
+
+_EVERYTHING = (
+    "it reads and writes whatever the user may, protected files included",
+    "it reaches the network",
+    "it can signal the user's other processes, and one that does may leave a process behind",
+)
+
+
+def limits_only(*, limits: Limits | None = None) -> Sandbox:
+    """Bounds on what a command uses; it may do everything that its user may."""
+    bounds = (limits or Limits()).as_wish()
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
+        return {"argv": list(argv), "cwd": cwd, **bounds}
+
+    return Sandbox(
+        name="limits",
+        network=True,
+        does=("CPU time, memory, file sizes and the number of processes are bounded", "what it starts ends with it"),
+        does_not=_EVERYTHING,
+        plan=plan,
+    )
+
+
+def nothing() -> Sandbox:
+    """No bounds but time and output."""
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
+        return {"argv": list(argv), "cwd": cwd}
+
+    return Sandbox(name="none", network=True, does=("what it starts ends with it",), does_not=_EVERYTHING, plan=plan)

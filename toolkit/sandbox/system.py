@@ -1,0 +1,52 @@
+"""
+Which parts of the system a command needs to read, whatever it is.
+
+Programs and libraries, and of the settings those that hold no secrets. Nobody's home is among them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+
+__all__ = ["readable", "settings"]
+
+_PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
+_SETTINGS = """
+    alternatives bash.bashrc bash_completion.d ca-certificates ca-certificates.conf crypto-policies debian_version
+    default/locale dpkg/origins ethertypes fonts gai.conf gitconfig group host.conf hosts hostname inputrc java
+    java-11-openjdk java-17-openjdk java-21-openjdk ld.so.cache ld.so.conf ld.so.conf.d locale.alias locale.conf
+    localtime login.defs lsb-release machine-info magic magic.mime mailcap manpath.config mime.types nanorc
+    networks nsswitch.conf os-release passwd perl pki/ca-trust pki/tls/certs pki/tls/cert.pem profile profile.d
+    protocols python3 python3.11 python3.12 python3.13 resolv.conf rpc services shells ssl/cert.pem ssl/certs
+    ssl/openssl.cnf terminfo timezone vim xattr.conf xdg xml
+"""
+
+
+def readable(further: Iterable[str] = ()) -> list[str]:
+    """
+    The folders of programs and libraries, and *further* ones, links followed; only those that are there.
+
+    The Python that runs this is among them, wherever it is installed: tools are often written in it.
+    """
+    wanted = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *further]
+    places = dict.fromkeys(os.path.realpath(each) for each in wanted if os.path.exists(each))
+    return [each for each in places if not any(_is_below(each, other) for other in places)]
+
+
+def settings() -> list[str]:
+    """The files and folders of `/etc` that programs read, and that hold no secrets."""
+    paths = (f"/etc/{name}" for name in _SETTINGS.split())
+    return [each for each in paths if os.path.exists(each)]
+
+
+def _is_narrow(folder: str) -> bool:
+    """Whether *folder* is no one's home, and nothing that homes are in."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    place = os.path.realpath(folder)
+    return place != home and not _is_below(home, place)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path != folder and path.startswith(f"{folder.rstrip('/')}/")

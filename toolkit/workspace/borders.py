@@ -1,0 +1,129 @@
+"""
+Where a path leads, and whether a tool may go there.
+
+A path is judged under every name it has: as written, at each link on the way, and at its end.
+What comes out is a `Spot`, a path without links beneath one folder, and that is what is opened.
+A hard link cannot be told from a file: whoever can make one to a secret has put it in the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple, TypeVar
+
+from ..errors import Safety, ToolError
+from ..safety.paths import Folders, shown
+from ..safety.protected import Protected, ProtectedFiles
+from .beneath import Folder
+
+__all__ = ["Borders", "Spot"]
+
+T = TypeVar("T")
+_MOST_TRIES = 20
+# What needs no closer look before it is tried; anything else is followed name by name.
+_PLAIN = re.compile(r"(?!~)(?!.*\.\.)[ -~]{1,255}", re.DOTALL)
+
+
+class Spot(NamedTuple):
+    """
+    A place that was judged.
+
+    Attributes:
+        folder: The innermost folder of the workspace that it is in.
+        inner: The path from there; "." for the folder itself.
+        path: The whole path, without links.
+    """
+
+    folder: Folder
+    inner: str
+    path: str
+
+
+class Borders:
+    """The folders of a workspace, and the files in them that tools keep away from."""
+
+    def __init__(self, folders: Folders, protected: ProtectedFiles, held: Iterable[Folder]) -> None:
+        self._folders = folders
+        self._protected = protected
+        # The innermost first: it is the one that counts.
+        self._held = sorted(held, key=lambda each: len(each.path), reverse=True)
+
+    def reach(self, path: str, access: Literal["read", "write"], action: Callable[[Spot], T]) -> T:
+        """
+        What *action* returns for the place where *path* leads; asked again if links are changed meanwhile.
+
+        Raises:
+            Safety: It leads outside, to a protected file, or to two places.
+            OSError: Whatever *action* raises, but `ELOOP`.
+        """
+        attempts: list[Callable[[str, Literal["read", "write"]], Spot | None]] = [self._followed] * _MOST_TRIES
+        if access == "read" and isinstance(path, str) and _PLAIN.fullmatch(path):
+            attempts.insert(0, self._direct)
+        for spot_of in attempts:
+            spot = spot_of(path, access)
+            if spot is None:
+                continue
+            spot.folder.check()
+            try:
+                return action(spot)
+            except OSError as error:
+                if error.errno != errno.ELOOP:
+                    raise
+        raise ToolError(f"{shown(path)} passes links that somebody else keeps changing; try again later")
+
+    def is_hidden(self, path: str) -> bool:
+        """Whether the content of *path*, which is absolute and without links, is not read."""
+        return self._protected.protecting(path, "read") is not None
+
+    def _direct(self, path: str, access: Literal["read", "write"]) -> Spot | None:
+        """The place, if there is no link on the way; opening it tells."""
+        whole = os.path.normpath(os.path.join(self._folders.root, path))
+        spot = self._spot(whole)
+        if spot is not None:
+            self._judge([whole], access)
+        return spot
+
+    def _followed(self, path: str, access: Literal["read", "write"]) -> Spot:
+        try:
+            places = self._folders.places(path)
+        except ValueError as error:
+            raise Safety(str(error)) from None
+        if len({place.path for place in places}) > 1:
+            # A preview or a rule may have read it the other way.
+            raise Safety(f"{shown(path)} means two places, because `..` follows a link; write it without `..`")
+        place = places[0]
+        spot = self._spot(place.path)
+        reason = self._folders.outside(path, access) if spot is None or access == "write" else None
+        if spot is None or reason is not None:
+            # Without a reason, somebody changed it between the two looks.
+            reason = reason or f"{shown(path)} leads to {shown(place.path)}, outside the folders of this workspace"
+            # The remedy is the same, and written differently here.
+            raise Safety(reason.replace("SafetyChecks(", "Workspace("))
+        self._judge({each: None for found in places for each in (*found.passed, found.path)}, access)
+        return spot
+
+    def _judge(self, names: Iterable[str], access: Literal["read", "write"]) -> None:
+        for name in names:
+            rule = self._protected.protecting(name, access)
+            if rule is not None:
+                raise Safety(_kept(name, rule))
+
+    def _spot(self, whole: str) -> Spot | None:
+        for folder in self._held:
+            if whole == folder.path:
+                return Spot(folder, ".", whole)
+            start = folder.path if folder.path.endswith("/") else f"{folder.path}/"
+            if whole.startswith(start):
+                return Spot(folder, whole[len(start) :], whole)
+        return None
+
+
+def _kept(path: str, rule: Protected) -> str:
+    kept = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
+    return (
+        f"{shown(path)} is, or holds, {rule.what}, and tools {kept} that; "
+        f"leave it to a person, or lift `{rule.pattern}` with Workspace(unprotected=...)"
+    )

@@ -1,0 +1,50 @@
+"""
+What the system's errors mean to whoever reads a result.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from ..errors import ToolError
+from ..safety.paths import shown
+
+__all__ = ["told"]
+
+
+def told(error: OSError, path: str, *, doing: str, after: str = "") -> ToolError:
+    """
+    *error* in words: which path, what was tried, why it failed and what would help.
+
+    Args:
+        doing: "read", "written", "listed".
+        after: What holds all the same: "the file is as it was".
+    """
+    words = _WORDS.get(error.errno or 0)
+    if words is None:
+        name = errno.errorcode.get(error.errno or 0, type(error).__name__)
+        words = f"cannot be {doing}: {os.strerror(error.errno) if error.errno else error} ({name})"
+    text = f"{shown(path)} {words.format(doing=doing)}"
+    return ToolError(f"{text}; {after}" if after else text)
+
+
+_WORDS = {
+    errno.ENOENT: "does not exist; look at what is there first",
+    errno.ENOTDIR: "cannot be {doing}: it, or a name on the way to it, is not a folder; look at what is there first",
+    errno.EISDIR: "is a folder; name a file in it",
+    errno.EACCES: "cannot be {doing}: this user has no right to; choose another file, or ask a person",
+    errno.EPERM: "cannot be {doing}: the system does not permit it; choose another file, or ask a person",
+    errno.ENXIO: "is a socket or a device; only files can be {doing}",
+    errno.ENODEV: "is a device; only files can be {doing}",
+    errno.ENAMETOOLONG: "is too long for a path; shorten it",
+    errno.ENOSPC: "cannot be {doing}: the disk is full; free some space",
+    errno.EDQUOT: "cannot be {doing}: the user's share of the disk is used up; free some space",
+    errno.EFBIG: "cannot be {doing}: it would be larger than a file may be; write less",
+    errno.EROFS: "cannot be {doing}: the disk is only read; choose another place",
+    errno.EIO: "cannot be {doing}: the disk failed; ask a person to look at it",
+    errno.ESTALE: "cannot be {doing}: somebody else replaced it meanwhile; try again",
+    errno.EAGAIN: "cannot be {doing}: somebody else keeps changing it or holds it; try again later",
+    errno.EMFILE: "cannot be {doing}: too many files are open here; try again later",
+    errno.ENFILE: "cannot be {doing}: too many files are open on this machine; try again later",
+}

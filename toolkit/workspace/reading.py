@@ -1,0 +1,35 @@
+"""
+Reading what is open: files only, and no more than was asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from ..errors import ToolError
+from ..safety.paths import shown
+
+__all__ = ["check_file", "content_of"]
+
+_MOST_AT_ONCE = 1 << 20
+
+
+def check_file(mode: int, path: str, *, doing: str) -> None:
+    """Raise `ToolError` unless *mode* is a file's; a pipe or a device could keep us waiting for ever."""
+    if stat.S_ISDIR(mode):
+        raise ToolError(f"{shown(path)} is a folder; name a file in it")
+    if not stat.S_ISREG(mode):
+        raise ToolError(f"{shown(path)} is a device, a socket or a pipe; only files can be {doing}")
+
+
+def content_of(fd: int, max_bytes: int) -> bytes | None:
+    """All that the file holds, from where it stands; None if that is more than *max_bytes*."""
+    if os.fstat(fd).st_size > max_bytes:
+        return None
+    pieces: list[bytes] = []
+    left = max_bytes + 1  # it may be growing
+    while left and (piece := os.read(fd, min(left, _MOST_AT_ONCE))):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces) if left else None

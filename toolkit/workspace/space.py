@@ -1,0 +1,349 @@
+"""
+The workspace: the folders that tools may touch, and the only door to them.
+
+Every path is judged and opened here, such that what is opened is what was judged, whatever other
+processes rename or swap meanwhile: no link is passed that was not followed and judged first.
+What is inside a folder is taken for its own: a hard link cannot be told from a file, and a disk
+mounted inside counts as inside.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import EllipsisType
+from typing import Any, BinaryIO, Literal, Self, TypeVar
+
+from ..errors import ToolError
+from ..safety.checks import SafetyChecks, _table
+from ..safety.paths import Folders
+from ..safety.paths import shown as quoted
+from ..safety.protected import Protected, ProtectedFiles
+from .beneath import LOOK, READ, Folder, Way, open_beneath
+from .borders import Borders, Spot
+from .entries import Entry, entry_of
+from .problems import told
+from .reading import check_file, content_of
+from .temporaries import swept
+from .walking import entries_beneath, walked
+from .writing import Written, written
+
+__all__ = ["Workspace"]
+
+T = TypeVar("T")
+
+
+class Workspace:
+    """
+    The folders that tools may touch.
+
+    Relative paths start at the root; absolute ones are fine if they lead inside. Links are followed as long
+    as they stay inside, and a write through a link changes the file that it leads to. Usable from any thread,
+    and after a fork. A folder is opened once: if it is moved or replaced, a new workspace has to be made.
+
+    Args:
+        root: Where relative paths start; may be read and written.
+        folders: What else may be read and written.
+        read_only: What may only be read; of folders inside one another the innermost counts.
+        protected: Further patterns or paths that are neither read nor written, or `Protected` for other wishes.
+        unprotected: Built-in patterns that do not hold, by their exact text.
+        max_read_bytes: A file that is larger is not read whole, nor replaced.
+        max_write_bytes: No more is written at once.
+        timeout_seconds: How long a tool may take that can take long.
+        way: How files are opened; the best that the system has unless given.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *,
+        folders: Sequence[str | os.PathLike[str]] = (),
+        read_only: Sequence[str | os.PathLike[str]] = (),
+        protected: Iterable[str | os.PathLike[str] | Protected] = (),
+        unprotected: Iterable[str] = (),
+        max_read_bytes: int = 50_000_000,
+        max_write_bytes: int = 10_000_000,
+        timeout_seconds: float = 120.0,
+        way: Way | None = None,
+    ) -> None:
+        if os.open not in os.supports_dir_fd:  # pragma: no cover -- Windows
+            raise NotImplementedError("a Workspace needs a system that opens files relative to a folder's descriptor")
+        for name, value in (
+            ("max_read_bytes", max_read_bytes),
+            ("max_write_bytes", max_write_bytes),
+            ("timeout_seconds", timeout_seconds),
+        ):
+            if not value > 0:
+                raise ValueError(f"{name} has to be more than 0, got {value!r}")
+        self.max_read_bytes = max_read_bytes
+        self.max_write_bytes = max_write_bytes
+        self.timeout_seconds = timeout_seconds
+        # As the checks get them, and once: a one-shot iterable, or another working folder, changes nothing later.
+        self._protected = [_fixed(each) for each in _several(protected, "protected")]
+        self._unprotected = _several(unprotected, "unprotected")
+        self._folders = Folders([root, *_several(folders, "folders")], read_only=_several(read_only, "read_only"))
+        self.root = self._folders.root
+        self._files = ProtectedFiles(_table(self._protected, self._unprotected))
+        every = dict.fromkeys((*self._folders.writable, *self._folders.read_only))
+        self._borders: Borders | None = Borders(self._folders, self._files, [_held(path, way) for path in every])
+        self._lock = _Lock()
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """What may be read and written, resolved; the root first."""
+        return self._folders.writable
+
+    @property
+    def read_only(self) -> tuple[str, ...]:
+        """What may only be read, resolved."""
+        return self._folders.read_only
+
+    def safety(self, **options: Any) -> SafetyChecks:
+        """The same folders and protected files as checks, for `Dispatcher(safety=...)`; *options* are further ones."""
+        return SafetyChecks(
+            self._folders.writable,
+            read_only_folders=self._folders.read_only,
+            protected=self._protected,
+            unprotected=self._unprotected,
+            **options,
+        )
+
+    # Paths.
+
+    def place(self, path: str) -> str:
+        """
+        Where *path* leads, whole and without links: one name for one file, also for one that is not there yet.
+
+        `Safety` if a tool may not read it.
+        """
+        return self._reach(path, "read", _placed, doing="read")
+
+    def is_kept(self, path: str, access: Literal["read", "write"]) -> bool:
+        """Whether a protected pattern keeps tools from *path*, a whole path that is taken by its name alone."""
+        return self._files.protecting(path, access) is not None
+
+    def shown(self, path: str) -> str:
+        """*path* as a model is shown it, and may write it: relative to the root where it is inside."""
+        whole = os.path.normpath(os.path.join(self.root, path))
+        if whole == self.root:
+            return "."
+        start = self.root if self.root.endswith("/") else f"{self.root}/"
+        inner = whole.removeprefix(start)
+        # A `~` at the start would be taken for somebody's home.
+        return f"./{inner}" if inner.startswith("~") else inner
+
+    # Reading.
+
+    def open(self, path: str) -> BinaryIO:
+        """
+        Open a file for reading.
+
+        Raises:
+            Safety: The path leads outside, or to a protected file.
+            ToolError: It is not there, is no file, or may not be read.
+        """
+        return os.fdopen(self._opened(path), "rb")
+
+    def read(self, path: str, *, max_bytes: int | None = None) -> bytes:
+        """All that a file holds; `ToolError` if that is more than *max_bytes*, `max_read_bytes` unless given."""
+        most = self.max_read_bytes if max_bytes is None else max_bytes
+        fd = self._opened(path)
+        try:
+            content = content_of(fd, most)
+        except OSError as error:
+            raise told(error, path, doing="read") from error
+        finally:
+            os.close(fd)
+        if content is None:
+            raise ToolError(f"{quoted(path)} holds more than {most:,} bytes; read a part of it")
+        return content
+
+    def stat(self, path: str) -> Entry:
+        """What *path* leads to; links are followed, as `open` does."""
+        _, status = self._reach(path, "read", _looked_at, doing="read")
+        whole = os.path.normpath(os.path.join(self.root, path))
+        return entry_of(self.shown(path), os.path.basename(whole), status)
+
+    def entries(self, path: str = ".") -> list[Entry]:
+        """What is in a folder, sorted by name; links as links, secrets by name."""
+        start = self._start(path)
+        return self._reach(path, "read", lambda spot: entries_beneath(spot, spot.inner, start), doing="listed")
+
+    def walk(self, path: str = ".", *, skip: Callable[[Entry], bool] | None = None) -> Iterator[Entry]:
+        """
+        Everything below a folder: by name, each folder before what is in it.
+
+        Links are not followed, and secrets are told by name and not looked into. What vanishes meanwhile
+        or may not be read is passed over.
+
+        Args:
+            skip: What to leave out, with all that is below it.
+        """
+        borders = self._open_borders()
+        start = self._start(path)
+        spot, first = self._reach(
+            path, "read", lambda spot: (spot, entries_beneath(spot, spot.inner, start)), doing="listed"
+        )
+        return walked(spot, first, skip=skip, is_hidden=borders.is_hidden)
+
+    # Writing.
+
+    def write(self, path: str, data: bytes, *, expected: str | EllipsisType | None = ...) -> Written:
+        """
+        Write a file, whole or not at all; folders on the way are made.
+
+        Args:
+            expected: The SHA-256, in hexadecimal, that the present content must have; None if there must be no
+                such file. It is looked at just before the file is replaced, one write of this workspace at a
+                time. Another program that writes between the two goes unseen, unless the file is new.
+
+        Raises:
+            Safety: The path leads outside, to a folder that is only read, or to a protected file.
+            Changed: There is something else than was expected.
+            ToolError: It could not be written; what was there is as it was.
+        """
+        if len(data) > self.max_write_bytes:
+            raise ToolError(
+                f"{quoted(path)} would get {len(data):,} bytes, and no more than {self.max_write_bytes:,} are written "
+                f"at once; write less, or raise Workspace(max_write_bytes=...)"
+            )
+        old, made = self._reach(
+            _file(path),
+            "write",
+            lambda spot: written(
+                spot, data, path=path, expected=expected, max_old_bytes=self.max_read_bytes, lock=self._lock.here()
+            ),
+            doing="written",
+        )
+        return Written(path=self.shown(path), old=old, created_folders=tuple(map(self.shown, made)))
+
+    def sweep(self, *, older_than_seconds: float = 3600.0) -> list[str]:
+        """
+        Remove what writes that were killed left behind; gives the paths of what is gone.
+
+        Such files are never shown by `entries` and `walk`. A write that is under way in another process is not
+        harmed as long as it is not older.
+        """
+        before = time.time() - older_than_seconds
+        gone: list[str] = []
+        for folder in self._folders.writable:
+            below = [entry.path for entry in self.walk(folder) if entry.kind == "folder"]
+            for path in (folder, *below):
+                if self._folders.outside(os.path.join(self.root, path, "a"), "write") is None:
+                    gone += (os.path.join(path, name) for name in self._swept(path, before))
+        return [self.shown(path) for path in dict.fromkeys(gone)]
+
+    def _swept(self, path: str, before: float) -> list[str]:
+        def sweep(spot: Spot) -> list[str]:
+            fd = open_beneath(spot.folder, spot.inner, READ | os.O_DIRECTORY)
+            try:
+                return swept(fd, before)
+            finally:
+                os.close(fd)
+
+        try:
+            return self._reach(path, "read", sweep, doing="listed")
+        except ToolError:
+            return []  # it vanished
+
+    # Ending.
+
+    def close(self) -> None:
+        """Let go of the folders. What is under way is finished; whatever comes later is refused."""
+        self._borders = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Workspace({self.root!r})"
+
+    # Helpers.
+
+    def _opened(self, path: str) -> int:
+        """A descriptor of a file, and of nothing else, for reading."""
+        fd = self._reach(_file(path), "read", lambda spot: open_beneath(spot.folder, spot.inner, READ), doing="read")
+        try:
+            check_file(os.fstat(fd).st_mode, path, doing="read")
+        except ToolError:
+            os.close(fd)
+            raise
+        return fd
+
+    def _open_borders(self) -> Borders:
+        if self._borders is None:
+            raise ToolError(f"the workspace {self.root!r} is closed; make a new one")
+        return self._borders
+
+    def _reach(self, path: str, access: Literal["read", "write"], action: Callable[[Spot], T], *, doing: str) -> T:
+        try:
+            return self._open_borders().reach(path, access, action)
+        except ToolError:
+            raise  # one that is a system's error too, as a preview's guard raises it, has its words already
+        except OSError as error:
+            raise told(error, path, doing=doing) from error
+
+    def _start(self, path: str) -> str:
+        shown = self.shown(path) if isinstance(path, str) else ""
+        if shown == ".":
+            return ""
+        return shown if shown.endswith("/") else f"{shown}/"
+
+
+def _looked_at(spot: Spot) -> tuple[Spot, os.stat_result]:
+    fd = open_beneath(spot.folder, spot.inner, LOOK)
+    try:
+        return spot, os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
+def _placed(spot: Spot) -> str:
+    with suppress(FileNotFoundError):  # a link on the way would have been told all the same
+        _looked_at(spot)
+    return spot.path
+
+
+def _file(path: str) -> str:
+    """*path*, unless it can only be a folder's."""
+    if isinstance(path, str) and path.endswith(("/", "/.", "/..")):
+        raise ToolError(f"{quoted(path)} names a folder; name a file in it")
+    return path
+
+
+class _Lock:
+    """One lock for the threads of a process; a child that was forked has its own, which nobody holds yet."""
+
+    def __init__(self) -> None:
+        self._by_process: dict[int, threading.Lock] = {}
+
+    def here(self) -> threading.Lock:
+        return self._by_process.setdefault(os.getpid(), threading.Lock())
+
+
+# What the application asked for.
+
+
+def _several(given: Iterable[T], option: str) -> list[T]:
+    if isinstance(given, (str, bytes, os.PathLike)):
+        # Text would be taken for a list of letters.
+        raise TypeError(f"`{option}` is a list, got one: write [{os.fspath(given)!r}]")
+    return list(given)
+
+
+def _fixed(each: str | os.PathLike[str] | Protected) -> str | os.PathLike[str] | Protected:
+    return Path(os.path.abspath(each)) if isinstance(each, os.PathLike) else each
+
+
+def _held(path: str, way: Way | None) -> Folder:
+    try:
+        return Folder(path, way=way)
+    except OSError as error:
+        raise ValueError(f"{path!r} is no folder that can be opened ({error.strerror}); make it first") from error

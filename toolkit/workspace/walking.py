@@ -1,0 +1,68 @@
+"""
+Everything below a folder, in an order that is always the same.
+
+Links are told and not followed. Folders that vanish, turn into links, may not be read, or lie too
+deep are passed over; secrets are told by name and never opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+
+from .beneath import READ, open_beneath
+from .borders import Spot
+from .entries import Entry, listed
+
+__all__ = ["entries_beneath", "walked"]
+
+_MOST_LEVELS = 256
+
+
+def walked(
+    spot: Spot,
+    first: Iterable[Entry],
+    *,
+    skip: Callable[[Entry], bool] | None,
+    is_hidden: Callable[[str], bool],
+) -> Iterator[Entry]:
+    """
+    The entries below *spot*: by name, each folder before what is in it.
+
+    Args:
+        first: The entries of the folder itself.
+        skip: What is left out, with all that is below it.
+        is_hidden: Whether a folder, by its whole path, is told but not looked into.
+    """
+    # Each level with what leads to it from the folder's descriptor.
+    waiting = [(iter(first), "" if spot.inner == "." else f"{spot.inner}/")]
+    while waiting:
+        level, inner = waiting[-1]
+        entry = next(level, None)
+        if entry is None:
+            waiting.pop()
+            continue
+        if skip is not None and skip(entry):
+            continue
+        yield entry
+        if entry.kind != "folder" or len(waiting) == _MOST_LEVELS:
+            continue
+        below = f"{inner}{entry.name}"
+        if not is_hidden(os.path.join(spot.folder.path, below)):
+            waiting.append((iter(_listed_or_none(spot, below, f"{entry.path}/")), f"{below}/"))
+
+
+def entries_beneath(spot: Spot, inner: str, start: str) -> list[Entry]:
+    """The entries of the folder *inner*, as `listed` gives them."""
+    fd = open_beneath(spot.folder, inner, READ | os.O_DIRECTORY)
+    try:
+        return listed(fd, start)
+    finally:
+        os.close(fd)
+
+
+def _listed_or_none(spot: Spot, inner: str, start: str) -> list[Entry]:
+    try:
+        return entries_beneath(spot, inner, start)
+    except OSError:
+        return []

@@ -1,0 +1,292 @@
+"""
+Writing a file whole or not at all.
+
+The content goes to a temporary file in the same folder, to the disk, and by one rename to its
+name; until then the old file stays. The new file has the permission bits of the old one, and its
+owner where that is permitted. It does not have its other names (hard links keep the old content),
+its extended attributes, or the bits that run it as another user.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import NamedTuple
+
+from ..errors import ToolError
+from ..requests import Changed
+from ..safety.paths import shown
+from .beneath import LOOK, READ, open_beneath, open_step
+from .borders import Spot
+from .problems import told
+from .reading import check_file, content_of
+from .temporaries import TEMPORARY, temporary_name
+
+__all__ = ["Written", "written"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """
+    What a write did.
+
+    Attributes:
+        path: The file, as the model writes it.
+        old: What it held before; None if it is new.
+        created_folders: The folders that had to be made, outermost first.
+    """
+
+    path: str
+    old: bytes | None
+    created_folders: tuple[str, ...] = ()
+
+
+def written(
+    spot: Spot,
+    data: bytes,
+    *,
+    path: str,
+    expected: str | EllipsisType | None,
+    max_old_bytes: int,
+    lock: AbstractContextManager[object],
+) -> tuple[bytes | None, list[str]]:
+    """
+    Put *data* where *spot* is; gives what was there, and the folders that were made, by their whole paths.
+
+    Args:
+        path: What the file is called in messages.
+        expected: The SHA-256 of what has to be there; None if nothing may be, `...` if it does not matter.
+        max_old_bytes: A file that is larger is not replaced.
+        lock: Held while what is there is compared and replaced.
+
+    Raises:
+        Changed: Something else is there than was expected.
+        OSError: `ELOOP` if a link stands in the way.
+        ToolError: It could not be written; what was there still is.
+    """
+    above, _, name = spot.inner.rpartition("/")
+    if TEMPORARY.fullmatch(name):
+        raise ToolError(f"{shown(path)} is named like an unfinished write, and would be swept; choose another name")
+    # The inner one is left first: what undoes needs descriptors that are still open.
+    with ExitStack() as closing, ExitStack() as undoing:
+        try:
+            parents = _parents(spot, above, closing, undoing)
+            folder = parents.fds[-1]
+            is_new = not _is_file(folder, name, path)
+            temporary, fd = _temporary(folder, 0o666 if is_new else 0o600, closing, undoing)
+            _fill(fd, data)
+            with lock:
+                old = _present(folder, name, path, max_old_bytes)
+                _compare(old, expected, path)
+                if old is not None:
+                    _take_after(fd, old.status)
+                _check_unmoved(spot, above, folder)
+                _put(folder, temporary, name, path, only_if_new=expected is None)
+            undoing.pop_all()
+        except OSError as error:
+            if error.errno == errno.ELOOP or isinstance(error, ToolError):  # the guard's, in a preview, is both
+                raise
+            raise told(error, path, doing="written", after="what was there is as it was") from error
+        for each in parents.fds:
+            _flush(each, path)
+    return (None if old is None else old.content), parents.made
+
+
+# The folder.
+
+
+class _Parents(NamedTuple):
+    """Descriptors of the folders that change, the file's own last; and the paths of those that were made."""
+
+    fds: list[int]
+    made: list[str]
+
+
+def _parents(spot: Spot, above: str, closing: ExitStack, undoing: ExitStack) -> _Parents:
+    """The folder *above*, made if it is not there."""
+    with suppress(FileNotFoundError):
+        fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
+        closing.callback(os.close, fd)
+        return _Parents([fd], [])
+    changed, made = [], []
+    at, whole = spot.folder.fd, spot.folder.path
+    for name in above.split("/"):
+        whole = os.path.join(whole, name)
+        try:
+            below = open_step(at, name)
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=at)
+                made.append(whole)
+                undoing.callback(_remove_folder, at, name)
+            changed.append(at)
+            below = open_step(at, name)
+        closing.callback(os.close, below)
+        at = below
+    return _Parents([*changed, at], made)
+
+
+def _remove_folder(fd: int, name: str) -> None:
+    with suppress(OSError):  # somebody put something into it
+        os.rmdir(name, dir_fd=fd)
+
+
+def _check_unmoved(spot: Spot, above: str, folder: int) -> None:
+    """Raise `ESTALE` unless the folder is still where it was judged to be."""
+    try:
+        fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE)) from None
+    try:
+        if not os.path.samestat(os.fstat(fd), os.fstat(folder)):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+    finally:
+        os.close(fd)
+
+
+def _flush(folder: int, path: str) -> None:
+    """See that what a folder lists is on the disk."""
+    try:
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return  # a folder that one may write in and not read
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # disks that know no such thing
+            raise told(error, path, doing="kept for certain", after="it is written, and may be lost again") from error
+    finally:
+        os.close(fd)
+
+
+# The temporary file.
+
+
+def _temporary(folder: int, mode: int, closing: ExitStack, undoing: ExitStack) -> tuple[str, int]:
+    name = temporary_name()
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
+    closing.callback(os.close, fd)
+    undoing.callback(_remove_file, folder, name)
+    return name, fd
+
+
+def _remove_file(folder: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _fill(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+    os.fsync(fd)
+
+
+def _take_after(fd: int, old: os.stat_result) -> None:
+    """Give the file the owner and the permission bits of the old one."""
+    new = os.fstat(fd)
+    # Each for itself: one may give a file to a group one is in, and to no other user.
+    for user, group in ((-1, old.st_gid), (old.st_uid, -1)):
+        if (user, group) not in {(new.st_uid, -1), (-1, new.st_gid)}:
+            with suppress(OSError):
+                os.fchown(fd, user, group)
+    # As the system does when a file is written: new content does not run as somebody else.
+    os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
+
+
+def _put(folder: int, temporary: str, name: str, path: str, *, only_if_new: bool) -> None:
+    if only_if_new:
+        # A rename would replace what came meanwhile; a second name is refused.
+        try:
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        except FileExistsError:
+            raise Changed(f"{shown(path)} was made by somebody else meanwhile; read it first") from None
+        except OSError as error:
+            if error.errno not in _NO_SECOND_NAMES:
+                raise
+        else:
+            _remove_file(folder, temporary)
+            return
+    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+_NO_SECOND_NAMES = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+
+
+# What is there.
+
+
+class _Old(NamedTuple):
+    content: bytes
+    status: os.stat_result
+    is_there: bool
+
+
+def _is_file(folder: int, name: str, path: str) -> bool:
+    """Whether there is a file; `ToolError` if there is something that is none."""
+    try:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return False
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    check_file(mode, path, doing="written")
+    return True
+
+
+def _present(folder: int, name: str, path: str, max_bytes: int) -> _Old | None:
+    """What is there, read from one descriptor; `EACCES` unless this user may write it."""
+    try:
+        fd = _opened(folder, name)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(fd)
+        check_file(status.st_mode, path, doing="written")
+        content = content_of(fd, max_bytes)
+        if content is None:
+            raise ToolError(
+                f"{shown(path)} holds more than {max_bytes:,} bytes, too many to be replaced in one go; "
+                f"choose another name, or raise Workspace(max_read_bytes=...)"
+            )
+        return _Old(content, status, _is_same(fd, status, folder, name))
+    finally:
+        os.close(fd)
+
+
+def _opened(folder: int, name: str) -> int:
+    # A rename asks only for the folder's permission. Opening the file for writing asks for its own.
+    flags = READ | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags | os.O_RDWR, dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.ETXTBSY:  # a program that runs may be replaced
+            raise
+        return os.open(name, flags, dir_fd=folder)
+
+
+def _is_same(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
+    """Whether the file still has its name, and nobody wrote to it while it was read."""
+    try:
+        named = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    now = os.fstat(fd)
+    return os.path.samestat(named, now) and (now.st_mtime_ns, now.st_size) == (before.st_mtime_ns, before.st_size)
+
+
+def _compare(old: _Old | None, expected: str | EllipsisType | None, path: str) -> None:
+    if expected is ...:
+        return
+    if expected is None:
+        if old is not None:
+            raise Changed(f"{shown(path)} exists already; read it first")
+    elif old is None:
+        raise Changed(f"{shown(path)} was removed since it was read; look again before you write it")
+    elif not old.is_there or hashlib.sha256(old.content).hexdigest() != expected:
+        raise Changed(f"{shown(path)} was changed since it was read; read it again before you write it")
