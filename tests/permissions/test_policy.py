@@ -327,6 +327,7 @@ async def test_permissions_alone_judge_as_the_table_says(kind, rules, granted, e
         ("writes", "allow", "default", "rule `allow writes`", "a rule allows it"),
         ("reads", "ask", "plan", "rule `ask reads`", "a rule says ask: reads"),
         ("reads", "none", "plan", "mode `plan`", "`plan` lets it run"),
+        ("reads", "ask", "bypass", "mode `bypass`", "`bypass` lets it run"),
         ("fetches", "allow", "auto", "fact `open_world`", "`fetches` reaches outside, and no rule says where to"),
         ("confirms", "allow", "auto", "fact `approval` of `confirms`", "`confirms` needs approval every time"),
         ("queries", "none", "auto", "check `query`", "public is looked at"),

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from toolkit.sandbox import Sandbox, sandboxes
+from toolkit.errors import ToolError
+from toolkit.sandbox import best_sandbox
 
 REAL = ["bubblewrap", "landlock"]
 ALL = [*REAL, "limits", "none"]
@@ -18,10 +19,10 @@ ALL = [*REAL, "limits", "none"]
 
 def level(workspace, name, **options):
     """The sandbox of that name; the test is skipped, and says why, on a machine that has none."""
-    found = sandboxes(workspace, **options)[name]
-    if not isinstance(found, Sandbox):
-        pytest.skip(f"NOT TESTED HERE: the sandbox {name}: {found}")
-    return found
+    try:
+        return best_sandbox(workspace, level=name, **options)
+    except ToolError as error:
+        pytest.skip(f"NOT TESTED HERE: {error}")
 
 
 def run(sandbox, script, *, cwd, env=None, timeout=60):

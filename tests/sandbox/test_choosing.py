@@ -109,7 +109,9 @@ def test_further_folders_can_be_read(workspace, tmp_path_factory):
     other = tmp_path_factory.mktemp("language")
     (other / "file").write_text("library\n")
     for name in ("bubblewrap", "landlock"):
-        done = run(level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root)
+        done = run(
+            level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root
+        )
         assert done.stdout == "library\n"
         assert (other / "file").read_text() == "library\n"
 

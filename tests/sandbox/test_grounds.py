@@ -106,7 +106,9 @@ def test_marks_tell_what_was_changed(tmp_path):
     assert changed == {".git/config", ".git/hooks", ".git/hooks/b", ".git/hooks/c"}
 
 
-@pytest.mark.parametrize(("path", "may"), [("a/b", True), ("a/r", False), ("a/r/b", False), ("a/r/w/x", True), ("c", False)])
+@pytest.mark.parametrize(
+    ("path", "may"), [("a/b", True), ("a/r", False), ("a/r/b", False), ("a/r/w/x", True), ("c", False)]
+)
 def test_the_innermost_folder_says_whether_one_may_write(path, may):
     """A writable folder inside one that is only read, inside a writable one."""
     grounds = Grounds(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)

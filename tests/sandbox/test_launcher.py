@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,7 +24,12 @@ def outcome(wish, **options):
     read, write = os.pipe()
     with os.fdopen(read) as status:
         done = subprocess.run(
-            launch({**wish, "status_fd": write}), pass_fds=(write,), capture_output=True, text=True, check=False, **options
+            launch({**wish, "status_fd": write}),
+            pass_fds=(write,),
+            capture_output=True,
+            text=True,
+            check=False,
+            **options,
         )
         os.close(write)
         return json.load(status), done
@@ -133,24 +139,28 @@ def test_a_crowd_is_ended():
 FORK_BOMB = "f() { f | f & }; f; wait; sleep 76.81"
 
 
-def test_a_fork_bomb_is_bounded_for_an_ordinary_user(tmp_path):
+def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
     """The system holds everybody but root to a number of processes; the bomb fizzles, and nothing is left."""
     python = "/usr/bin/python3"
     if os.geteuid() != 0 or not os.path.exists(python):
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
-    copy = tmp_path / "launcher.py"
-    with open(launcher.__file__) as file:
-        copy.write_text(file.read())
-    for each in (tmp_path, *tmp_path.parents[:-2]):
-        each.chmod(0o755)
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    copy = shutil.copy(launcher.__file__, folder)
     wish = shell(FORK_BOMB, limits={"NPROC": 40}, grace_seconds=0.1)
     with subprocess.Popen(
-        [python, "-I", "-S", str(copy), json.dumps(wish)], user=65534, group=65534, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        [python, "-I", "-S", copy, json.dumps(wish)],
+        user=65534,
+        group=65534,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert "ork" in process.stderr.readline()  # "Cannot fork"
         process.terminate()
         process.communicate(timeout=30)
+    shutil.rmtree(folder)
     assert running("76.81") == []
 
 

@@ -55,7 +55,9 @@ def test_nothing_of_our_environment_gets_in(name, folder):
 
 def test_the_workspace_can_be_written(real, folder):
     """What a command makes in the workspace stays there."""
-    assert run(real, "mkdir src/new && echo made > src/new/file && mv src/new/file src/moved", cwd=folder).returncode == 0
+    assert (
+        run(real, "mkdir src/new && echo made > src/new/file && mv src/new/file src/moved", cwd=folder).returncode == 0
+    )
     assert (folder / "src" / "moved").read_text() == "made\n"
 
 
@@ -63,7 +65,9 @@ def test_nothing_outside_can_be_written(real, folder, tmp_path):
     """A file beside the workspace is neither made nor changed nor removed."""
     beside = tmp_path / "beside"
     beside.write_text("as it was")
-    done = run(real, f"echo x > {beside}; rm -f {beside}; echo x > {tmp_path}/new; echo x > /usr/x; ls /usr/x", cwd=folder)
+    done = run(
+        real, f"echo x > {beside}; rm -f {beside}; echo x > {tmp_path}/new; echo x > /usr/x; ls /usr/x", cwd=folder
+    )
     assert done.returncode != 0
     assert beside.read_text() == "as it was"
     assert sorted(each.name for each in tmp_path.iterdir()) == ["beside", "project"]
@@ -73,7 +77,9 @@ def test_nothing_outside_can_be_read(real, folder, tmp_path):
     """Neither files beside the workspace, nor through a link, nor the machine's secrets."""
     (tmp_path / "beside").write_text("outside")
     (folder / "link").symlink_to(tmp_path / "beside")
-    done = run(real, f"cat {tmp_path}/beside link /etc/shadow ~root/.bashrc {os.path.expanduser('~')}/.bashrc", cwd=folder)
+    done = run(
+        real, f"cat {tmp_path}/beside link /etc/shadow ~root/.bashrc {os.path.expanduser('~')}/.bashrc", cwd=folder
+    )
     assert done.stdout == ""
     assert done.returncode != 0
 
@@ -81,7 +87,9 @@ def test_nothing_outside_can_be_read(real, folder, tmp_path):
 @pytest.mark.parametrize("path", ["keys/.env", "keys/.ssh/id"])
 def test_secrets_in_the_workspace_cannot_be_read(real, folder, path):
     """A protected file is hidden, also under another name for it."""
-    done = run(real, f"cat {path}; cat /proc/self/cwd/{path}; cp {path} src/copy; ln {path} src/link; cat src/*", cwd=folder)
+    done = run(
+        real, f"cat {path}; cat /proc/self/cwd/{path}; cp {path} src/copy; ln {path} src/link; cat src/*", cwd=folder
+    )
     assert "secret" not in done.stdout
     assert (folder / path).read_text().count("secret") == 1
 
@@ -112,9 +120,15 @@ def test_a_folder_that_is_only_read_stays_as_it_is(tmp_path):
     """Inside the workspace or beside it, such a folder is read and not written; one inside it may be."""
     (tmp_path / "root" / "vendor" / "own").mkdir(parents=True)
     (tmp_path / "root" / "vendor" / "file").write_text("vendored\n")
-    workspace = Workspace(tmp_path / "root", folders=[tmp_path / "root/vendor/own"], read_only=[tmp_path / "root/vendor"])
+    workspace = Workspace(
+        tmp_path / "root", folders=[tmp_path / "root/vendor/own"], read_only=[tmp_path / "root/vendor"]
+    )
     for name in REAL:
-        done = run(level(workspace, name), "cat vendor/file; echo x > vendor/own/a; echo x > vendor/file; echo x > vendor/new", cwd=tmp_path / "root")
+        done = run(
+            level(workspace, name),
+            "cat vendor/file; echo x > vendor/own/a; echo x > vendor/file; echo x > vendor/new",
+            cwd=tmp_path / "root",
+        )
         assert done.stdout == "vendored\n"
         assert sorted(os.listdir(tmp_path / "root" / "vendor")) == ["file", "own"]
         assert (tmp_path / "root/vendor/own/a").read_text() == "x\n"
@@ -227,7 +241,17 @@ def test_the_levels_say_what_they_do_and_do_not_do(folder):
         assert "\n- " in text
 
 
-@pytest.mark.parametrize(("name", "network", "contained"), [("bubblewrap", False, True), ("bubblewrap", True, False), ("landlock", False, True), ("landlock", True, False), ("limits", False, False), ("none", False, False)])
+@pytest.mark.parametrize(
+    ("name", "network", "contained"),
+    [
+        ("bubblewrap", False, True),
+        ("bubblewrap", True, False),
+        ("landlock", False, True),
+        ("landlock", True, False),
+        ("limits", False, False),
+        ("none", False, False),
+    ],
+)
 def test_contained_means_confined_and_without_a_network(name, network, contained, folder):
     """Only then can a command tell nobody what it read."""
     assert level(Workspace(folder), name, network=network).contained is contained

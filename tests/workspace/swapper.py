@@ -57,6 +57,8 @@ def main(root, outside, seed):
         f"door/../../{name}",
         "hop",
         "/",
+        "vendor",
+        "vendor",
     ]
     swaps = 0
     while swaps % 64 or not select.select([sys.stdin], [], [], 0)[0]:

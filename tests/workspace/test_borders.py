@@ -245,9 +245,9 @@ def test_links_that_change_all_the_time_are_given_up(root):
 
 
 def test_what_is_inside_no_held_folder_is_refused(root, scratch):
-    """If links change between two looks, the place is judged once more."""
+    """What the folders allow is still not opened without a descriptor to open it beneath."""
     borders = Borders(Folders([scratch]), ProtectedFiles([]), [Folder(str(root))])
-    with pytest.raises(Safety, match="outside the folders"):
+    with pytest.raises(Safety, match="in no folder that this workspace holds"):
         borders.reach("outside/secret.txt", "read", lambda spot: spot)
 
 

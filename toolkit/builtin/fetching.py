@@ -166,7 +166,7 @@ class Fetcher:
         """The head of the answer from one of the addresses of *place*, all of which were judged."""
         import httpx
 
-        failed: Exception | None = None
+        failed: httpx.TransportError = httpx.ConnectError("it has no address")
         for address in (await self.doors.addresses(place))[: self.limits.max_addresses]:
             transport = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
             try:
@@ -183,7 +183,7 @@ class Fetcher:
                     return
             except httpx.TransportError as error:
                 raise _worded(error, place) from error
-        raise _worded(failed or ToolError("no address"), place) from failed
+        raise _worded(failed, place) from failed
 
     def _request(self, place: Place, address: str) -> httpx.Request:
         """A request that goes to *address* and is otherwise addressed to the host."""

@@ -234,12 +234,9 @@ class _Reader:
             pass
 
     def _is_outside_table(self, name: str) -> bool:
-        for element in reversed(self._open):
-            if element.name == name:
-                return False
-            if element.name == "table":
-                return True
-        return False
+        """Whether the innermost table stands inside the innermost element of this name."""
+        names = (element.name for element in reversed(self._open))
+        return next(each for each in names if each in (name, "table")) != name
 
     def _pop(self) -> str:
         element = self._open[-1]

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -130,34 +131,34 @@ class Ripgrep:
         env = dict(_ENVIRONMENT)
         if self._sandbox is not None:
             argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
-        try:
-            process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
-                argv,
-                cwd=self._workspace.root,
-                env=env,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError:
-            return -1, b""
+        # A file and no pipe: what is written to a pipe cannot be interrupted by a look at the clock.
+        with tempfile.TemporaryFile() as given:
+            given.write(names)
+            given.seek(0)
+            try:
+                process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
+                    argv,
+                    cwd=self._workspace.root,
+                    env=env,
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError:
+                return -1, b""
         with process:
             try:
-                return _answer(process, names, watch)
+                return _answer(process, watch)
             finally:
                 _ended(process)
 
 
-def _answer(process: subprocess.Popen[bytes], names: bytes, watch: Watch) -> tuple[int, bytes]:
-    given: bytes | None = names
+def _answer(process: subprocess.Popen[bytes], watch: Watch) -> tuple[int, bytes]:
     while True:
         watch.look()
-        try:
-            output, _ = process.communicate(given, timeout=_TICK_SECONDS)
-        except subprocess.TimeoutExpired:
-            given = None  # what was given once is still being written
-        else:
+        with suppress(subprocess.TimeoutExpired):
+            output, _ = process.communicate(timeout=_TICK_SECONDS)
             return process.returncode, output
 
 

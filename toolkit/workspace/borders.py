@@ -96,10 +96,10 @@ class Borders:
             raise Safety(f"{shown(path)} means two places, because `..` follows a link; write it without `..`")
         place = places[0]
         spot = self._spot(place.path)
-        reason = self._folders.outside(path, access) if spot is None or access == "write" else None
+        # Not `outside(path)`: it would follow the links anew, and judge another place than the one that is opened.
+        reason = self._folders._outside(path, place.path, access)  # noqa: SLF001 -- reads no links; safety.paths is kin
         if spot is None or reason is not None:
-            # Without a reason, somebody changed it between the two looks.
-            reason = reason or f"{shown(path)} leads to {shown(place.path)}, outside the folders of this workspace"
+            reason = reason or f"{shown(path)} is in no folder that this workspace holds open"
             # The remedy is the same, and written differently here.
             raise Safety(reason.replace("SafetyChecks(", "Workspace("))
         self._judge({each: None for found in places for each in (*found.passed, found.path)}, access)

@@ -28,7 +28,7 @@ from .borders import Borders, Spot
 from .entries import Entry, entry_of
 from .problems import told
 from .reading import check_file, content_of
-from .temporaries import swept
+from .temporaries import swept, temporary_name
 from .walking import entries_beneath, walked
 from .writing import Written, written
 
@@ -233,22 +233,22 @@ class Workspace:
         for folder in self._folders.writable:
             below = [entry.path for entry in self.walk(folder) if entry.kind == "folder"]
             for path in (folder, *below):
-                if self._folders.outside(os.path.join(self.root, path, "a"), "write") is None:
-                    gone += (os.path.join(path, name) for name in self._swept(path, before))
+                gone += (os.path.join(path, name) for name in self._swept(path, before))
         return [self.shown(path) for path in dict.fromkeys(gone)]
 
     def _swept(self, path: str, before: float) -> list[str]:
         def sweep(spot: Spot) -> list[str]:
-            fd = open_beneath(spot.folder, spot.inner, READ | os.O_DIRECTORY)
+            fd = open_beneath(spot.folder, spot.inner.rpartition("/")[0] or ".", READ | os.O_DIRECTORY)
             try:
                 return swept(fd, before)
             finally:
                 os.close(fd)
 
         try:
-            return self._reach(path, "read", sweep, doing="listed")
+            # Judged as a file there would be: a folder of the workspace itself may not be written.
+            return self._reach(os.path.join(path, temporary_name()), "write", sweep, doing="listed")
         except ToolError:
-            return []  # it vanished
+            return []  # it vanished, or may not be written
 
     # Ending.
 
