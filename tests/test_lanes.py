@@ -255,6 +255,32 @@ async def test_what_a_hook_writes_on_its_call_is_not_what_runs(name):
         assert (request.session, request.principal, request.tool) == ("s1", "ada", "do")
 
 
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"], ids=["lane", "walk"])
+async def test_what_only_the_dispatcher_knows_cannot_be_forged(validation):
+    """Whatever a hook writes on the result it is shown."""
+    dispatcher, _, _ = made("text", [("after", "forges"), ("after", "keeps")], validation=validation)
+    for number in (1, 2):
+        result = await dispatcher.call("do", {"a": 1})
+        assert (result.call_id, result.tool, result.attempts) == (f"call_{number}", "do", 1)
+        assert (list(result.repairs), list(result.retries)) == ([], [])
+        assert result.duration_seconds >= 0
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"], ids=["lane", "walk"])
+async def test_a_secret_is_masked_in_every_form_it_had(validation):
+    """As it was sent, and as the tool got it."""
+    catalog = Catalog()
+
+    @catalog.tool
+    async def tell(key: Annotated[Path, Secret]) -> str:
+        """Tell it."""
+        return "it was secret//place, or secret/place"
+
+    dispatcher = Dispatcher(catalog, validation=validation)
+    texts = [(await dispatcher.call("tell", {"key": "secret//place"})).text for _ in range(2)]
+    assert texts == ["it was [redacted], or [redacted]"] * 2
+
+
 async def test_a_hook_that_changes_its_arguments_affects_nobody():
     """Neither the next hook, nor the tool, nor the caller."""
     dispatcher, ran, log = made("text", [("before", "spoils"), ("before", "spoils"), ("after", "spoils")])

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from .approvals.canonical import canonical
 from .approvals.identity import canonical_arguments, digest_of_call, identity_of
 from .approvals.owners import owner
 from .approvals.policy import Approvals
@@ -23,12 +24,13 @@ from .approvals.stores import ApprovalStore
 from .judging import Judgement
 from .permissions.grants import is_answerable, offered
 from .redaction import MASK, Redaction
+from .rendering import as_json
 from .requests import ApprovalRequest, AuthRequest, Decision
 from .results import ToolCall, ToolResult
 from .spec import Tool
 from .visible import visible
 
-__all__ = ["Consent", "is_exact", "lost"]
+__all__ = ["Consent", "is_exact", "lost", "with_secrets"]
 
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -74,6 +76,7 @@ class Consent:
                 in_thread=self._in_thread,
                 seconds=approvals.preview_seconds,
                 max_chars=approvals.preview_chars,
+                redact=redaction.text,
             )
         arguments = canonical_arguments(tool, decoded, sent)
         identity = identity_of(tool)
@@ -203,6 +206,23 @@ class Consent:
 
     async def _kept(self, work: Callable[[Any], Any]) -> Any:
         return await self._approvals.kept(work, self._in_thread)
+
+
+def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
+    """
+    What a person made of the arguments they saw: a secret they left masked is the one that was sent.
+
+    Raises `ApprovalError` if something else was masked: nobody knows what is meant.
+    """
+    known = record.arguments if isinstance(record.arguments, Mapping) else {}
+    made = {
+        name: known[name] if value == MASK and name in tool.signature.secrets and name in known else value
+        for name, value in edited.items()
+    }
+    seen, shown = canonical(as_json(made)), canonical(as_json(dict(known)))
+    if MASK in seen and MASK not in shown:
+        raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
+    return made
 
 
 def is_exact(record: Record, tool: Tool) -> bool:

@@ -287,13 +287,18 @@ class Dispatcher:
         """
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
-        from .resuming import call_of, record_of
+        from .resuming import resumed
 
-        settings = self._settings
-        record, plan = await record_of(request, settings.approvals, self._planned, settings.in_thread)
-        call = call_of(record, plan, decision, session, principal, settings.approvals)
-        walk = Walk(call, plan, settings, settings.clock(), UNSURE, resources or {}, timeout_seconds)
-        return await walk.resumed(record, decision)
+        return await resumed(
+            request,
+            decision,
+            self._planned,
+            self._settings,
+            session=session,
+            principal=principal,
+            resources=resources or {},
+            timeout_seconds=timeout_seconds,
+        )
 
     async def explain(
         self,

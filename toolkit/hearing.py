@@ -15,14 +15,17 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from .approvals.guard import WriteRefused
 from .approvals.identity import canonical_arguments
-from .approvals.previews import unchanged
+from .approvals.previews import PreviewFailed, unchanged
 from .approvals.records import ApprovalError, Record
 from .audit import AuditError
 from .codecs import UNSURE
-from .consent import Consent, is_exact, lost
+from .consent import Consent, is_exact, lost, with_secrets
 from .deadline import Deadline
+from .errors import ToolError
 from .judging import AccessJudge, Judgement
+from .outcomes import failure
 from .permissions.policy import Permissions
 from .plans import Plan, Settings
 from .redaction import Redaction
@@ -90,7 +93,7 @@ class Hearing:
             return ToolResult.error("denied", reason)
         if record.state == "claimed" and not self._may_run_again(record):
             return await self._lost(record, decision)
-        refused = await self._read(decision)
+        refused = await self._read(record, decision)
         if refused is not None:
             return refused
         self.consent.answered = frozenset(request.asked_by)
@@ -111,11 +114,12 @@ class Hearing:
         await self._claim(record, decision)
         return None
 
-    async def _read(self, decision: Decision) -> ToolResult | None:
+    async def _read(self, record: Record, decision: Decision) -> ToolResult | None:
         """Decode what is going to run, exactly as it was seen or written; a result if it does not fit any more."""
         case = self._case
         if decision.arguments is not None:
-            case.arguments, case.decoded = dict(decision.arguments), UNSURE
+            case.arguments = with_secrets(decision.arguments, record, case.plan.tool)
+            case.decoded = UNSURE
         if case.decoded is not UNSURE:
             return None
         refused = await case.check(repair=False)
@@ -218,16 +222,21 @@ class Hearing:
     ) -> ToolResult | None:
         case = self._case
         self._asked += 1
-        record = await case.deadline.within(
-            self.consent.request(
-                judgement,
-                case.arguments,
-                case.repairs,
-                case.redaction(),
-                auth=None if auth is None else auth.request,
-                reason=reason,
-            )
+        asking = self.consent.request(
+            judgement,
+            case.arguments,
+            case.repairs,
+            case.redaction(),
+            auth=None if auth is None else auth.request,
+            reason=reason,
         )
+        try:
+            record = await case.deadline.within(asking)
+        except PreviewFailed as error:
+            if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
+                raise
+            # The call would fail with just this: the model is told, and nobody is asked.
+            return failure(error.__cause__, case.plan, redaction=case.redaction())
         request = record.request
         try:
             await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))

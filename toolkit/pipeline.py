@@ -366,4 +366,17 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
     most = settings.max_chars if plan is None else plan.max_chars
     if len(result.text) > most:
         truncated(result, most)
+    audit = settings.audit
+    if audit is not None:
+        line = {
+            "call_id": call.id,
+            "tool": result.tool,
+            "principal": call.principal,
+            "kind": result.kind,
+            "attempts": 0,
+        }
+        try:
+            await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
+        except ToolkitError as error:  # nothing has happened
+            _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
     return result

@@ -112,12 +112,18 @@ class Redaction:
         return result
 
     def request(self, request: ApprovalRequest) -> ApprovalRequest:
+        auth = request.auth
         return replace(
             request,
             arguments=self.value(dict(request.arguments)),
             reason=self.text(request.reason),
             preview=None if request.preview is None else self.text(request.preview),
             repairs=tuple(self.text(note) for note in request.repairs),
+            # A grant that would have to be masked would grant something else.
+            grants=tuple(grant for grant in request.grants if self.text(grant.shown) == grant.shown),
+            auth=None
+            if auth is None
+            else replace(auth, reason=self.text(auth.reason), url=None if auth.url is None else self.text(auth.url)),
         )
 
     def progress(self, progress: Progress) -> Progress:

@@ -8,6 +8,7 @@ and for the same tool. Whether it still may run is judged afterwards.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -15,16 +16,56 @@ from .approvals.identity import identity_of
 from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.records import ApprovalError, Record
+from .audit import AuditError
+from .codecs import UNSURE
 from .consent import is_exact
-from .plans import Plan
+from .pipeline import Walk
+from .plans import Plan, Settings
 from .requests import ApprovalRequest, Decision
-from .results import ToolCall
+from .results import ToolCall, ToolResult
 from .session import Session
 
-__all__ = ["call_of", "record_of"]
+__all__ = ["call_of", "record_of", "resumed"]
+
+_log = logging.getLogger("toolkit")
 
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 FindPlan: TypeAlias = Callable[[str], Plan | None]
+
+
+async def resumed(
+    request: object,
+    decision: Decision,
+    find: FindPlan,
+    settings: Settings,
+    *,
+    session: Session | None,
+    principal: str | None,
+    resources: Mapping[Any, Any],
+    timeout_seconds: float | None,
+) -> ToolResult:
+    """The result of a call that waited, now that there is a *decision*; `ApprovalError` if that cannot be taken."""
+    approvals = settings.approvals
+    try:
+        record, plan = await record_of(request, approvals, find, settings.in_thread)
+        call = call_of(record, plan, decision, session, principal, approvals)
+        way = Walk(call, plan, settings, settings.clock(), UNSURE, resources, timeout_seconds)
+        return await way.resumed(record, decision)
+    except ApprovalError as error:
+        await _note_refusal(request, decision, error, settings)
+        raise
+
+
+async def _note_refusal(request: object, decision: Decision, error: ApprovalError, settings: Settings) -> None:
+    audit = settings.audit
+    if audit is None:
+        return
+    name = request.get("id") if isinstance(request, Mapping) else getattr(request, "id", request)
+    line = {"request": str(name)[:64], "approved": decision.approved, "by": decision.by, "why": error.why}
+    try:
+        await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
+    except AuditError as failed:  # nothing has happened, and the one who answered is told
+        _log.error("a refused answer is missing in the audit log: %s", failed)
 
 
 async def record_of(given: object, approvals: Approvals, find: FindPlan, in_thread: InThread) -> tuple[Record, Plan]:
@@ -104,6 +145,16 @@ def call_of(
 ) -> ToolCall:
     """The call that *record* is about; `ApprovalError` if *decision* comes too late, twice, or for somebody else."""
     request = record.request
+    # First, and without naming the right one: whoever asks for somebody else's learns nothing.
+    if session is not None and session.id != request.session:
+        raise ApprovalError(f"request {request.id} belongs to another session", why="principal")
+    named = {decision.principal, principal, None if session is None else session.principal} - {None}
+    if named != {request.principal} - {None}:
+        others = ", ".join(sorted(f"{each!r}" for each in named)) or "nobody in particular"
+        raise ApprovalError(
+            f"request {request.id} was not made for {others}; give its own principal with the decision",
+            why="principal",
+        )
     if record.state in ("denied", "done"):
         was = "denied" if record.state == "denied" else "approved, and has run; `outcome` holds what came of it"
         raise ApprovalError(f"request {request.id} was {was}", why="answered", outcome=record.outcome)
@@ -111,16 +162,6 @@ def call_of(
         _check_lost(record, decision, approvals)
     elif record.is_expired(approvals.clock()):
         raise ApprovalError(f"request {request.id} has expired; call `{request.tool}` again", why="expired")
-    if session is not None and session.id != request.session:
-        raise ApprovalError(f"request {request.id} belongs to another session", why="principal")
-    named = {decision.principal, principal, None if session is None else session.principal} - {None}
-    if named != {request.principal} - {None}:
-        whose = "nobody in particular" if request.principal is None else f"{request.principal!r}"
-        others = ", ".join(sorted(f"{each!r}" for each in named - {request.principal})) or "nobody"
-        raise ApprovalError(
-            f"request {request.id} was made for {whose}, not for {others}; give its principal with the decision",
-            why="principal",
-        )
     if session is None and decision.grant is not None:
         raise ApprovalError("a grant is for a session; give the request's own with resume(session=...)", why="grant")
     if session is None and request.session is not None:

@@ -23,6 +23,7 @@ from toolkit.workspace import Workspace
 from ..sandbox.levels import running, until
 
 pytestmark = pytest.mark.anyio
+exists = os.path.exists
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ async def test_jobs_end_with_their_conversation(dispatcher, workspace):
     del session
     gc.collect()
     assert until(lambda: not running("94.44"))
-    assert not os.path.exists(private)
+    assert not exists(private)
 
 
 async def test_a_conversation_can_be_ended(dispatcher, session):
@@ -180,9 +181,9 @@ def test_too_many_jobs_are_refused(start):
 def test_old_jobs_are_forgotten(start):
     """The last ones are kept."""
     jobs = Jobs()
-    for _ in range(53):
+    for _ in range(52):
         jobs.start("true", start("true")).process.wait(20)
-    assert [job.id for job in jobs.all()][-1] == "job_53"
+    assert [job.id for job in jobs.all()][-1] == "job_52"
     assert len(jobs.all()) <= 51
 
 

@@ -215,7 +215,7 @@ async def test_a_hundred_at_once(start):
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_a_process_that_is_killed_takes_its_commands_along(tmp_path, name):
+def test_a_process_that_is_killed_takes_its_commands_along(tmp_path, name):
     """Nobody is left to end them, so the system does."""
     level(Workspace(tmp_path), name)
     code = f"""

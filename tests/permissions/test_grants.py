@@ -197,6 +197,19 @@ def test_a_folder_answers_only_for_what_lies_in_it(tmp_path, accesses, expected)
     assert is_covered(WRITE, "folder", tmp_path / "src", *accesses, root=tmp_path) is expected
 
 
+@pytest.mark.parametrize(
+    ("scope", "target", "access"),
+    [("folder", ".", Command("make")), ("folder", ".", Url("docs")), ("command", "git log", Writes("git log"))],
+    ids=str,
+)
+def test_what_only_looks_like_what_was_granted_is_not_covered(tmp_path, scope, target, access):
+    """A command is no path, though it could be one, nor the other way round."""
+    folder = tmp_path / target if scope == "folder" else target
+    known = Writes("a.txt") if scope == "folder" else Command("git log -1")
+    assert is_covered(BASH, scope, folder, known, root=tmp_path)
+    assert not is_covered(BASH, scope, folder, known, access, root=tmp_path)
+
+
 def test_a_folder_is_itself_what_is_offered_for_it(tmp_path):
     """Who agrees that it is listed has not agreed to what lies beside it."""
     (tmp_path / "src").mkdir()

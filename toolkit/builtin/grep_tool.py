@@ -102,7 +102,9 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
                 if not done % _REPORT_EVERY:
                     context.report(done, len(files), "searching")
                 watch.look()
-                if entry.path in cleared or tally.is_full:
+                if tally.is_full:
+                    break
+                if entry.path in cleared:
                     continue
                 found = search(workspace, entry, query, watch, first_only=mode == "files")
                 try:

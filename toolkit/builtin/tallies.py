@@ -17,7 +17,8 @@ __all__ = ["Mode", "Tally", "counted", "named", "shown_path"]
 Mode = Literal["lines", "files", "count"]
 
 _MOST_TEXT = 80_000
-_MOST_COUNTED = 100_000
+_MOST_LINES_COUNTED = 100_000
+_MOST_FILES_COUNTED = 10_000
 _MOST_OF_A_LINE = 400
 _BEFORE_A_MATCH = 100
 _MOST_NAMES = 5
@@ -57,7 +58,7 @@ class Tally:
     @property
     def is_full(self) -> bool:
         """Whether there is so much that nobody needs to know how much more."""
-        return self._more_lines + self._more_files >= _MOST_COUNTED
+        return self._more_lines >= _MOST_LINES_COUNTED or self._more_files >= _MOST_FILES_COUNTED
 
     def add(self, entry: Entry, found: Found) -> None:
         """Take what was found in the file *entry*."""
