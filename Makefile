@@ -10,6 +10,7 @@ demo: $(VENV)/.ready
 	$(BIN)/python examples/demo.py
 	$(BIN)/python examples/06_calls.py
 	$(BIN)/python examples/07_permissions.py
+	$(BIN)/python examples/10_builtin_tools.py
 
 test: $(VENV)/.ready
 	$(BIN)/coverage run -m pytest

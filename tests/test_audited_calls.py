@@ -303,3 +303,33 @@ def test_a_log_that_cannot_be_written_is_known_when_it_is_made():
     """A device that is always full is no log."""
     with pytest.raises(AuditError, match="cannot be written"):
         AuditLog("/dev/full")
+
+
+async def test_a_call_that_never_starts_has_its_line(tmp_path):
+    """A name that nobody knows is an outcome too."""
+    bank = Bank(tmp_path)
+    result = await Dispatcher(bank.catalog, audit=bank.log).call("rob", {})
+    lines = [line for line in AuditLog.read(bank.path) if line["event"] == "outcome"]
+    assert result.kind == "not_found"
+    assert [(line["tool"], line["kind"]) for line in lines] == [("rob", "not_found")]
+
+
+async def test_an_answer_that_is_refused_has_its_line(tmp_path):
+    """Who tried, and why it was not taken."""
+    bank = Bank(tmp_path)
+    dispatcher = Dispatcher(bank.catalog, audit=bank.log, permissions=Permissions())
+    request = (await dispatcher.call("pay", {"amount": 1}, principal="ada")).request
+    with pytest.raises(ApprovalError):
+        await dispatcher.resume(request, Decision.approve(by="eve", principal="eve"))
+    line = [line for line in AuditLog.read(bank.path) if line["event"] == "refused"][0]
+    assert (line["request"], line["by"], line["why"]) == (request.id, "eve", "principal")
+
+
+async def test_a_refused_answer_is_refused_even_if_it_cannot_be_written(tmp_path, caplog):
+    """The one who answered is told all the same."""
+    bank = Bank(tmp_path)
+    dispatcher = Dispatcher(bank.catalog, audit=bank.log, permissions=Permissions())
+    bank.log.close()
+    with pytest.raises(ApprovalError):
+        await dispatcher.resume("0" * 32, Decision.approve())
+    assert "a refused answer is missing" in caplog.text

@@ -339,14 +339,14 @@ async def async_preflight(arguments):
         (async_preflight, "/etc/passwd", "safety"),
         (lambda arguments: None, "x", "ok"),
         (lambda arguments: [], "x", "ok"),
-        (fails, "x", "internal"),
-        (fails_async, "x", "internal"),
-        (lambda arguments: "a.txt", "x", "internal"),
-        (lambda arguments: ["a.txt"], "x", "internal"),
-        (lambda arguments: [Reads("a"), None], "x", "internal"),
-        (lambda arguments: [Reads], "x", "internal"),
-        (lambda arguments: 5, "x", "internal"),
-        (lambda arguments: True, "x", "internal"),
+        (fails, "x", "denied"),
+        (fails_async, "x", "denied"),
+        (lambda arguments: "a.txt", "x", "denied"),
+        (lambda arguments: ["a.txt"], "x", "denied"),
+        (lambda arguments: [Reads("a"), None], "x", "denied"),
+        (lambda arguments: [Reads], "x", "denied"),
+        (lambda arguments: 5, "x", "denied"),
+        (lambda arguments: True, "x", "denied"),
         (lambda arguments: arguments.clear(), "x", "ok"),
         (lambda arguments: [Query("fine")], "x", "ok"),
         (lambda arguments: [Query("secret")], "x", "safety"),
@@ -414,8 +414,21 @@ async def test_a_path_that_nobody_marked_is_compared_from_the_workspace(tmp_path
 
 async def test_a_preflight_that_fails_is_not_explained_away():
     """Nobody says that it would run."""
-    with pytest.raises(RuntimeError, match="no idea"):
-        await Dispatcher(asking(fails).catalog).explain("note", {})
+    verdict = await Dispatcher(asking(fails).catalog).explain("note", {})
+    assert verdict.word == "deny"
+    assert "could not tell what it is about to touch: RuntimeError: no idea" in verdict.reason
+
+
+async def test_a_preflight_can_refuse():
+    """What it raises is the answer: a `Safety` is one of the checks."""
+
+    def refuses(arguments):
+        raise Safety("not on a Sunday")
+
+    made = asking(refuses)
+    result = await Dispatcher(made.catalog).call("note", {})
+    assert (result.kind, made.ran) == ("safety", [])
+    assert "not on a Sunday" in result.text
 
 
 # While a tool runs.

@@ -19,6 +19,7 @@ from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteA
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Secret
 from toolkit.dispatcher import Dispatcher
+from toolkit.errors import ToolError
 from toolkit.hooks import Ask, Deny, Modify, Proceed
 from toolkit.permissions import Permissions
 from toolkit.requests import ApprovalRequest, Decision, Grant
@@ -877,3 +878,53 @@ async def test_a_tool_finds_its_call_as_it_was(shed):
     request = (await dispatcher.call("act", id="c1", session=Session(id="s"), principal="ada")).request
     await dispatcher.resume(request.id, Decision.approve(principal="ada"))
     assert seen == [("c1", "s", "ada")]
+
+
+# What was masked, and what fails before anybody is asked.
+
+
+async def test_a_secret_left_masked_in_an_edit_is_the_one_that_was_sent(shed):
+    """A person edits what they see, and the secret is not shown to them."""
+    dispatcher = shed.dispatcher()
+    request = (await dispatcher.call("lock", {"code": "4711"})).request
+    assert request.arguments == {"code": "[redacted]"}
+    await dispatcher.resume(request, Decision.approve(arguments=dict(request.arguments)))
+    assert shed.ran == ["4711"]
+
+
+async def test_another_mask_in_an_edit_is_refused(shed):
+    """Nobody knows what stood there, and the mask itself must not run."""
+    dispatcher = shed.dispatcher(redact=["pine"])
+    request = await waiting(dispatcher)
+    assert request.arguments["wood"] == "[redacted]"
+    assert await refusal(dispatcher, request, Decision.approve(arguments=dict(request.arguments))) == "arguments"
+    assert shed.ran == []
+
+
+async def test_a_stranger_learns_nothing_of_what_came_of_a_call(shed):
+    """Neither the outcome nor whose it was."""
+    dispatcher = shed.dispatcher()
+    request = await waiting(dispatcher, principal="ada")
+    await dispatcher.resume(request, Decision.approve(principal="ada"))
+    with pytest.raises(ApprovalError) as caught:
+        await dispatcher.resume(request, Decision.approve(principal="bob"))
+    assert caught.value.why == "principal"
+    assert caught.value.outcome is None
+    assert "ada" not in str(caught.value)
+
+
+async def test_a_preview_that_knows_the_call_will_fail_is_the_answer():
+    """Nobody is asked about what cannot be done; the model corrects it."""
+    catalog = Catalog()
+
+    def preview(arguments: Any) -> str:
+        raise ToolError(f"there is no {arguments['name']}; make it first")
+
+    @catalog.tool(preview=preview)
+    async def rename(name: str) -> None:
+        """Rename something."""
+
+    result = await Dispatcher(catalog, permissions=Permissions()).call("rename", {"name": "tea.txt"})
+    assert result.kind == "tool"
+    assert "there is no tea.txt; make it first" in result.text
+    assert result.request is None

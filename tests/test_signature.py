@@ -16,13 +16,14 @@ import typing
 import urllib.parse
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 import pydantic
 import pytest
 import typing_extensions
 
-from toolkit import BadArgs, DefinitionError, Tool
+from toolkit import BadArgs, DefinitionError, Reads, Secret, Tool, Writes
 from toolkit.signature import style_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
@@ -767,3 +768,67 @@ def test_arguments_can_be_encoded_again():
     with pytest.raises(ValueError, match="`b` is not a parameter"):
         tool.encode({"a": 1, "b": 2})
     assert Tool.of(open_ended).encode({"a": 1, "b": 2}) == {"a": 1, "b": 2}
+
+
+# Markers where nobody would look.
+
+
+@dataclass
+class Place:
+    """A record with a marked field."""
+
+    path: Annotated[Path, Writes]
+
+
+@dataclass
+class Key:
+    """A record with a secret."""
+
+    text: Annotated[str, Secret]
+
+
+class Options(TypedDict):
+    """Keywords with markers."""
+
+    path: Annotated[Path, Reads]
+    key: Annotated[str, Secret]
+
+
+@pytest.mark.parametrize("hint", [Place, list[Place], Place | None, dict[str, Place]])
+def test_a_marker_in_a_record_is_refused(hint):
+    """It would be silently without effect."""
+
+    def function(place: hint):
+        """Do something."""
+
+    with pytest.raises(DefinitionError, match=r"parameter `place`: `Writes` counts on a parameter, not in a field"):
+        Tool.described(function)
+
+
+def test_a_marker_on_further_keywords_is_refused():
+    """They have no name that it could be looked up by."""
+
+    def function(**more: Annotated[Path, Writes]):
+        """Do something."""
+
+    with pytest.raises(DefinitionError, match="a marker counts on a parameter that has a name"):
+        Tool.described(function)
+
+
+def test_a_secret_in_a_record_makes_the_whole_parameter_one():
+    """What is masked too much is safe."""
+
+    def function(one: Key, two: list[Key], three: int):
+        """Do something."""
+
+    assert Tool.described(function).signature.secrets == {"one", "two"}
+
+
+def test_the_markers_of_unpacked_keywords_count():
+    """They are parameters like others."""
+
+    def function(**options: typing_extensions.Unpack[Options]):
+        """Do something."""
+
+    signature = Tool.described(function).signature
+    assert (signature.accesses, signature.secrets) == ({"path": Reads}, {"key"})

@@ -197,7 +197,8 @@ class Hearing:
             else judgement.request
         )
         record = self.consent.record
-        return AccessJudge(judges, request, () if record is None else record.request.preconditions)
+        preconditions = () if record is None else record.request.preconditions
+        return AccessJudge(judges, request, preconditions, self.consent.answered)
 
     # Helpers.
 

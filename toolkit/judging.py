@@ -9,7 +9,8 @@ Everything is judged on decoded arguments, and whatever cannot be judged is refu
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, get_args
@@ -29,6 +30,9 @@ if TYPE_CHECKING:  # most calls touch nothing, and the checks take long to load
     from .safety import SafetyChecks
 
 __all__ = ["AccessJudge", "Judge", "Judgement", "Judges", "always", "names_of"]
+
+
+_log = logging.getLogger("toolkit")
 
 
 class Judge(Protocol):
@@ -123,8 +127,13 @@ class Judges:
         asked: Sequence[Finding] = (),
     ) -> Judgement:
         """The verdict on a call with *decoded* arguments; *asked* is what hooks have to say."""
-        accesses = await touched(tool, decoded)
-        findings = [*self._checked(accesses), *await _by_author(tool, decoded), *asked]
+        accesses: tuple[Access, ...] = ()
+        stated: list[Finding] = []
+        try:
+            accesses = await touched(tool, decoded)
+        except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
+            stated = [_unknown(tool, error)]
+        findings = [*stated, *self._checked(accesses), *await _by_author(tool, decoded), *asked]
         request = self.request(tool, names, call, decoded, accesses, findings)
         verdicts = [] if self._settles else [_of_findings(findings)]
         verdicts += [await _asked(judge, request) for judge in self._judges]
@@ -231,6 +240,14 @@ async def touched(tool: Tool, decoded: Mapping[str, Any]) -> tuple[Access, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _unknown(tool: Tool, error: Exception) -> Finding:
+    by = f"fact `preflight` of `{tool.name}`"
+    if isinstance(error, ToolError):
+        return Finding("deny", by, str(error), "check" if isinstance(error, Safety) else "judge")
+    _log.warning("the preflight of `%s` failed", tool.name, exc_info=error)
+    return Finding("deny", by, f"`{tool.name}` could not tell what it is about to touch: {described(error)}", "judge")
+
+
 async def _by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     approval = tool.facts.approval
     if approval == "never":
@@ -312,10 +329,15 @@ class AccessJudge:
     """`context.permissions`: judges what a running tool is about to touch further."""
 
     def __init__(
-        self, judges: Judges, request: PermissionRequest, preconditions: tuple[Precondition, ...] = ()
+        self,
+        judges: Judges,
+        request: PermissionRequest,
+        preconditions: tuple[Precondition, ...] = (),
+        answered: Collection[str] = (),
     ) -> None:
         self._judges = judges
         self._request = request
+        self._answered = answered
         self.preconditions = preconditions
 
     def check(self, access: Access) -> None:
@@ -330,6 +352,10 @@ class AccessJudge:
         if verdict.word == "allow":
             return
         if verdict.word == "ask":
+            asks = [each for each in verdict.findings if each.word == "ask"]
+            # Somebody agreed that this tool may run in this mode: that is not asked anew for each thing it touches.
+            if asks and all(each.source == "mode" and each.by in self._answered for each in asks):
+                return
             raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
         by_check = any(each.word == "deny" and each.source == "check" for each in verdict.findings)
         raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")

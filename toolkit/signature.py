@@ -50,6 +50,7 @@ from .codecs import (
 from .context import is_secret, wanted_resource
 from .docstrings import Docstring
 from .errors import DefinitionError
+from .markers import markers_in_fields, own_markers
 from .origins import run_by
 from .scope import Scope
 
@@ -214,6 +215,8 @@ class _Reading:
 
     def _take_keywords(self, name: str, hint: Any) -> None:
         if get_origin(hint) not in _UNPACKS:
+            if marked_access(hint) is not None or markers_in_fields(hint) or is_secret(hint):
+                raise Undescribable("a marker counts on a parameter that has a name; write it out")
             codec = self.reader.codec(hint)
             text = self._texts.get(name)
             self.extras = codec if not text or codec.description else annotated_codec(codec, [text])
@@ -223,6 +226,8 @@ class _Reading:
             inner = self.reader.resolve(inner if isinstance(inner, str) else inner.__forward_arg__)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
+        for key, marked in own_markers(get_origin(inner) or inner).items():
+            self._mark(key, marked)
         fields, self.extras = typed_dict_fields(inner, self.reader)
         taken = {field.name for field in self.fields} | self.wanted.keys()
         for field in fields:
@@ -232,12 +237,26 @@ class _Reading:
                 field.described(text)
         self.fields += [field for field in fields if field.name not in self._bound]
 
-    def _field(self, parameter: Parameter, hint: Any) -> Field:
-        if is_secret(hint):
-            self.secrets.add(parameter.name)
+    def _mark(self, name: str, hint: Any) -> None:
+        """Note what the markers in *hint* say of the parameter *name*."""
+        if type(hint) is type and hint.__module__ == "builtins":
+            return
+        hidden = markers_in_fields(hint)
+        if is_secret(hint) or any(map(is_secret, hidden)):
+            self.secrets.add(name)
         access = marked_access(hint)
         if access is not None:
-            self.accesses[parameter.name] = access
+            self.accesses[name] = access
+        stray = next((each for each in hidden if not is_secret(each)), None)
+        if stray is not None:
+            word = getattr(stray, "__name__", type(stray).__name__)
+            raise Undescribable(
+                f"`{word}` counts on a parameter, not in a field of a record; take it as a parameter of its own, "
+                f"or return it from `preflight=`"
+            )
+
+    def _field(self, parameter: Parameter, hint: Any) -> Field:
+        self._mark(parameter.name, hint)
         text = self._texts.get(parameter.name, "")
         if parameter.kind is Parameter.VAR_POSITIONAL:
             codec = self.reader.codec(list[hint])

@@ -12,6 +12,7 @@ CLOCK = 1_700_000_000
 
 def plant(root, files):
     """Write *files*, text or bytes by path; the later ones are newer, and a path that ends in `/` is a folder."""
+    os.makedirs(root, exist_ok=True)
     for age, (path, content) in enumerate(files.items()):
         place = os.path.join(root, path)
         os.makedirs(place if path.endswith("/") else os.path.dirname(place), exist_ok=True)

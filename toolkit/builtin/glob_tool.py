@@ -64,7 +64,7 @@ def glob_for(workspace: Workspace) -> Tool:
             watch.look()
             if ignoring(entry):
                 return True
-            inner = entry.path[start:]
+            inner = entry.path.removeprefix("./")[start:]
             if wanted.takes(inner, is_folder=entry.kind == "folder"):
                 found.append(entry)
             return entry.kind == "folder" and not wanted.goes_into(inner)

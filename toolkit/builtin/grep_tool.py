@@ -158,7 +158,7 @@ class _Filter:
             return False
         if self._glob is None:
             return True
-        return self._glob.matches(entry.path[self._start :] if self._is_of_path else entry.name)
+        return self._glob.matches(entry.path.removeprefix("./")[self._start :] if self._is_of_path else entry.name)
 
 
 def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter, watch: Watch) -> list[Entry]:

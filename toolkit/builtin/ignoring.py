@@ -49,7 +49,7 @@ class Ignoring:
 
     def __call__(self, entry: Entry) -> bool:
         """Whether *entry* is left out; its folder was asked about before."""
-        path, name = entry.path, entry.name
+        path, name = entry.path.removeprefix("./"), entry.name
         if name == ".git":
             return True
         if self._off:
@@ -95,8 +95,8 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def start_of(workspace: Workspace, folder: str) -> str:
-    """What the paths of entries in *folder* begin with."""
-    shown = workspace.shown(folder)
+    """What the paths of entries in *folder* begin with, not counting the `./` before a `~`."""
+    shown = workspace.shown(folder).removeprefix("./")
     if shown == ".":
         return ""
     return shown if shown.endswith("/") else f"{shown}/"

@@ -161,7 +161,7 @@ class Reading:
             outcome = {"exit": code if code >= 0 else 128 - code}
         if "failed" in outcome:
             raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
-        why = self._why or ("crowd" if outcome.get("stopped") == "crowd" else None)
+        why = "crowd" if outcome.get("stopped") == "crowd" else self._why
         return Ended(
             exit_code=int(outcome["exit"]),
             why=why,

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from ..sandbox.base import Sandbox
@@ -114,11 +114,10 @@ class Ripgrep:
         """
         if self.is_broken or len(query.sieve) > _MOST_OF_A_PATTERN:
             return set()
-        is_hidden = _is_hidden(self._workspace)
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
-            if not is_hidden(os.path.join(self._workspace.root, entry.path))
+            if not self._workspace.is_kept(os.path.join(self._workspace.root, entry.path), "read")
         }
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.sieve, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), watch)
@@ -174,10 +173,5 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 def _sandbox(workspace: Workspace, program: str) -> Sandbox:
     """A sandbox in which the workspace is only read, and its secrets are covered."""
-    is_hidden = _is_hidden(workspace)
-    grounds = Grounds((), (*workspace.folders, *workspace.read_only), lambda path, access: is_hidden(path))
-    return bubblewrap(grounds, program=program)
-
-
-def _is_hidden(workspace: Workspace) -> Callable[[str], bool]:
-    return workspace._open_borders().is_hidden  # noqa: SLF001 -- the workspace has no public question for it yet
+    folders = (*workspace.folders, *workspace.read_only)
+    return bubblewrap(Grounds((), folders, lambda path, access: workspace.is_kept(path, "read")), program=program)

@@ -5,8 +5,8 @@ What of a call a rule is compared with, and how.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from os import PathLike
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -103,7 +103,7 @@ def _leaves(value: Any) -> Iterator[Any]:
     """Each item of a collection, keys included; None is nothing."""
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
-    if isinstance(value, (list, tuple, AbstractSet)):
+    if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike)):
         for each in value:
             yield from _leaves(each)
     elif value is not None:

@@ -37,6 +37,7 @@ DISTRIBUTION = "pytoolkit"
 _MOST_CHARACTERS = 20_000
 _MOST_HEREDOCS = 50
 _MOST_READ = 60_000
+_PIECE = 256
 _MOST_OPENED = 12
 # Control characters, and those that make a text look different from what it is.
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -130,13 +131,14 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
         raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
     if found := _INVISIBLE.search(text):
         raise CannotParse(f"it holds the character U+{ord(found.group()):04X}, which cannot be seen")
-    if text.count("<<") > _MOST_HEREDOCS:
-        raise CannotParse("it has too many here-documents")
+    if text.count("<<") > _MOST_HEREDOCS or text.count("|") > MOST_COMMANDS:
+        # The grammar needs the square of their number.
+        raise CannotParse("it has too many here-documents or pipes")
     try:
         source = text.encode()
     except UnicodeEncodeError:
         raise CannotParse("it is not valid Unicode") from None
-    root = _parser().parse(source).root_node
+    root = _tree(source).root_node
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
     # Backticks hold bytes of the same text, which `reread` gets one character a byte.
@@ -145,12 +147,24 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
     ).read(root, via)
 
 
-def _parser() -> Any:
+def _tree(source: bytes) -> Any:
+    """The grammar's tree; a text that makes the parser go over it again and again is given up."""
     language = _language()
     from tree_sitter import Parser
 
+    most = 200 + len(source) // _PIECE * 8
+    reads = 0
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal reads
+        reads += 1
+        return source[offset : offset + _PIECE] if reads <= most else b""
+
     # A parser must not be shared by threads, and costs next to nothing; the language is kept.
-    return Parser(language)
+    tree = Parser(language).parse(read)
+    if reads > most:
+        raise CannotParse("it is too tangled")
+    return tree
 
 
 @cache

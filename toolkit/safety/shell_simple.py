@@ -28,6 +28,7 @@ _SIGNS_IN_TESTS = {
     "[": re.compile(r"[;&|<>()\n`]"),
     "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
 }
+_LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # These two are reserved words to the shell, but a plain command after them reads like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
@@ -71,6 +72,8 @@ class SimpleCommands(Expansions):
         if not sources:
             raise CannotParse("a command without a name")
         first = sources[0]
+        if _LOOKS_ASSIGNED.match(first.replace("\\\n", "")):
+            raise CannotParse(f"`{first[:40]}` sets a variable, or runs a program of that name")
         if first in _RESERVED - _LIKE_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
             raise CannotParse(f"`{first}` is not understood here")
         inner = (*self.commands[mark:], *around.inner, *(around.tail.inner if around.tail else ()))

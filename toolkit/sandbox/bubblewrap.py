@@ -51,7 +51,11 @@ def bubblewrap(
         "what has a protected name but is made by the command itself is covered only from the next command on",
         "a hard link to a protected file is taken for another file",
         *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
-        *(("as root, the number of processes is counted a few times a second",) if "crowd" in bounds else ()),
+        *(
+            ("as root, processes are counted a few times a second where no control group can be made",)
+            if "crowd" in bounds
+            else ()
+        ),
     )
     return Sandbox(
         name="bubblewrap",

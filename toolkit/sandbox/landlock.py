@@ -127,7 +127,7 @@ def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tu
         (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
         (not is_filtered and known < 4, "the network is not shut off"),
         (not is_filtered and known >= 4 and not network, "UDP and local sockets are not shut off"),
-        (is_root, "as root, the number of processes is counted a few times a second"),
+        (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]
     return tuple(words for holds, words in table if holds)
 

@@ -47,6 +47,8 @@ def main(arguments: list[str]) -> int:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != wish.get("starter", os.getppid()):
         return _FAILED  # it died before we could ask to be told
+    if "pen" not in wish:
+        wish["pen"] = _pen(wish["crowd"]) if wish.get("crowd") else None
     trouble, told = os.pipe()
     child = os.fork()
     if child == 0:
@@ -71,6 +73,45 @@ def _moved(number: int | None) -> int | None:
     moved = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(number)
     return moved
+
+
+def _pen(crowd: int) -> str | None:
+    """A control group with room for that many processes; None if none can be made. Only root needs and gets one."""
+    for folder in _own_groups():
+        place = f"{folder}/toolkit-{os.getpid()}"
+        try:
+            os.mkdir(place)
+        except OSError:
+            continue
+        try:
+            _put(f"{place}/pids.max", str(crowd))
+        except OSError:
+            os.rmdir(place)
+            continue
+        return place
+    return None
+
+
+def _own_groups() -> Iterator[str]:
+    try:
+        with open("/proc/self/cgroup") as file:
+            lines = file.read().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, kinds, path = line.split(":", 2)
+        if "pids" in kinds.split(","):
+            yield f"/sys/fs/cgroup/{kinds}{path.rstrip('/')}"
+        elif not kinds:
+            yield f"/sys/fs/cgroup{path.rstrip('/')}"
+
+
+def _put(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
 
 
 def _listened_to() -> int:
@@ -107,6 +148,11 @@ def _become(wish: dict[str, Any], told: int) -> NoReturn:
 def _enter(wish: dict[str, Any]) -> None:
     if wish.get("cwd") is not None:
         os.chdir(wish["cwd"])
+
+
+def _enter_pen(wish: dict[str, Any]) -> None:
+    if wish["pen"] is not None:
+        _put(f"{wish['pen']}/cgroup.procs", "0")
 
 
 def _limit(wish: dict[str, Any]) -> None:
@@ -196,6 +242,7 @@ def _memory(name: str, content: bytes) -> int:
 
 _STEPS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
     ("enter the folder for", _enter),
+    ("count the processes of", _enter_pen),
     ("limit", _limit),
     ("drop privileges for", _drop_privileges),
     ("apply Landlock to", _landlock),
@@ -215,7 +262,9 @@ class _Watch:
         # A monitor that would take everybody with it at once is not asked politely.
         self._monitor = child if wish.get("options") is not None else None
         self._polite = float(wish.get("grace_seconds", 2.0))
-        self._crowd = wish.get("crowd")
+        self._pen = wish["pen"]
+        self._crowd = wish.get("crowd") if self._pen is None else None
+        self._crowded = _numbers() + (self._crowd or 0)
         self._status: int | None = None
         self._stopped = ""
 
@@ -232,6 +281,7 @@ class _Watch:
         self._wait_until_alone(time.monotonic() + 0.1)  # many are just about to end
         left = 0 if self._monitor else len(_descendants(self._child))
         self._end(0.2)
+        self._tear_down()
         if failed:
             return {"exit": _FAILED, "failed": failed}
         code = os.waitstatus_to_exitcode(self._status)
@@ -239,6 +289,15 @@ class _Watch:
         if self._stopped:
             found["stopped"] = self._stopped
         return found
+
+    def _tear_down(self) -> None:
+        for _ in range(100 if self._pen else 0):
+            try:
+                os.rmdir(self._pen)
+            except OSError:
+                self._hear(0.01)  # the last one has ended, and is still counted
+            else:
+                return
 
     def _watch(self) -> None:
         """Wait for news; the crowd is counted now and then where no limit of the system does it."""
@@ -249,7 +308,7 @@ class _Watch:
         if any(number in heard for number in _STOP):
             self._stopped = "asked"
             self._end(self._polite)
-        elif self._crowd and len(_descendants(self._child)) > self._crowd:
+        elif self._crowd and _numbers() > self._crowded and len(_descendants(self._child)) > self._crowd:
             self._stopped = "crowd"
             self._end(0)
 
@@ -260,7 +319,7 @@ class _Watch:
         return os.read(self._news, 4096)
 
     def _reap(self) -> None:
-        while True:
+        for _ in range(1000):  # there may be new ones for ever
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
@@ -298,6 +357,11 @@ class _Watch:
         while _descendants(self._child) and (seconds := until - time.monotonic()) > 0:
             self._hear(min(seconds, 0.05))
             self._reap()
+
+
+def _numbers() -> int:
+    """How many processes there are, ours or not: quick to tell, however many there are."""
+    return len(os.listdir("/proc")) if _LINUX else 0
 
 
 def _descendants(child: int) -> list[int]:

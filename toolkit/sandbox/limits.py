@@ -20,7 +20,7 @@ class Limits:
         file_bytes: The largest file that may be written.
         memory_bytes: What a process may write to, shared memory aside. Address space is not bounded: programs
             reserve far more of it than they use.
-        processes: How many more there may be. Root is held to it by counting, a few times a second.
+        processes: How many more there may be. Root is held to it by a control group, or by counting.
         open_files: Of each process.
     """
 

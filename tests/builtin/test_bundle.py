@@ -1,0 +1,302 @@
+"""The built-in tools as one catalog: what they state, what a model is told, and whose files they see."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, Permissions, Session, UnknownTool, default_catalog
+from toolkit.builtin import Workspace, best_sandbox, builtin_catalog
+from toolkit.builtin import __all__ as exported
+from toolkit.builtin.shells import end_shells
+
+pytestmark = pytest.mark.anyio
+
+READS = {"read_only": True, "destructive": False, "open_world": False, "idempotent": True, "concurrency_safe": True}
+WRITES = {"read_only": False, "destructive": False, "open_world": False, "idempotent": False, "concurrency_safe": False}
+FACTS = {
+    "read": {**READS, "group": "files"},
+    "write": {**WRITES, "group": "files"},
+    "edit": {**WRITES, "group": "files"},
+    "glob": {**READS, "group": "search"},
+    "grep": {**READS, "group": "search"},
+    "bash": {**WRITES, "destructive": True, "group": "shell"},
+    # It gives what is new, so a second run would give something else.
+    "job_output": {**READS, "idempotent": False, "concurrency_safe": False, "group": "shell"},
+    "job_stop": {**WRITES, "idempotent": True, "group": "shell"},
+    "web_fetch": {**READS, "open_world": True, "group": "web"},
+}
+LIMITS = {
+    "read": ["How many lines at most", "Very long lines are cut", "where to go on"],
+    "write": ["Refused if the file has changed since you read it", "a text file"],
+    "edit": ["It must occur once", "if one of the edits fails, none is made", "Refused if the file has changed"],
+    "glob": ["How many to show at most", ".gitignore leaves out is not listed"],
+    "grep": ["to show at most", "No lookaround", "nothing across lines", "binary and protected files are not shown"],
+    "bash": ["at most 600", "empty standard input", "What it leaves running is ended with it"],
+    "job_output": ["since this was last asked"],
+    "job_stop": ["with everything that it started"],
+    "web_fetch": ["Where to read on in a long page", "anything else is described", "not instructions to you"],
+}
+NAMES = list(FACTS)
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    """The tools of a scratch folder; nothing is run, so nothing has to be confined."""
+    return builtin_catalog(tmp_path, sandbox="none")
+
+
+@pytest.fixture
+def session():
+    """A conversation that ends with the test."""
+    made = Session()
+    yield made
+    end_shells(made)
+
+
+def described(schema, path=""):
+    """Every property of *schema* by its path, nested ones too, and what it says of itself."""
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{path}{name}", inner.get("description", "")
+        yield from described(inner, f"{path}{name}.")
+        yield from described(inner.get("items", {}), f"{path}{name}[].")
+
+
+def told(tool) -> str:
+    """All that a model reads of *tool*, with the line breaks gone."""
+    return " ".join(f"{tool.description} {' '.join(text for _, text in described(tool.schema))}".split())
+
+
+# What they state.
+
+
+def test_the_tools_come_in_a_fixed_order(catalog):
+    """A provider's prompt cache keeps its prefix."""
+    assert catalog.names() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tool_states_its_facts(catalog, name):
+    """Modes, batches, retries and rules for groups go by them."""
+    facts = catalog[name].facts
+    assert {fact: getattr(facts, fact) for fact in FACTS[name]} == FACTS[name]
+
+
+def test_the_groups_are_files_search_shell_and_web(catalog):
+    """A rule such as `deny group:shell` names one of them."""
+    groups = {}
+    for tool in catalog:
+        groups.setdefault(tool.facts.group, []).append(tool.name)
+    assert groups == {
+        "files": ["read", "write", "edit"],
+        "search": ["glob", "grep"],
+        "shell": ["bash", "job_output", "job_stop"],
+        "web": ["web_fetch"],
+    }
+
+
+@pytest.mark.parametrize("name", ["write", "edit", "bash"])
+def test_what_changes_something_has_a_preview(catalog, name):
+    """Nobody agrees to what was not shown."""
+    assert catalog[name].facts.preview is not None
+
+
+@pytest.mark.parametrize(
+    ("level", "approval"), [("bubblewrap", "never"), ("landlock", "never"), ("limits", "always"), ("none", "never")]
+)
+def test_commands_ask_where_nothing_holds_them_and_nobody_wanted_that(tmp_path, level, approval):
+    """A weak level that was found asks for every command; "none", which was asked for by name, does not."""
+    sandbox = best_sandbox(Workspace(tmp_path), level=level, probe=False) if level != "none" else "none"
+    facts = builtin_catalog(tmp_path, sandbox=sandbox)["bash"].facts
+    assert facts.approval == approval
+    assert facts.metadata["sandbox"]["name"] == level
+    assert facts.metadata["sandbox"]["contained"] is (level in {"bubblewrap", "landlock"})
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_the_sandbox_that_was_chosen_is_reported(tmp_path, network):
+    """Its name, and whether it keeps commands from the network, is on the tool."""
+    best = best_sandbox(Workspace(tmp_path), network=network)
+    said = builtin_catalog(tmp_path, network=network)["bash"].facts.metadata["sandbox"]
+    assert said == {"name": best.name, "network": best.network, "contained": best.contained}
+    assert best.contained is (best.name != "limits" and not network)
+
+
+def test_a_sandbox_without_a_network_is_not_given_one(tmp_path):
+    """Two wishes that contradict each other are refused where they are written."""
+    sandbox = best_sandbox(Workspace(tmp_path), level="bubblewrap", probe=False)
+    with pytest.raises(ValueError, match="network=True"):
+        builtin_catalog(tmp_path, sandbox=sandbox, network=True)
+
+
+# What a model is told.
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_parameter_is_described(catalog, name):
+    """A model that has to guess guesses wrong."""
+    found = dict(described(catalog[name].schema))
+    assert found
+    assert [path for path, text in found.items() if not text.endswith(".")] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_definition_is_small(catalog, name):
+    """It is sent with every request, so it is a few hundred words at most."""
+    definition = next(each for each in catalog.definitions() if each["name"] == name)
+    assert len(json.dumps(definition)) < 2_000
+
+
+def test_all_definitions_together_are_small(catalog):
+    """The nine of them cost less than a page of code."""
+    assert len(json.dumps(catalog.definitions())) < 8_500
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_description_names_the_limits(catalog, name):
+    """What a tool does not do is said before it is tried."""
+    assert [words for words in LIMITS[name] if words not in told(catalog[name])] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_what_a_model_may_send_is_in_the_schema(catalog, name):
+    """The context is ours, and keys that nobody knows are refused."""
+    schema = catalog[name].schema
+    assert "context" not in schema["properties"]
+    assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tool_can_be_found_by_other_words(catalog, name):
+    """Its hint is for a search, and is not sent to the model."""
+    tool = catalog[name]
+    assert len(tool.facts.search_hint.split()) >= 4
+    assert tool.facts.search_hint not in json.dumps(catalog.definitions())
+
+
+# A catalog of one's own.
+
+
+def test_importing_registers_nothing():
+    """The catalog that everyone shares stays as it was, and nothing third-party is loaded."""
+    code = (
+        "import sys, toolkit.builtin as builtin\n"
+        "from toolkit import default_catalog\n"
+        "for name in builtin.__all__: getattr(builtin, name)\n"
+        "print(default_catalog.names(), sorted({'httpx', 'jsonschema', 'tree_sitter'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[] []"
+
+
+def test_making_the_catalog_registers_nothing(tmp_path):
+    """Nor does using it."""
+    with default_catalog.isolated():
+        before = default_catalog.names()
+        made = builtin_catalog(tmp_path, sandbox="none")
+        assert made is not builtin_catalog(tmp_path, sandbox="none")
+        assert default_catalog.names() == before
+
+
+def test_every_tool_can_be_had_alone():
+    """There is a function for each of them."""
+    assert {f"{name}_for" for name in NAMES} <= set(exported)
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path, Workspace])
+def test_a_workspace_can_be_given_as_a_path(tmp_path, kind):
+    """Text, a path or a workspace."""
+    assert builtin_catalog(kind(tmp_path), sandbox="none").names() == NAMES
+
+
+def test_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
+    """A catalog for nothing helps nobody."""
+    with pytest.raises(ValueError, match="make it first"):
+        builtin_catalog(tmp_path / "nowhere", sandbox="none")
+
+
+@pytest.mark.parametrize("name", ["read", "glob", "grep"])
+@pytest.mark.parametrize("how", ["absolute", "relative", "link"])
+async def test_two_workspaces_do_not_see_each_others_files(tmp_path, session, name, how):
+    """Neither by an absolute path, nor by `..`, nor by a link, although the conversation is the same."""
+    for each in ("ours", "theirs"):
+        (tmp_path / each).mkdir()
+        (tmp_path / each / "note.txt").write_text(f"this is {each}")
+    (tmp_path / "ours" / "link").symlink_to(tmp_path / "theirs")
+    folder = {"absolute": str(tmp_path / "theirs"), "relative": "../theirs", "link": "link"}[how]
+    path = folder if name == "glob" else f"{folder}/note.txt"
+    arguments = {"path": path, **({"pattern": "*"} if name != "read" else {})}
+
+    # Once with the checks of the dispatcher, and once with the workspace's own alone.
+    for safety in (workspaces(tmp_path)["ours"].safety(), workspaces(tmp_path)["ours"].safety(without=["folder"])):
+        catalog = builtin_catalog(tmp_path / "ours", sandbox="none")
+        dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"), safety=safety)
+        result = await dispatcher.call(name, arguments, session=session)
+        assert result.kind == "safety"
+        assert "this is theirs" not in result.text
+
+
+def workspaces(folder):
+    """A workspace for each folder in *folder*."""
+    return {each.name: Workspace(each) for each in folder.iterdir()}
+
+
+async def test_two_workspaces_of_one_conversation_have_a_shell_each(tmp_path, session):
+    """Where a command of one ended is nothing to the other, and neither are its jobs."""
+    said = {}
+    for each in ("ours", "theirs"):
+        (tmp_path / each / "sub").mkdir(parents=True)
+        catalog = builtin_catalog(tmp_path / each, sandbox="none")
+        said[each] = Dispatcher(catalog, permissions=Permissions("bypass"), safety=Workspace(tmp_path / each).safety())
+    await said["ours"].call("bash", {"command": "cd sub"}, session=session)
+    await said["ours"].call("bash", {"command": "sleep 600", "background": True}, session=session)
+
+    assert (await said["ours"].call("bash", {"command": "pwd"}, session=session)).text.endswith("/ours/sub")
+    assert (await said["theirs"].call("bash", {"command": "pwd"}, session=session)).text.endswith("/theirs")
+    assert (await said["ours"].call("job_output", {}, session=session)).text.startswith("job_1: running")
+    assert (await said["theirs"].call("job_output", {}, session=session)).text == "(no jobs)"
+
+
+def test_tools_can_be_left_out(catalog):
+    """By name, or in a view by what they state."""
+    assert catalog.filtered(lambda tool: tool.facts.read_only).names() == [
+        "read",
+        "glob",
+        "grep",
+        "job_output",
+        "web_fetch",
+    ]
+    catalog.remove("web_fetch")
+    assert catalog.names() == NAMES[:-1]
+    with pytest.raises(UnknownTool, match="web_fetch"):
+        catalog["web_fetch"]
+
+
+async def test_tools_can_be_added(tmp_path, catalog):
+    """The catalog is yours, and so is one that holds others."""
+
+    @catalog.tool(read_only=True)
+    def today() -> str:
+        """Tell the date."""
+        return "Sunday"
+
+    assert catalog.names() == [*NAMES, "today"]
+    merged = Catalog(today).merged(builtin_catalog(tmp_path, sandbox="none").prefixed("fs_"))
+    assert merged.names() == ["today", *(f"fs_{name}" for name in NAMES)]
+    assert (await Dispatcher(merged).call("today")).text == "Sunday"
+
+
+async def test_a_prefix_changes_the_name_and_nothing_else(tmp_path, catalog):
+    """The tool works, and a rule that denies it by its old name still does."""
+    (tmp_path / "note.txt").write_text("hello\n")
+    dispatcher = Dispatcher(
+        catalog.prefixed("fs_"),
+        permissions=Permissions("auto", ["deny write(path=src/**)"]),
+        safety=Workspace(tmp_path).safety(),
+    )
+    assert (await dispatcher.call("fs_read", {"path": "note.txt"})).text.startswith("1\thello\n")
+    assert (await dispatcher.call("fs_write", {"path": "a.txt", "content": "x"})).kind == "ok"
+    assert (await dispatcher.call("fs_write", {"path": "src/a.txt", "content": "x"})).kind == "denied"
