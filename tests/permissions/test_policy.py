@@ -764,3 +764,26 @@ def test_without_files_there_are_no_rules(tmp_path):
     """And the mode is the default one."""
     permissions = Permissions.from_files(user=tmp_path / "none.toml")
     assert (permissions.mode, permissions.rules, permissions.ignored) == ("default", (), ())
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("plan", "denied"), ("default", "waiting"), ("auto", "ok")])
+@pytest.mark.parametrize(
+    ("sandbox", "origin", "is_contained"),
+    [
+        ({"contained": True}, "python", True),
+        ({"contained": True}, "mcp:far", False),
+        ({"contained": False}, "python", False),
+        ({"contained": "yes"}, "python", False),
+        ("contained", "python", False),
+    ],
+)
+async def test_a_destructive_tool_in_a_sandbox_runs_unasked_in_auto_mode(mode, kind, sandbox, origin, is_contained):
+    """It cannot reach beyond its workspace; what a stranger's tool says of itself does not count."""
+
+    async def run() -> str:
+        """Run something."""
+        return "done"
+
+    tool = replace(Tool.described(run, destructive=True, metadata={"sandbox": sandbox}), origin=origin)
+    result = await Dispatcher(Catalog(tool), permissions=Permissions(mode)).call("run", {})
+    assert result.kind == ("waiting" if mode == "auto" and not is_contained else kind)

@@ -34,11 +34,11 @@ By what a call is, and by mode.
 """
 
 
-def row_of(facts: Facts) -> Row:
-    """What sort of tool it is."""
+def row_of(facts: Facts, *, is_contained: bool = False) -> Row:
+    """What sort of tool it is; what cannot reach beyond its workspace changes something, and destroys nothing else."""
     if facts.read_only:
         return "read_only"
-    return "destructive" if facts.destructive else "write"
+    return "destructive" if facts.destructive and not is_contained else "write"
 
 
 def checked_mode(mode: object) -> Mode:

@@ -9,7 +9,7 @@ Safety checks, `approval` and hooks have spoken before; a request brings what th
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -170,7 +170,7 @@ def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Ve
     refusals = [each for each in findings if each.word == "deny"]
     if refusals:
         return _verdict("deny", refusals, findings)
-    row = row_of(request.tool.facts)
+    row = row_of(request.tool.facts, is_contained=_is_contained(request.tool))
     own: Word = TABLE[row][mode]
     by_mode = Finding(own, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
     if mode == "plan" and own == "deny":  # no rule and no grant lifts this one
@@ -192,6 +192,12 @@ def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Ve
         )
         return _verdict("allow", [granted], [*findings, *asks])
     return _verdict(TABLE["asked"][mode], left, [*findings, *asks], mode)
+
+
+def _is_contained(tool: Tool) -> bool:
+    """Whether its author says that it runs in a sandbox without a network; only of our own tools is that believed."""
+    sandbox = (tool.facts.metadata or {}).get("sandbox")
+    return tool.origin == "python" and isinstance(sandbox, Mapping) and sandbox.get("contained") is True
 
 
 def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
