@@ -9,7 +9,7 @@ What can go wrong, named by what happens next.
     ├─ ProviderError     the caller of the agent decides
     ├─ ApprovalError     a person's answer cannot be taken (`approvals`)
     ├─ AuditError        the audit log cannot be written, so nothing runs (`audit`)
-    ├─ RuleError         a permission rule says nothing, or not what was meant (`permissions`)
+    ├─ RuleError         a permission rule, or a file of them, says nothing or not what was meant (`permissions`)
     └─ ToolError         a result the model can read; it may choose another way
        ├─ BadArgs        the model should correct the call
        ├─ Safety         refused; the user is told why

@@ -13,6 +13,8 @@ from toolkit.builtin import Workspace, best_sandbox, builtin_catalog
 from toolkit.builtin import __all__ as exported
 from toolkit.builtin.shells import end_shells
 
+from ..sandbox.levels import REAL, level
+
 pytestmark = pytest.mark.anyio
 
 READS = {"read_only": True, "destructive": False, "open_world": False, "idempotent": True, "concurrency_safe": True}
@@ -110,15 +112,16 @@ def test_what_changes_something_has_a_preview(catalog, name):
 
 
 @pytest.mark.parametrize(
-    ("level", "approval"), [("bubblewrap", "never"), ("landlock", "never"), ("limits", "always"), ("none", "never")]
+    ("name", "approval"), [("bubblewrap", "never"), ("landlock", "never"), ("limits", "always"), ("none", "never")]
 )
-def test_commands_ask_where_nothing_holds_them_and_nobody_wanted_that(tmp_path, level, approval):
+def test_commands_ask_where_nothing_holds_them_and_nobody_wanted_that(tmp_path, name, approval):
     """A weak level that was found asks for every command; "none", which was asked for by name, does not."""
-    sandbox = best_sandbox(Workspace(tmp_path), level=level, probe=False) if level != "none" else "none"
-    facts = builtin_catalog(tmp_path, sandbox=sandbox)["bash"].facts
+    workspace = Workspace(tmp_path)
+    sandbox = "none" if name == "none" else level(workspace, name)
+    facts = builtin_catalog(workspace, sandbox=sandbox)["bash"].facts
     assert facts.approval == approval
-    assert facts.metadata["sandbox"]["name"] == level
-    assert facts.metadata["sandbox"]["contained"] is (level in {"bubblewrap", "landlock"})
+    assert facts.metadata["sandbox"]["name"] == name
+    assert facts.metadata["sandbox"]["contained"] is (name in REAL)
 
 
 @pytest.mark.parametrize("network", [False, True])
@@ -130,9 +133,10 @@ def test_the_sandbox_that_was_chosen_is_reported(tmp_path, network):
     assert best.contained is (best.name != "limits" and not network)
 
 
-def test_a_sandbox_without_a_network_is_not_given_one(tmp_path):
+@pytest.mark.parametrize("name", REAL)
+def test_a_sandbox_without_a_network_is_not_given_one(tmp_path, name):
     """Two wishes that contradict each other are refused where they are written."""
-    sandbox = best_sandbox(Workspace(tmp_path), level="bubblewrap", probe=False)
+    sandbox = level(Workspace(tmp_path), name)
     with pytest.raises(ValueError, match="network=True"):
         builtin_catalog(tmp_path, sandbox=sandbox, network=True)
 
