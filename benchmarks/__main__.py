@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from . import accepting, decorating, defining, dispatching, endurance, importing, judging, refusing
+from . import accepting, decorating, defining, dispatching, endurance, files, importing, judging, refusing
 from .timing import print_table
 
 BENCHMARKS = {
@@ -15,6 +15,7 @@ BENCHMARKS = {
     "Refusing bad arguments, all problems worded": refusing,
     "One call, and many": dispatching,
     "Permissions and safety checks": judging,
+    "Searching 50,000 files": files,
     "Definitions": defining,
     "Importing": importing,
 }

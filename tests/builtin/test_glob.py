@@ -15,7 +15,6 @@ from toolkit.builtin.glob_tool import glob_for
 from toolkit.builtin.globs import Glob, expanded
 from toolkit.context import Context
 from toolkit.errors import BadArgs, Safety, ToolError
-from toolkit.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -159,7 +158,8 @@ async def test_a_model_is_told_all_that_is_wrong_at_once(tmp_path):
     catalog.add(glob_for(workspace))
     result = await Dispatcher(catalog, safety=workspace.safety()).call("glob", {"pattern": "/x", "limit": 0})
     assert result.kind == "bad_args"
-    assert "limit" in result.text and "pattern" in result.text
+    assert "limit" in result.text
+    assert "pattern" in result.text
 
 
 def test_a_folder_outside_is_refused(tmp_path):

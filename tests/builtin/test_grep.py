@@ -172,12 +172,11 @@ def test_a_long_line_is_cut_around_what_was_found(tmp_path, grep):
     """And says how long it is."""
     workspace = plant(tmp_path, {"a": "-" * 5000 + "needle" + "-" * 5000, "b": "needle" + "-" * 5000})
     end, middle = grep(workspace, "needle").split("\n")
-    assert (
-        middle.startswith("a:1: ... ---")
-        and "needle" in middle
-        and middle.endswith("... [cut: the line has 10,006 characters]")
-    )
-    assert end.startswith("b:1: needle") and len(end) < 500
+    assert middle.startswith("a:1: ... ---")
+    assert "needle" in middle
+    assert middle.endswith("... [cut: the line has 10,006 characters]")
+    assert end.startswith("b:1: needle")
+    assert len(end) < 500
 
 
 def test_nothing_found_is_said(tmp_path, grep):
@@ -185,7 +184,7 @@ def test_nothing_found_is_said(tmp_path, grep):
     workspace = plant(tmp_path, {".gitignore": "build\nx\n", "build/a": "needle", "x": "needle"})
     assert grep(workspace, "needle").split("\n") == [
         "(nothing matches)",
-        "(2 files or folders that .gitignore leaves out not searched; ignored=true searches them)",
+        "(2 left out by .gitignore; ignored=true searches them)",
     ]
     assert grep(workspace, "needle", ignored=True) == "x:1: needle\nbuild/a:1: needle"
 
@@ -233,7 +232,7 @@ def test_a_file_that_is_too_large_is_told(tmp_path, grep):
     os.truncate(tmp_path / "large", MOST_BYTES + 1)
     assert grep(workspace, "needle").split("\n") == [
         "small:1: needle",
-        "(1 file of more than 20,000,000 bytes not searched: large)",
+        "(1 larger than 20,000,000 bytes not searched: large)",
     ]
 
 
@@ -299,6 +298,15 @@ def test_a_protected_file_that_is_named_is_refused(tmp_path, grep):
         grep(plant(tmp_path, SECRETS), "needle", path=".env")
 
 
+def test_a_pipe_that_is_named_is_refused(tmp_path, grep):
+    """And nobody waits for what comes out of it; among other files it is passed over."""
+    workspace = plant(tmp_path, {"a": "needle"})
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ToolError, match="only files"):
+        grep(workspace, "needle", path="pipe")
+    assert grep(workspace, "needle") == "a:1: needle"
+
+
 def test_links_are_not_followed(tmp_path, grep):
     """Neither out of the workspace nor within it."""
     (tmp_path / "outside").write_text("needle outside")
@@ -320,7 +328,8 @@ def test_what_ripgrep_reads_is_never_what_is_shown(tmp_path):
     cleared = Ripgrep(workspace, rg=RG, xargs=XARGS, bwrap=None).cleared(query, entries, watch)
     assert cleared == {"b"}
     found = search(workspace, entries[0], query, watch)
-    assert isinstance(found.refused, Safety) and not found.hits
+    assert isinstance(found.refused, Safety)
+    assert not found.hits
 
 
 async def test_a_rule_about_a_path_holds_for_every_file(tmp_path):
@@ -333,7 +342,7 @@ async def test_a_rule_about_a_path_holds_for_every_file(tmp_path):
         "grep", {"pattern": "needle"}
     )
     assert result.kind == "ok"
-    assert result.text.split("\n") == ["b:1: needle", "(1 file could not be read: in/a)"]
+    assert result.text.split("\n") == ["b:1: needle", "(1 file may not or cannot be read: in/a)"]
 
 
 # The dialect.
@@ -446,11 +455,12 @@ def test_no_pattern_stalls_it(tmp_path, grep):
 
 def test_a_line_that_cannot_be_decided_is_told(tmp_path):
     """The pattern keeps more possibilities open than anybody can follow; the other lines count."""
-    noise = "".join(random.Random(7).choice("ab") for _ in range(60_000))
+    noise = "".join(random.Random(7).choices("ab", k=60_000))
     workspace = plant(tmp_path, {"a": f"{noise}\nd\n", "b": noise})
     rows = called(grep_for(workspace, ripgrep=False), "(?:a|b)*a(?:a|b){900}c|d").split("\n")
     assert rows[0] == "a:2: d"
-    assert rows[1].startswith("(2 files have lines that were not decided") and rows[1].endswith(": b:1, a:1)")
+    assert rows[1].startswith("(2 files have a line too long for this pattern")
+    assert rows[1].endswith(": b:1, a:1)")
 
 
 def test_it_stops_when_nobody_waits(tmp_path, grep):
@@ -511,7 +521,10 @@ def test_a_file_that_vanishes_is_told(tmp_path):
         return original(path, **options)
 
     workspace.read = vanishing
-    assert called(grep_for(workspace, ripgrep=False), "x").split("\n") == ["a:1: x", "(1 file could not be read: b)"]
+    assert called(grep_for(workspace, ripgrep=False), "x").split("\n") == [
+        "a:1: x",
+        "(1 file may not or cannot be read: b)",
+    ]
 
 
 def test_a_path_that_is_not_there_is_an_error(tmp_path, grep):
@@ -536,7 +549,7 @@ def test_without_ripgrep_we_search_alone(tmp_path):
 
 def test_a_program_in_the_workspace_is_not_run(tmp_path):
     """A tool may have put it there, or a link to it."""
-    workspace = plant(tmp_path / "root", {name: "#!/bin/sh\n" for name in ("rg", "xargs", "bwrap")})
+    workspace = plant(tmp_path / "root", dict.fromkeys(("rg", "xargs", "bwrap"), "#!/bin/sh\n"))
     for name in ("rg", "xargs", "bwrap"):
         (tmp_path / "root" / name).chmod(0o755)
     links = tmp_path / "bin"
@@ -577,6 +590,15 @@ def test_a_ripgrep_that_fails_clears_nothing_and_is_not_asked_again(tmp_path, pr
     assert sieve.cleared(query_of("y"), entries, Watch(60, lambda: False)) == set()
     assert sieve.is_broken
     assert sieve.cleared(query_of("y"), entries, Watch(60, lambda: False)) == set()
+
+
+def test_a_sandbox_that_cannot_shut_everything_away_is_not_used(tmp_path):
+    """Then we search alone."""
+    names = [f"{number:04}{'x' * 200}.pem" for number in range(4000)]
+    workspace = plant(tmp_path, {**dict.fromkeys(names, ""), "a": "x"})
+    sieve = Ripgrep(workspace, rg="rg", xargs="xargs", bwrap="bwrap")
+    assert sieve.cleared(query_of("y"), list(workspace.walk()), Watch(60, lambda: False)) == set()
+    assert sieve.is_broken
 
 
 @needs_rg

@@ -35,9 +35,7 @@ def kept_by_git(root):
     return sorted(os.fsdecode(each) for each in found.split(b"\0") if each)
 
 
-TREE = {
-    name: "" for name in ("a", "b/a", "b/c/a", "b/c/d.txt", "c/b/a", "d.txt", "b/d.log", "log/x", "b/log/a b", "é/a")
-}
+TREE = dict.fromkeys(("a", "b/a", "b/c/a", "b/c/d.txt", "c/b/a", "d.txt", "b/d.log", "log/x", "b/log/a b", "é/a"), "")
 
 
 @pytest.mark.parametrize(
@@ -135,9 +133,9 @@ def test_a_hostile_line_does_not_stall():
 
 def test_no_more_lines_count_than_a_person_would_write():
     """Each pattern is tried on every name, so their number is bounded; plain names are looked up, and are not."""
-    lines = [b"?%d" % number for number in range(3_000)]
-    assert Rules(b"\n".join(lines)).judge("x2999", "x2999", is_folder=False) is None
-    assert Rules(b"\n".join(lines)).judge("x1999", "x1999", is_folder=False) is True
+    lines = [b"?%d" % number for number in range(1_500)]
+    assert Rules(b"\n".join(lines)).judge("x1499", "x1499", is_folder=False) is None
+    assert Rules(b"\n".join(lines)).judge("x999", "x999", is_folder=False) is True
     assert (
         Rules(b"\n".join(b"n%d" % number for number in range(30_000))).judge("n29999", "n29999", is_folder=False)
         is True

@@ -92,6 +92,7 @@ async def test_no_jobs_are_listed_as_none(dispatcher, session):
 async def test_a_job_of_another_conversation_is_not_seen(dispatcher, session):
     """Names are a conversation's own."""
     await dispatcher.call("bash", {"command": "sleep 92.22", "background": True}, session=session)
+    assert until(lambda: running("92.22"))
     other = Session()
     result = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
     assert "there is no job 'job_1'; none was started" in result.text
@@ -193,3 +194,17 @@ def test_a_job_that_could_not_be_started_says_so(workspace):
     job = Jobs().start("nowhere", Start(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
     assert job.process.wait(20)
     assert job.state().startswith("failed: the sandbox could not be set up")
+
+
+async def test_a_job_that_does_not_end_at_once_is_reported(workspace, session, start):
+    """It was asked to, and can be looked at again."""
+    job = shell_of(session, workspace.root).jobs.start(
+        "stubborn", start("trap '' TERM; echo x; sleep 98.33; sleep 98.33")
+    )
+    tool = job_stop_for(workspace, patience_seconds=0.01)
+    assert until(lambda: job.output.total == 2)
+    catalog = Catalog()
+    catalog.add(tool)
+    async with Dispatcher(catalog) as dispatcher:
+        result = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
+    assert "job_1 was asked to end, and has not yet" in result.text

@@ -142,6 +142,27 @@ async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
     assert until(lambda: not running("86.66"))
 
 
+async def test_a_launcher_that_hangs_is_not_waited_for(start):
+    """A command that stops it gains nothing: when patience ends, so do both."""
+    wanted = start("kill -STOP $PPID; sleep 98.11", timeout_seconds=1, grace_seconds=0.1, patience_seconds=0.2)
+    ended = await Process(wanted, Output()).finished()
+    assert (ended.why, ended.exit_code) == ("timeout", 137)
+    assert until(lambda: not running("98.11"))
+
+
+async def test_a_listener_that_fails_while_the_launcher_hangs(start):
+    """It is not waited for either."""
+
+    def fail(stream, data):
+        if data:
+            raise LookupError("broken")
+
+    wanted = start("kill -STOP $PPID; echo x; sleep 98.22", grace_seconds=0.1, patience_seconds=0.2)
+    with pytest.raises(ToolError, match="broken"):
+        await Process(wanted, fail).finished()
+    assert until(lambda: not running("98.22"))
+
+
 async def test_how_it_ended_is_not_known_before_it_has(start):
     """Asking too early is a mistake of ours."""
     process = Process(start("sleep 87.77"), Output())

@@ -131,7 +131,7 @@ def test_an_orphan_does_not_start():
 def test_a_crowd_is_ended():
     """Where the system does not count processes, the launcher does."""
     script = "i=0; while [ $i -lt 60 ]; do sleep 75.71 & i=$((i+1)); done; echo all; wait"
-    report, done = outcome(shell(script, crowd=30))
+    report, done = outcome(shell(script, crowd=30, pen=None))
     assert report["stopped"] == "crowd"
     assert running("75.71") == []
 
@@ -184,3 +184,29 @@ def test_options_go_through_a_file():
         os.close(file)
     assert content.split(b"\0")[2:] == [b"--bind", b"/a", b"/b", b""]
     assert argv == ["bwrap", "--args", str(file), "--", "true"]
+
+
+def test_a_group_that_was_left_is_removed():
+    """By the next launcher, if nobody is in it."""
+    pen = launcher._pen(5)
+    if pen is None:
+        pytest.skip("NOT TESTED HERE: no control group can be made")
+    os.rmdir(pen)
+    stale = f"{os.path.dirname(pen)}/toolkit-99999999"
+    os.mkdir(stale)
+    outcome(shell("true", crowd=5))
+    assert not os.path.exists(stale)
+
+
+def test_a_control_group_bounds_the_processes():
+    """Where one can be made, no more can be started, and it is gone afterwards."""
+    pen = launcher._pen(5)
+    if pen is None:
+        pytest.skip("NOT TESTED HERE: no control group can be made")
+    os.rmdir(pen)
+    before = set(os.listdir(os.path.dirname(pen)))
+    report, done = outcome(shell("i=0; while [ $i -lt 60 ]; do sleep 77.91 & i=$((i+1)); done; wait", crowd=20))
+    assert "ork" in done.stderr
+    assert report["exit"] != 0
+    assert running("77.91") == []
+    assert not [each for each in set(os.listdir(os.path.dirname(pen))) - before if each.startswith("toolkit-")]

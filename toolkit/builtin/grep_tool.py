@@ -20,8 +20,8 @@ from .file_types import FILE_TYPES, FileType
 from .globs import Glob
 from .ignoring import Ignoring, start_of
 from .ripgrep import is_worth_it, ripgrep_for
-from .searching import MOST_BYTES, Stopped, Watch, search, watch_for
-from .tallies import Mode, Tally, counted, named, shown_path
+from .searching import MOST_BYTES, Found, Stopped, Watch, search, watch_for
+from .tallies import Mode, Tally, named, shown_path
 
 __all__ = ["grep_for"]
 
@@ -85,50 +85,47 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         query = query_of(pattern, fixed=fixed, ignore_case=ignore_case)
         watch = watch_for(workspace, context)
         ignoring = Ignoring(workspace, path, ignored=ignored)
+        wanted = _Filter(workspace, path, glob, file_type)
         tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
         notes: list[str] = []
-        done, files = 0, []
         try:
-            files = _files(workspace, path, ignoring, _Filter(workspace, path, glob, file_type), watch)
-            large = [shown_path(entry.path) for entry in files if entry.size > MOST_BYTES]
-            if large:
-                notes.append(
-                    f"{counted(len(large), 'file')} of more than {MOST_BYTES:,} bytes not searched: {named(large)}"
-                )
+            files = _files(workspace, path, ignoring, wanted, watch)
+        except Stopped:
+            return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
+        if large := [shown_path(entry.path) for entry in files if entry.size > MOST_BYTES]:
+            notes.append(f"{len(large):,} larger than {MOST_BYTES:,} bytes not searched: {named(large)}")
             files = [entry for entry in files if entry.size <= MOST_BYTES]
+        done = 0
+        try:
             is_used = sieve is not None and (ripgrep or is_worth_it(files))
             cleared = sieve.cleared(query, files, watch) if sieve is not None and is_used else set()
             for done, entry in enumerate(files):
+                watch.look()
                 if not done % _REPORT_EVERY:
                     context.report(done, len(files), "searching")
-                watch.look()
+                if entry.path not in cleared:
+                    found = search(workspace, entry, query, watch, first_only=mode == "files")
+                    tally.add(entry, _permitted(workspace, entry, found, context))
                 if tally.is_full:
                     break
-                if entry.path in cleared:
-                    continue
-                found = search(workspace, entry, query, watch, first_only=mode == "files")
-                try:
-                    if found.hits or found.is_binary:
-                        context.permissions.check(Reads(os.path.join(workspace.root, entry.path)))
-                    tally.add(entry, found)
-                except ToolError as error:
-                    tally.refuse(entry, error)
         except Stopped:
-            notes.append(
-                f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
-                if files
-                else "the time was up before all files were listed, and nothing was searched; narrow the path"
-            )
+            notes.append(f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files")
         if tally.is_empty and ignoring.left_out:
-            what = (
-                counted(ignoring.left_out, "file or folder")
-                if ignoring.left_out == 1
-                else f"{ignoring.left_out:,} files or folders"
-            )
-            notes.append(f"{what} that .gitignore leaves out not searched; ignored=true searches them")
+            notes.append(f"{ignoring.left_out:,} left out by .gitignore; ignored=true searches them")
         return tally.text(notes=notes)
 
     return Tool.of(grep)
+
+
+def _permitted(workspace: Workspace, entry: Entry, found: Found, context: Context) -> Found:
+    """*found*, unless a rule or a check speaks against the file; whether it matches would be told, too."""
+    if not found.hits and not found.is_binary:
+        return found
+    try:
+        context.permissions.check(Reads(os.path.join(workspace.root, entry.path)))
+    except ToolError as error:
+        return Found(refused=error)
+    return found
 
 
 def _objections(arguments: Any) -> list[Problem]:
@@ -165,6 +162,7 @@ def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter,
     """The files to search, the one that changed last first."""
     top = workspace.stat(path)
     if top.kind != "folder":
+        workspace.open(path).close()  # whoever names one file is told why it cannot be read
         return [top]
 
     def skip(entry: Entry) -> bool:

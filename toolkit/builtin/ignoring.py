@@ -24,7 +24,7 @@ __all__ = ["Ignoring", "Rules", "start_of"]
 
 _MOST_BYTES = 500_000
 # Each of them is tried on every name; a file with more was not written by a person.
-_MOST_WILD = 2_000
+_MOST_WILD = 1_000
 
 
 class Ignoring:

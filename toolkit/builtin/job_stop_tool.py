@@ -13,11 +13,9 @@ from .shells import shell_of
 
 __all__ = ["job_stop_for"]
 
-_PATIENCE_SECONDS = 15.0
 
-
-def job_stop_for(workspace: Workspace) -> Tool:
-    """The tool that ends jobs that `bash` started in *workspace*."""
+def job_stop_for(workspace: Workspace, *, patience_seconds: float = 15.0) -> Tool:
+    """The tool that ends jobs that `bash` started in *workspace*, and waits until they have."""
 
     @tool(catalog=None, idempotent=True, group="shell", search_hint="background jobs stop kill end terminate")
     def job_stop(job: str, *, context: Context) -> str:
@@ -28,7 +26,7 @@ def job_stop_for(workspace: Workspace) -> Tool:
         """
         found = shell_of(context.session, workspace.root).jobs.get(job)
         found.process.stop()
-        if not found.process.wait(_PATIENCE_SECONDS):
+        if not found.process.wait(patience_seconds):
             raise ToolError(f"{found.id} was asked to end, and has not yet; look again with `job_output`")
         printed = found.read().rstrip("\n")
         return f"{printed}\n{found.id}: {found.state()}".lstrip("\n")

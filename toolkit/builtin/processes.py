@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ToolError
-from .readings import MARK, PATIENCE_SECONDS, Ended, Reading, Start
+from .readings import MARK, Ended, Reading, Start
 
 __all__ = ["Ended", "Process", "Start"]
 
@@ -164,7 +164,7 @@ class Process:
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(self._start.grace_seconds + PATIENCE_SECONDS)
+                process.wait(self._start.grace_seconds + self._start.patience_seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -20,15 +20,13 @@ from typing import Any
 from ..errors import ToolError
 from ..sandbox.base import Sandbox
 
-__all__ = ["MARK", "PATIENCE_SECONDS", "Ended", "Reading", "Start"]
+__all__ = ["MARK", "Ended", "Reading", "Start"]
 
 MARK = "TOOLKIT_COMMAND"
 _MOST_OF_A_READ = 1 << 16
 _MOST_OF_A_MESSAGE = 1 << 18
 # How long pipes may stay open after the command has ended: somebody who was not caught holds them.
 _LINGER_SECONDS = 0.5
-# How long the launcher may take beyond the grace that it gives; then it is not waited for.
-PATIENCE_SECONDS = 12.0
 _TICK_SECONDS = 0.25
 
 
@@ -41,6 +39,7 @@ class Start:
         private: A folder that the command may fill.
         timeout_seconds: When it is ended; None if it may run as long as it likes.
         grace_seconds: How long it may take to end by itself once it is asked to.
+        patience_seconds: How long the launcher may take beyond that; then it is not waited for.
         marks: What tells whether files were changed that should not be; asked before and after.
     """
 
@@ -51,6 +50,7 @@ class Start:
     private: str | None = None
     timeout_seconds: float | None = None
     grace_seconds: float = 2.0
+    patience_seconds: float = 12.0
     marks: Callable[[], Mapping[str, object]] = dict
 
 
@@ -89,7 +89,7 @@ class Reading:
     ) -> None:
         self._process = process
         self._on_output = on_output
-        self._grace = start.grace_seconds
+        self._grace = start.grace_seconds + start.patience_seconds
         self._mark = mark
         self._why: str | None = None
         self._messages = {"status": bytearray(), "said": bytearray()}
@@ -125,7 +125,7 @@ class Reading:
     def _ask(self, why: str) -> None:
         self._why = why
         self._process.terminate()
-        self._deadline = time.monotonic() + self._grace + PATIENCE_SECONDS
+        self._deadline = time.monotonic() + self._grace
 
     def _step(self, seconds: float) -> None:
         if self._deadline is not None:

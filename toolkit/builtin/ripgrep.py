@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 
+from ..errors import ToolError
 from ..sandbox.base import Sandbox
 from ..sandbox.bubblewrap import bubblewrap
 from ..sandbox.grounds import Grounds
@@ -43,9 +44,11 @@ _OPTIONS = (
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _MOST_OF_A_PATTERN = 60_000
 _TICK_SECONDS = 0.2
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 1.0
+_MOST_KNOWN = 200_000
 # As xargs tells that it ran ripgrep, and how that went.
 _DONE = (0, 123)
+_NOT_STARTED = (-1, b"")
 
 
 def is_worth_it(entries: Sequence[Entry]) -> bool:
@@ -92,6 +95,9 @@ class Ripgrep:
     """
     ripgrep, bound to a workspace.
 
+    Attributes:
+        is_broken: Whether it failed without an answer; then it is not asked again.
+
     Args:
         rg: Where it is.
         xargs: Where that is; it hands ripgrep as many names at a time as the system takes.
@@ -103,6 +109,7 @@ class Ripgrep:
         self._rg = rg
         self._xargs = xargs
         self._sandbox = None if bwrap is None else _sandbox(workspace, bwrap)
+        self._open: dict[str, bool] = {}
         self.is_broken = False
 
     def cleared(self, query: Query, entries: Sequence[Entry], watch: Watch) -> set[str]:
@@ -117,7 +124,7 @@ class Ripgrep:
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
-            if not self._workspace.is_kept(os.path.join(self._workspace.root, entry.path), "read")
+            if self._is_open(entry.path)
         }
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.sieve, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), watch)
@@ -126,10 +133,23 @@ class Ripgrep:
         self.is_broken = code not in _DONE and not found
         return found
 
+    def _is_open(self, path: str) -> bool:
+        """Whether a file may be read, by its name."""
+        known = self._open.get(path)
+        if known is None:
+            if len(self._open) >= _MOST_KNOWN:
+                self._open.clear()
+            whole = os.path.join(self._workspace.root, path)
+            known = self._open[path] = not self._workspace.is_kept(whole, "read")
+        return known
+
     def _run(self, argv: list[str], names: bytes, watch: Watch) -> tuple[int, bytes]:
         env = dict(_ENVIRONMENT)
         if self._sandbox is not None:
-            argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
+            try:
+                argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
+            except ToolError:
+                return _NOT_STARTED  # there is more to shut away than it can
         # A file and no pipe: what is written to a pipe cannot be interrupted by a look at the clock.
         with tempfile.TemporaryFile() as given:
             given.write(names)
@@ -145,7 +165,7 @@ class Ripgrep:
                     start_new_session=True,
                 )
             except OSError:
-                return -1, b""
+                return _NOT_STARTED
         with process:
             try:
                 return _answer(process, watch)

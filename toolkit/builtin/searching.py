@@ -122,12 +122,13 @@ def _hits(lines: list[str], query: Query, watch: Watch, *, first_only: bool) -> 
     hits: list[int] = []
     undecided: int | None = None
     for number, line in enumerate(lines):
-        if not number % _LOOK_EVERY:
+        is_long = len(line) > limit
+        if is_long or not number % _LOOK_EVERY:
             watch.look()
         if needle not in line:
             continue
         try:
-            is_hit = fast_search(line) is not None if len(line) <= limit else pattern.search(line)
+            is_hit = pattern.search(line) if is_long else fast_search(line) is not None
         except Undecidable:
             undecided = number if undecided is None else undecided
             continue

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from ..errors import Safety, ToolError
+from ..errors import Safety
 from ..patterns import Pattern
 from ..workspace import Entry
 from .searching import Found
@@ -64,18 +64,14 @@ class Tally:
         """Take what was found in the file *entry*."""
         path = shown_path(entry.path)
         if found.refused is not None:
-            self.refuse(entry, found.refused)
+            kept = self._protected if isinstance(found.refused, Safety) else self._unread
+            kept.append(path)
         if found.is_binary:
             self._binary.append(path)
         if found.undecided is not None:
             self._undecided.append(f"{path}:{found.undecided + 1}")
         if found.hits:
             self._take(path, found)
-
-    def refuse(self, entry: Entry, error: ToolError) -> None:
-        """Take note that the file *entry* may not be read, or cannot."""
-        kept = self._protected if isinstance(error, Safety) else self._unread
-        kept.append(shown_path(entry.path))
 
     def _take(self, path: str, found: Found) -> None:
         is_lines = self._mode == "lines"
@@ -137,11 +133,11 @@ class Tally:
         for names, one, several in (
             (self._binary, "binary file matches and is not shown", "binary files match and are not shown"),
             (self._protected, "protected file was not searched", "protected files were not searched"),
-            (self._unread, "file could not be read", "files could not be read"),
+            (self._unread, "file may not or cannot be read", "files may not or cannot be read"),
             (
                 self._undecided,
-                "line was not decided, because the pattern keeps too many possibilities open in it",
-                "files have lines that were not decided, because the pattern keeps too many possibilities open in them",
+                "file has a line too long for this pattern, which was not decided",
+                "files have a line too long for this pattern, which was not decided",
             ),
         ):
             if names:

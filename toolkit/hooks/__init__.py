@@ -4,12 +4,18 @@ Hooks around every call: what they may say (`base`), and the built-in ones, one 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ..later import later as _later
 from .base import Ask, Chain, Deny, Halt, Modify, Outcome, Proceed, Replace, Run
 from .cache import Cache
 from .log import Log
 from .loop_guard import LoopGuard
 from .rate_limit import RateLimit
 from .stats import Stats, ToolStats
+
+if TYPE_CHECKING:  # few have any, and they read files, rules and processes
+    from .shell import ShellHook, ShellHooks
 
 __all__ = [
     "Ask",
@@ -25,6 +31,10 @@ __all__ = [
     "RateLimit",
     "Replace",
     "Run",
+    "ShellHook",
+    "ShellHooks",
     "Stats",
     "ToolStats",
 ]
+
+__getattr__ = _later(__name__, dict.fromkeys(("ShellHook", "ShellHooks"), "shell"))

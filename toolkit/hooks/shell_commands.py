@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 2.0
 
 
 class NotRun(ToolError):  # noqa: N818 -- named by what happened
-    """A command that could not be run, or of which nobody knows how it ended."""
+    """A command that could not be run."""
 
 
 def exit_file(pid: int) -> int | None:
@@ -220,7 +220,7 @@ class _Talk:
             if len(self.kept["stdout"]) > start.max_stdout_bytes:
                 return f"it printed more than {start.max_stdout_bytes:,} bytes"
             if has_exited:
-                return None
+                return _LOST_MESSAGE if self.code == _LOST else None
         return f"it took longer than {start.timeout_seconds:g} s"
 
     def end(self) -> None:
@@ -282,6 +282,8 @@ class _Talk:
 
 _PIPES = {"stdin": selectors.EVENT_WRITE, "stdout": selectors.EVENT_READ, "stderr": selectors.EVENT_READ}
 _MOST_IN_A_PIPE = 1024 * 1024
+_LOST = 256
+_LOST_MESSAGE = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
 
 
 def _peeked(process: subprocess.Popen[bytes]) -> int | None:
@@ -290,9 +292,8 @@ def _peeked(process: subprocess.Popen[bytes]) -> int | None:
         return process.poll()
     try:
         found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-    except ChildProcessError as error:
-        # `Popen` would call it a success.
-        raise NotRun("how it ended is not known, because this program ignores SIGCHLD; leave that signal alone") from error
+    except ChildProcessError:
+        return _LOST  # `Popen` would call it a success
     if found is None:
         return None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status

@@ -35,7 +35,8 @@ __all__ = [
 DISTRIBUTION = "pytoolkit"
 
 _MOST_CHARACTERS = 20_000
-_MOST_HEREDOCS = 50
+# The parser's time grows with the square of their number.
+_MOST_SIGNS = (("<<", 50, "here-documents"), ("`", 200, "backticks"), ("|", MOST_COMMANDS, "pipes"))
 _MOST_READ = 60_000
 _PIECE = 256
 _MOST_OPENED = 12
@@ -131,9 +132,9 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
         raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
     if found := _INVISIBLE.search(text):
         raise CannotParse(f"it holds the character U+{ord(found.group()):04X}, which cannot be seen")
-    if text.count("<<") > _MOST_HEREDOCS or text.count("|") > MOST_COMMANDS:
-        # The grammar needs the square of their number.
-        raise CannotParse("it has too many here-documents or pipes")
+    for sign, most, name in _MOST_SIGNS:
+        if text.count(sign) > most:
+            raise CannotParse(f"it has more than {most} {name}")
     try:
         source = text.encode()
     except UnicodeEncodeError:

@@ -8,9 +8,10 @@ take a text apart differently, it is `CannotParse`.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .shell_nodes import JOINED, SPACE, Around, Source, above, below
+from .shell_nodes import JOINED, SPACE, Around, Source, below
 from .shell_records import CannotParse
 from .shell_words import unescaped_live
 
@@ -44,9 +45,8 @@ class Expansions(Source):
             raise CannotParse("backticks that do not match")
         if "\\\\\n" in text:
             raise CannotParse("a joined line inside backticks")
-        quoted = any(parent.type == "string" for parent in above(node))
         # Inside backticks a backslash is removed once more before anything is read.
-        text = re.sub(r'\\([$`\\"])' if quoted else r"\\([$`\\])", r"\1", text)
+        text = re.sub(r'\\([$`\\"])' if around.quoted else r"\\([$`\\])", r"\1", text)
         found = self.reread(text, inside.via)
         self.commands += found.commands
         self.redirections += found.redirections
@@ -57,9 +57,8 @@ class Expansions(Source):
     def expansion(self, node: Node, around: Around) -> None:
         """`${name...}`, of which the grammar and the shell have different ideas as soon as it holds quotes."""
         self.has_substitution = True
-        quoted = any(parent.type in ("string", "heredoc_body") for parent in above(node))
         for child in node.children:
-            if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and quoted):
+            if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and around.quoted):
                 raise CannotParse("quotes inside `${...}`")
             if child.type in ("word", "regex", "concatenation", "extglob_pattern"):
                 for leaf in (child, *below(child)):
@@ -95,7 +94,7 @@ class Expansions(Source):
     def string(self, node: Node, around: Around) -> None:
         # What lies between the parts is text here; `read_word` reads it again.
         for child in node.children:
-            self.visit(child, around)
+            self.visit(child, replace(around, quoted=True))
 
     def leaf(self, node: Node, around: Around) -> None:
         if unescaped_live(self.source_of(node)):

@@ -29,7 +29,6 @@ __all__ = [
     "Chunk",
     "Source",
     "Tail",
-    "above",
     "below",
 ]
 
@@ -70,6 +69,8 @@ class Around:
 
     via: tuple[str, ...] = ()
     level: int = 0
+    parent: str = ""  # the kind of node around; the tree itself is slow to tell
+    quoted: bool = False
     fed_by: tuple[SimpleCommand, ...] = ()
     redirections: tuple[Redirection, ...] = ()
     inner: tuple[SimpleCommand, ...] = ()
@@ -205,9 +206,3 @@ def below(node: Node) -> Iterator[Node]:
     for child in node.children:
         yield child
         yield from below(child)
-
-
-def above(node: Node) -> Iterator[Node]:
-    while (parent := node.parent) is not None:
-        yield parent
-        node = parent

@@ -190,7 +190,7 @@ class SimpleCommands(Expansions):
         for child in node.children:
             if child.type == "heredoc_body":
                 for part in child.children if expands else ():
-                    self.visit(part, around)
+                    self.visit(part, replace(around, quoted=True))
             elif child.type in ("file_redirect", "herestring_redirect"):
                 more, words = self.redirect(child, around)
                 if words:

@@ -58,10 +58,9 @@ class Reader(SimpleCommands):
         if around.level > _MOST_LEVELS:
             raise CannotParse("it is nested too deeply")
         if not node.is_named:
-            inside = node.parent.type if node.parent is not None else ""
-            if node.type in (";;", ";&", ";;&") and inside != "case_item":
+            if node.type in (";;", ";&", ";;&") and around.parent != "case_item":
                 raise CannotParse(f"`{node.type}` outside of `case`")
-            keyword = node.type in _KEYWORDS or (node.type, inside) in _SIGNS
+            keyword = node.type in _KEYWORDS or (node.type, around.parent) in _SIGNS
             if keyword and not self.stands_alone(node):
                 raise CannotParse(f"`{node.type}` in the middle of a word")
             return
@@ -70,7 +69,7 @@ class Reader(SimpleCommands):
         visit = _VISITS.get(node.type)
         if visit is None:
             raise CannotParse(f"a part of kind `{node.type}` is not understood")
-        visit(self, node, replace(around, level=around.level + 1))
+        visit(self, node, replace(around, level=around.level + 1, parent=node.type))
 
     def statements(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)
@@ -93,7 +92,16 @@ class Reader(SimpleCommands):
         body = node.child_by_field_name("body")
         if body is not None and any(child.type == "&" for child in body.children):
             self.spawns = True
-        self.statements(node, around)
+        self.no_text_between(node, SPACE)
+        inside = around.opened()
+        for child in node.children:
+            if child.type == "variable_assignment":
+                # `for ((i = 0; ...))`: arithmetic, where spaces mean nothing.
+                self.has_substitution = True
+                self.assignments.append(Assignment(name=self.source_of(child.children[0]), value="", is_literal=False))
+                self.parts(child, inside)
+            else:
+                self.visit(child, inside)
 
     def negated(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)

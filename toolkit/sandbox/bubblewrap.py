@@ -19,6 +19,7 @@ from .system import readable, settings
 
 __all__ = ["bubblewrap"]
 
+_ROOT = "as root, processes are counted a few times a second where no control group can be made"
 _ROOM = str(256 << 20)
 _TEMPORARY = "/tmp"  # noqa: S108 -- a private one, inside the sandbox
 
@@ -51,11 +52,7 @@ def bubblewrap(
         "what has a protected name but is made by the command itself is covered only from the next command on",
         "a hard link to a protected file is taken for another file",
         *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
-        *(
-            ("as root, processes are counted a few times a second where no control group can be made",)
-            if "crowd" in bounds
-            else ()
-        ),
+        *((_ROOT,) if "crowd" in bounds else ()),
     )
     return Sandbox(
         name="bubblewrap",

@@ -78,6 +78,7 @@ def _moved(number: int | None) -> int | None:
 def _pen(crowd: int) -> str | None:
     """A control group with room for that many processes; None if none can be made. Only root needs and gets one."""
     for folder in _own_groups():
+        _clear_pens(folder)
         place = f"{folder}/toolkit-{os.getpid()}"
         try:
             os.mkdir(place)
@@ -90,6 +91,17 @@ def _pen(crowd: int) -> str | None:
             continue
         return place
     return None
+
+
+def _clear_pens(folder: str) -> None:
+    """Remove what launchers left that were killed; one with somebody in it cannot be removed."""
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        number = name.removeprefix("toolkit-")
+        if number != name and number.isdigit() and not os.path.exists(f"/proc/{number}"):
+            try:
+                os.rmdir(f"{folder}/{name}")
+            except OSError:
+                continue
 
 
 def _own_groups() -> Iterator[str]:

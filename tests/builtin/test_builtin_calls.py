@@ -1,0 +1,580 @@
+"""The built-in tools through the whole dispatcher: modes, rules, approvals, safety checks and batches."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolkit import ApprovalError, Decision, Dispatcher, Permissions, Session
+from toolkit.builtin import Workspace, builtin_catalog, web_fetch_for
+from toolkit.builtin.shells import end_shells
+from toolkit.permissions import MODES
+
+from ..sandbox.levels import REAL, level
+from .hostile_server import answer, loopback_is_public, names, serving
+
+pytestmark = pytest.mark.anyio
+
+APP = "def main():\n    return 1\n"
+OUTSIDE = "what lies outside"
+SECRET = "TOKEN=hunter2"
+RULES = ["allow write(path=src/**)", "deny bash(git push:*)", "allow web_fetch(url=https://docs.python.org/**)"]
+YES = Decision.approve(by="ada")
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A small project, with a secret in it and something beside it."""
+    made = tmp_path / "root"
+    (made / "src").mkdir(parents=True)
+    (made / "src" / "app.py").write_text(APP)
+    (made / "notes.txt").write_text("one\ntwo\n")
+    (made / ".env").write_text(SECRET)
+    (tmp_path / "outside.txt").write_text(OUTSIDE)
+    return made
+
+
+@pytest.fixture
+def session():
+    """A conversation that ends with the test."""
+    made = Session()
+    yield made
+    end_shells(made)
+
+
+@pytest.fixture
+def dispatcher(root):
+    """Makes a dispatcher for the project, as an application does."""
+
+    def make(mode="auto", rules=(), *, sandbox="none", without=(), **options):
+        workspace = Workspace(root)
+        chosen = sandbox if sandbox == "none" else level(workspace, sandbox, network=options.get("network", False))
+        catalog = builtin_catalog(workspace, sandbox=chosen, network=options.pop("network", False))
+        safety = workspace.safety(without=without)
+        return Dispatcher(catalog, permissions=Permissions(mode, rules), safety=safety, **options)
+
+    return make
+
+
+def write_call(path="notes.txt", content="one\ntwo\nthree\n"):
+    return "write", {"path": path, "content": content}
+
+
+def edit_call(path="src/app.py", old="return 1", new="return 2"):
+    return "edit", {"path": path, "edits": [{"old": old, "new": new}]}
+
+
+# Modes.
+
+CALLS = {
+    "read": {"path": "notes.txt"},
+    "glob": {"pattern": "**/*.py"},
+    "grep": {"pattern": "return"},
+    "job_output": {},
+    "write": write_call()[1],
+    "edit": edit_call()[1],
+    "bash": {"command": "echo hi"},
+}
+READS = dict.fromkeys(MODES, "ok")
+WRITES = {"plan": "denied", "default": "waiting", "auto": "ok", "dont_ask": "denied", "bypass": "ok"}
+KINDS = {
+    **dict.fromkeys(("read", "glob", "grep", "job_output"), READS),
+    **dict.fromkeys(("write", "edit"), WRITES),
+    "bash": {**WRITES, "auto": "waiting"},
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", list(CALLS))
+async def test_each_mode_makes_of_a_tool_what_its_facts_say(dispatcher, session, name, mode):
+    """In plan mode a model looks around; in auto mode it works on files."""
+    assert (await dispatcher(mode).call(name, CALLS[name], session=session)).kind == KINDS[name][mode]
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_web_asks_in_every_mode_that_has_somebody_to_ask(dispatcher, mode):
+    """It reads only, but an address can carry something out."""
+    verdict = await dispatcher(mode).explain("web_fetch", {"url": "https://example.com/"})
+    assert verdict.word == {"dont_ask": "deny", "bypass": "allow"}.get(mode, "ask")
+
+
+@pytest.mark.parametrize("mode", ["plan", "default", "dont_ask"])
+@pytest.mark.parametrize("call", [write_call(), edit_call(), ("bash", {"command": "echo > notes.txt"})])
+async def test_what_may_not_run_leaves_everything_as_it_was(dispatcher, root, mode, call):
+    """Neither the preview nor the refusal touches a file."""
+    before = {each: each.read_bytes() for each in root.rglob("*") if each.is_file()}
+    assert (await dispatcher(mode).call(*call)).kind in {"denied", "waiting"}
+    assert {each: each.read_bytes() for each in root.rglob("*") if each.is_file()} == before
+
+
+# Commands and sandboxes.
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "network"), [("limits", False), ("limits", True), ("none", False), *((name, True) for name in REAL)]
+)
+async def test_in_auto_mode_a_command_that_could_tell_anybody_asks(dispatcher, sandbox, network):
+    """Without a sandbox, or with the network on."""
+    result = await dispatcher("auto", sandbox=sandbox, network=network).call("bash", {"command": "echo hi"})
+    assert result.kind == "waiting"
+
+
+@pytest.mark.parametrize("sandbox", REAL)
+async def test_in_auto_mode_a_contained_command_runs_unasked(dispatcher, sandbox):
+    """Sandboxed, and with the network off, it can neither change nor tell anything outside."""
+    result = await dispatcher("auto", sandbox=sandbox).call("bash", {"command": "echo hi"})
+    assert (result.kind, result.text) == ("ok", "hi")
+
+
+@pytest.mark.parametrize("sandbox", REAL)
+async def test_what_a_check_asks_about_asks_in_the_sandbox_too(dispatcher, sandbox):
+    """A sandbox does not answer for a person."""
+    result = await dispatcher("auto", sandbox=sandbox).call("bash", {"command": "cat .env"})
+    assert result.kind == "waiting"
+    assert "`cat .env`" in result.text
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"), [("default", "waiting"), ("auto", "waiting"), ("dont_ask", "denied"), ("bypass", "ok")]
+)
+async def test_where_no_sandbox_is_a_rule_does_not_lift_the_question(dispatcher, mode, kind):
+    """Nobody chose to run commands without one."""
+    result = await dispatcher(mode, ["allow bash(echo:*)"], sandbox="limits").call("bash", {"command": "echo hi"})
+    assert result.kind == kind
+
+
+@pytest.mark.parametrize("sandbox", ["none", *REAL])
+async def test_a_rule_lets_a_command_run_unasked(dispatcher, sandbox):
+    """In a sandbox, or where the application wanted none."""
+    allowed = dispatcher("dont_ask", ["allow bash(echo:*)"], sandbox=sandbox)
+    assert (await allowed.call("bash", {"command": "echo hi"})).text == "hi"
+    assert (await allowed.call("bash", {"command": "echo hi > notes.txt"})).kind == "denied"
+
+
+async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher):
+    """With what that does not keep it from."""
+    waiting = await dispatcher("default").call("bash", {"command": "make all"})
+    assert waiting.request.preview.startswith("$ make all\n\nsandbox: none, network on\n")
+    assert "- it reaches the network" in waiting.request.preview
+
+
+async def test_output_of_an_approved_command_is_told_while_it_comes(dispatcher, root, session):
+    """Before the command has ended, also when it is resumed."""
+    os.mkfifo(root / "gate")
+    heard, told = asyncio.Event(), []
+
+    def listen(progress):
+        told.append((progress.tool, progress.message))
+        heard.set()
+
+    async with dispatcher("default", on_progress=listen) as asked:
+        waiting = await asked.call("bash", {"command": "echo early; read x < gate; echo $x"}, session=session)
+        assert not told
+        resumed = asyncio.ensure_future(asked.resume(waiting.request.id, YES, session=session))
+        await heard.wait()
+        (root / "gate").write_text("late\n")
+        assert (await resumed).text == "early\nlate"
+    assert (told[0], told[-1]) == (("bash", "early\n"), ("bash", "late\n"))
+
+
+async def test_a_job_is_asked_for_once_read_freely_and_stopped_on_request(dispatcher, session):
+    """Starting and stopping change something, reading does not."""
+    by = dispatcher("default")
+    waiting = await by.call("bash", {"command": "echo up; sleep 600", "background": True}, session=session)
+    assert (await by.resume(waiting.request.id, YES, session=session)).text.startswith("started job_1;")
+    assert "job_1: running" in (await by.call("job_output", {}, session=session)).text
+    stop = await by.call("job_stop", {"job": "job_1"}, session=session)
+    assert stop.kind == "waiting"
+    assert "job_1: stopped" in (await by.resume(stop.request.id, YES, session=session)).text
+
+
+# Approvals.
+
+
+@pytest.mark.parametrize(
+    ("call", "minus", "plus"),
+    [(write_call(), [], ["+three"]), (edit_call(), ["-    return 1"], ["+    return 2"])],
+    ids=["write", "edit"],
+)
+async def test_a_change_waits_with_its_difference(dispatcher, root, session, call, minus, plus):
+    """And what was shown is what is written."""
+    by, path = dispatcher("default"), root / call[1]["path"]
+    waiting = await by.call(*call, session=session)
+    lines = waiting.request.preview.splitlines()
+    assert [line for line in lines if line.startswith("-") and not line.startswith("---")] == minus
+    assert [line for line in lines if line.startswith("+") and not line.startswith("+++")] == plus
+
+    done = await by.resume(waiting.request.id, YES, session=session)
+    assert done.kind == "ok"
+    assert waiting.request.preview.strip() in done.text
+    assert all(line[1:] in path.read_text() for line in plus)
+
+
+async def test_a_denied_change_is_not_made(dispatcher, root):
+    """The model is told the reason."""
+    by = dispatcher("default")
+    waiting = await by.call(*write_call())
+    denied = await by.resume(waiting.request.id, Decision.deny("not before the release"))
+    assert denied.kind == "denied"
+    assert "not before the release" in denied.text
+    assert (root / "notes.txt").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("call", [write_call("src/app.py", "pass\n"), edit_call()], ids=["write", "edit"])
+async def test_a_file_that_changed_meanwhile_is_asked_for_again(dispatcher, root, call):
+    """With the difference as it is then; the first answer counts for nothing any more."""
+    by = dispatcher("default")
+    waiting = await by.call(*call)
+    (root / "src" / "app.py").write_text(APP + "# new\n")
+
+    again = await by.resume(waiting.request.id, YES)
+    assert again.kind == "waiting"
+    assert ("# new" in waiting.request.preview, "# new" in again.request.preview) == (False, True)
+    assert (root / "src" / "app.py").read_text() == APP + "# new\n"
+    with pytest.raises(ApprovalError):
+        await by.resume(waiting.request.id, YES)
+
+    assert (await by.resume(again.request.id, YES)).kind == "ok"
+    assert (root / "src" / "app.py").read_text() != APP + "# new\n"
+
+
+async def test_a_file_that_appeared_meanwhile_is_asked_for_again(dispatcher, root):
+    """Who agreed to a new file did not agree to replace one."""
+    by = dispatcher("default")
+    waiting = await by.call(*write_call("new.txt", "mine\n"))
+    (root / "new.txt").write_text("theirs\n")
+    again = await by.resume(waiting.request.id, YES)
+    assert again.kind == "waiting"
+    assert "-theirs" in again.request.preview
+    assert (root / "new.txt").read_text() == "theirs\n"
+
+
+async def test_a_path_that_leads_out_meanwhile_is_refused(dispatcher, root, tmp_path):
+    """An approval does not hold for where a link leads that was put there later."""
+    by = dispatcher("default")
+    waiting = await by.call(*write_call("src/out.txt", "mine\n"))
+    (root / "src" / "out.txt").symlink_to(tmp_path / "outside.txt")
+    assert (await by.resume(waiting.request.id, YES)).kind == "safety"
+    assert (tmp_path / "outside.txt").read_text() == OUTSIDE
+
+
+async def test_a_grant_for_a_folder_holds_for_that_tool_there(dispatcher, session):
+    """Not for another tool, and not elsewhere."""
+    by = dispatcher("default")
+    waiting = await by.call(*write_call("src/a.py", "a\n"), session=session)
+    grant = next(each for each in waiting.request.grants if each.scope == "folder")
+    await by.resume(waiting.request.id, Decision.approve(by="ada", grant=grant), session=session)
+    later = [write_call("src/b.py", "b\n"), write_call("b.py", "b\n"), edit_call()]
+    assert [(await by.call(*call, session=session)).kind for call in later] == ["ok", "waiting", "waiting"]
+
+
+# Rules.
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "word"),
+    [
+        ("write", "src/a.py", "allow"),
+        ("write", "src/deep/er/a.py", "allow"),
+        ("write", "./src//x/../a.py", "allow"),
+        ("write", "a.py", "ask"),
+        ("write", "src/../a.py", "ask"),
+        ("write", "src-old/a.py", "ask"),
+        ("write", "src/out/a.py", "ask"),
+        ("write", "src/.git/hooks/pre-commit", "deny"),
+        ("edit", "src/app.py", "ask"),
+        ("bash", "git push", "deny"),
+        ("bash", "git -C src push --force origin main", "deny"),
+        ("bash", "echo $(git push)", "deny"),
+        ("bash", "true && sh -c 'git push'", "deny"),
+        ("bash", "git status", "ask"),
+        ("web_fetch", "https://docs.python.org/3/library/os.html", "allow"),
+        ("web_fetch", "http://docs.python.org/3/", "ask"),
+        ("web_fetch", "https://docs.python.org.example.com/3/", "ask"),
+        ("web_fetch", "https://docs.python.org@example.com/", "deny"),
+        ("web_fetch", "http://169.254.169.254/latest/meta-data/", "deny"),
+        ("web_fetch", "http://[::ffff:127.0.0.1]/", "deny"),
+    ],
+)
+async def test_rules_are_about_what_a_call_touches(dispatcher, root, name, value, word):
+    """Paths after resolution, every simple command, addresses part by part; checks come first."""
+    (root / "else").mkdir()
+    (root / "src" / "out").symlink_to(root / "else")
+    further = {"write": {"content": "x"}, "edit": edit_call()[1]}
+    arguments = {**further.get(name, {}), next(iter(dispatcher_schema(dispatcher, name))): value}
+    assert (await dispatcher("default", RULES).explain(name, arguments)).word == word
+
+
+def dispatcher_schema(dispatcher, name):
+    return dispatcher().catalog[name].schema["properties"]
+
+
+async def test_an_allowed_file_is_written_unasked(dispatcher, root):
+    """And another one waits."""
+    by = dispatcher("default", RULES)
+    assert (await by.call(*write_call("src/new.py", "x\n"))).kind == "ok"
+    assert (await by.call(*write_call("new.py", "x\n"))).kind == "waiting"
+    assert ((root / "src" / "new.py").exists(), (root / "new.py").exists()) == (True, False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_denied_command_never_runs(dispatcher, root, mode):
+    """Not in bypass, and not with other commands around it."""
+    by = dispatcher(mode, ["deny bash(touch:*)", "allow bash"])
+    assert (await by.call("bash", {"command": "echo hi; touch here"})).kind == "denied"
+    assert not (root / "here").exists()
+
+
+async def test_a_whole_group_is_denied_by_its_name(dispatcher):
+    """Jobs too."""
+    by = dispatcher("bypass", ["deny group:shell"])
+    calls = [("bash", {"command": "ls"}), ("job_output", {}), ("job_stop", {"job": "job_1"})]
+    assert [(await by.call(*call)).kind for call in calls] == ["denied", "denied", "denied"]
+
+
+async def test_only_an_address_that_a_rule_names_is_fetched(root):
+    """The server is asked for nothing else."""
+    async with serving() as server:
+        server.pages["/docs/a"] = answer("all about a", type="text/plain")
+        workspace = Workspace(root)
+        catalog = builtin_catalog(workspace, sandbox="none")
+        catalog.add(web_fetch_for(resolve=names(), judge_address=loopback_is_public), replace=True)
+        permissions = Permissions("default", [f"allow web_fetch(url={server.url('/docs/**')})"])
+        by = Dispatcher(catalog, permissions=permissions, safety=workspace.safety())
+        found = await by.call("web_fetch", {"url": server.url("/docs/a")})
+        other = await by.call("web_fetch", {"url": server.url("/else")})
+        assert (found.kind, other.kind) == ("ok", "waiting")
+        assert found.text.endswith("all about a")
+        assert server.paths == ["/docs/a"]
+
+
+# Safety checks, and the workspace behind them.
+
+CHECKED = pytest.mark.parametrize(
+    "without", [(), ("folder", "protected-file")], ids=["by the checks", "by the workspace alone"]
+)
+
+
+@CHECKED
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read", {"path": ".env"}),
+        ("read", {"path": "src/../.ENV"}),
+        ("read", {"path": "innocent.txt"}),
+        ("grep", {"pattern": ".", "path": ".env"}),
+        write_call(".env", "x"),
+        write_call(".git/hooks/pre-commit", "#!/bin/sh\n"),
+        write_call(".github/workflows/ci.yml", "on: push\n"),
+        edit_call(".env", "hunter2", "x"),
+        edit_call("innocent.txt", "hunter2", "x"),
+    ],
+)
+async def test_protected_files_are_refused_in_every_mode(dispatcher, root, name, arguments, without):
+    """Twice over: before the call, and where the file is opened."""
+    (root / "innocent.txt").symlink_to(".env")
+    result = await dispatcher("bypass", without=without).call(name, arguments)
+    assert result.kind == "safety"
+    assert "hunter2" not in result.text.replace(str(arguments), "")
+    assert (root / ".env").read_text() == SECRET
+    assert not (root / ".git").exists()
+    assert not (root / ".github").exists()
+
+
+@CHECKED
+async def test_a_search_passes_secrets_over_and_says_so(dispatcher, without):
+    """Their names may be known, their content not."""
+    by = dispatcher("plan", without=without)
+    found = await by.call("grep", {"pattern": "hunter2", "ignored": True})
+    assert found.kind == "ok"
+    assert "TOKEN" not in found.text
+    assert "1 protected file was not searched: .env" in found.text
+    assert ".env" in (await by.call("glob", {"pattern": "*"})).text.split()
+
+
+@pytest.mark.parametrize("sandbox", REAL)
+async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
+    """Whatever the mode, and however it goes about it."""
+    by = dispatcher("bypass", sandbox=sandbox)
+    result = await by.call("bash", {"command": "cat .env; cat < .e*; cp .env x; cat x; ln .env y; cat y"})
+    assert result.kind == "ok"
+    assert "hunter2" not in result.text
+
+
+@CHECKED
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        ("../outside.txt", {"safety"}),
+        ("src/../../outside.txt", {"safety"}),
+        ("src/out.txt", {"safety"}),
+        ("/etc/passwd", {"safety"}),
+        ("//etc//passwd", {"safety"}),
+        ("/proc/self/environ", {"safety"}),
+        ("/proc/self/root/etc/passwd", {"safety"}),
+        ("/dev/zero", {"safety"}),
+        ("~/.profile", {"safety", "tool"}),
+        ("~root/.profile", {"safety", "tool"}),
+        ("file:///etc/passwd", {"tool"}),
+        ("pipe", {"tool"}),
+        ("loop", {"safety", "tool"}),
+        ("src", {"tool"}),
+        ("notes.txt/x", {"tool"}),
+        ("x" * 300, {"safety", "tool"}),
+        ("x/" * 3000, {"safety", "tool"}),
+        ("a\0b", {"safety", "tool", "bad_args"}),
+        ("\ud800", {"safety", "tool", "bad_args"}),
+        ("", {"safety", "tool"}),
+    ],
+    ids=lambda value: ascii(value)[:40],
+)
+async def test_hostile_paths_end_in_a_clear_refusal(dispatcher, root, tmp_path, path, kinds, without):
+    """Never a byte from outside, never a wait, never a bug of ours."""
+    (root / "src" / "out.txt").symlink_to(tmp_path / "outside.txt")
+    (root / "loop").symlink_to("loop")
+    os.mkfifo(root / "pipe")
+    result = await dispatcher("bypass", without=without).call("read", {"path": path}, timeout_seconds=20)
+    assert result.kind in kinds
+    assert OUTSIDE not in result.text
+    assert "root:" not in result.text
+
+
+@CHECKED
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(
+    pieces=st.lists(st.sampled_from(["..", ".", "", "src", "up", "out", "in", "outside.txt", "root", "~"]), max_size=7)
+)
+async def test_no_path_leads_out(dispatcher, root, tmp_path, pieces, without):
+    """However names, links and `..` are put together, what is outside is neither read nor changed."""
+    for name, target in {"src/up": "..", "src/out": "../../outside.txt", "src/in": "../notes.txt"}.items():
+        if not (root / name).is_symlink():
+            (root / name).symlink_to(target)
+    by, path = dispatcher("bypass", without=without), "/".join(pieces)
+    for call in (("read", {"path": path}), ("grep", {"pattern": ".", "path": path}), edit_call(path, OUTSIDE, "x")):
+        assert OUTSIDE not in (await by.call(*call)).text.replace(repr(OUTSIDE), "")
+    await by.call(*write_call(path, "x"))
+    assert (tmp_path / "outside.txt").read_text() == OUTSIDE
+    assert {each.name for each in tmp_path.iterdir()} == {"root", "outside.txt"}
+
+
+# What one call leaves to the next.
+
+
+async def test_an_edit_of_a_file_that_somebody_else_changed_is_refused(dispatcher, root, session):
+    """Until it was read again; another conversation is not held to what this one read."""
+    by = dispatcher("auto")
+    await by.call("read", {"path": "src/app.py"}, session=session)
+    (root / "src" / "app.py").write_text(APP + "# theirs\n")
+    refused = await by.call(*edit_call(), session=session)
+    assert refused.kind == "tool"
+    assert "src/app.py has changed since it was last read here" in refused.text
+    assert (root / "src" / "app.py").read_text() == APP + "# theirs\n"
+
+    await by.call("read", {"path": "src/../src/app.py"}, session=session)
+    assert (await by.call(*edit_call(), session=session)).kind == "ok"
+    assert (root / "src" / "app.py").read_text() == APP.replace("1", "2") + "# theirs\n"
+
+
+async def test_a_command_that_changes_a_file_is_somebody_else(dispatcher, session):
+    """The model has not seen what it made of it."""
+    by = dispatcher("bypass")
+    await by.call("read", {"path": "src/app.py"}, session=session)
+    await by.call("bash", {"command": "echo >> src/app.py"}, session=session)
+    assert (await by.call(*edit_call(), session=session)).kind == "tool"
+
+
+async def test_edits_follow_each_other_without_reading_again(dispatcher, root, session):
+    """What a conversation wrote itself it has seen."""
+    by = dispatcher("auto")
+    await by.call("read", {"path": "src/app.py"}, session=session)
+    for old, new in (("1", "2"), ("2", "3"), ("3", "4")):
+        assert (await by.call(*edit_call(old=old, new=new), session=session)).kind == "ok"
+    assert (root / "src" / "app.py").read_text() == APP.replace("1", "4")
+
+
+# Many calls.
+
+
+class Together:
+    """Lets nobody run before all have come."""
+
+    def __init__(self, count):
+        self._barrier = asyncio.Barrier(count)
+
+    async def around(self, call, run):
+        async with asyncio.timeout(20):
+            await self._barrier.wait()
+        return await run()
+
+
+async def test_reads_of_one_batch_run_together(dispatcher):
+    """And come back in the order they were asked for."""
+    calls = [
+        ("read", {"path": "notes.txt"}),
+        ("glob", {"pattern": "src/*"}),
+        ("grep", {"pattern": "def"}),
+        ("read", {"path": "src/app.py"}),
+    ]
+    results = await dispatcher("plan", hooks=[Together(len(calls))]).call_many(calls)
+    assert [each.text.splitlines()[0] for each in results] == [
+        "1\tone",
+        "src/app.py",
+        "src/app.py:1: def main():",
+        "1\tdef main():",
+    ]
+
+
+async def test_a_change_runs_between_the_reads_around_it(dispatcher, session):
+    """The later read sees it, the earlier does not, and a failure in between loses nothing."""
+    read = ("read", {"path": "notes.txt"})
+    calls = [read, write_call(content="new\n"), ("read", {"path": "missing.txt"}), read]
+    results = await dispatcher("auto").call_many(calls, session=session)
+    assert [each.kind for each in results] == ["ok", "ok", "tool", "ok"]
+    assert (results[0].text.split()[1], results[3].text.split()[1]) == ("one", "new")
+
+
+async def test_after_a_change_that_waits_only_reads_go_on(dispatcher, root):
+    """What comes after it may have counted on it."""
+    calls = [write_call(), edit_call("notes.txt", "three", "four"), ("read", {"path": "notes.txt"})]
+    results = await dispatcher("default").call_many(calls)
+    assert [each.kind for each in results] == ["waiting", "waiting", "ok"]
+    assert (root / "notes.txt").read_text() == "one\ntwo\n"
+
+
+# Size.
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read", {"path": "long.txt"}),
+        ("grep", {"pattern": "line"}),
+        ("bash", {"command": "cat long.txt"}),
+        write_call("new.txt", "line\n" * 2000),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_long_result_is_cut_and_says_so(dispatcher, root, name, arguments):
+    """The application's limit holds for every tool."""
+    (root / "long.txt").write_text("a long line\n" * 2000)
+    result = await dispatcher("bypass", max_chars=600).call(name, arguments)
+    assert (result.kind, result.truncated) == ("ok", True)
+    assert len(result.text) <= 600
+    assert (root / "new.txt").exists() is (name == "write")
+
+
+@pytest.mark.parametrize("name", ["read", "bash"])
+async def test_by_itself_a_tool_stays_below_the_dispatchers_limit(dispatcher, root, name):
+    """So its own words about what is missing are not cut off."""
+    (root / "long.txt").write_text("a rather long line of text\n" * 100_000)
+    arguments = {
+        "read": {"path": "long.txt", "limit": 1_000_000},
+        "bash": {"command": "cat long.txt; cat long.txt >&2"},
+    }
+    result = await dispatcher("bypass").call(name, arguments[name])
+    assert (result.kind, result.truncated) == ("ok", False)
+    assert {"read": "continue with offset=", "bash": "bytes"}[name] in result.text

@@ -1,0 +1,232 @@
+"""
+Shell hooks in TOML: the user's, then the project's.
+
+    # ~/.config/toolkit/hooks.toml, or .toolkit/hooks.toml in a project
+    [[hooks]]
+    on = "before"
+    tools = ["bash", "fs_*"]
+    command = "./check.sh"
+    timeout_seconds = 30
+    on_failure = "block"
+
+A project's hooks run only while the user trusts the folder with the content it
+has; what did not count is listed. Every mistake in every file is reported at
+once. A file that is not there is fine; one that cannot be used is an error,
+because the hooks in it are missing.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..permissions.files import Ignored, RuleFileError
+from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
+from ..visible import visible
+from .shell_records import ShellHook, mistakes, one_of
+
+__all__ = ["HookFileError", "HookSet", "read_hooks", "user_hooks"]
+
+_NAME = "hooks.toml"
+_KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env")
+_MOST_BYTES = 1_000_000
+
+
+class HookFileError(RuleFileError):
+    """Hooks that cannot be read; nothing should run without them. `problems` lists every mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSet:
+    """
+    The hooks that count, and those that do not.
+
+    Attributes:
+        hooks: The user's, then the project's; each says where it was written.
+        ignored: What a project wrote and did not count, and why.
+        files: The files that were read.
+    """
+
+    hooks: tuple[ShellHook, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    files: tuple[Path, ...] = ()
+
+
+def user_hooks() -> Path:
+    """Where the user's own hooks are, whether or not there are any."""
+    return configuration_folder() / _NAME
+
+
+def read_hooks(
+    *,
+    user: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+    trust: Trust | None = None,
+) -> HookSet:
+    """
+    Everything that was written down, or one `HookFileError` with every mistake in it.
+
+    Args:
+        user: The user's file; `user_hooks()` says where it usually is.
+        project: The project's folder, whose file is `.toolkit/hooks.toml`; all hooks run in that folder.
+        trust: Who knows whether the user trusts the project; without it, nobody does.
+    """
+    problems: list[str] = []
+    folder = None if project is None else Path(os.path.abspath(project))
+    own = _File("user", None if user is None else Path(user), problems, folder)
+    theirs = _File("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
+    if problems:
+        raise HookFileError(problems)
+    hooks = [ShellHook(**fields) for fields in own.hooks]
+    ignored: list[Ignored] = []
+    if folder is not None and theirs.hooks:
+        guard = _Guard(trust, folder, theirs)
+        why = guard()
+        if why is None:
+            hooks += [ShellHook(**fields, may_start=guard) for fields in theirs.hooks]
+        else:
+            ignored = [Ignored(_shown(fields), why) for fields in theirs.hooks]
+    return HookSet(
+        hooks=tuple(hooks),
+        ignored=tuple(ignored),
+        files=tuple(file.path for file in (own, theirs) if file.path is not None and file.is_there),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """Says why a project's hooks may not run now; asked again before each run, since content changes."""
+
+    trust: Trust | None
+    project: Path
+    file: _File
+
+    def __call__(self) -> str | None:
+        project, trust = self.project, self.trust
+        state = "unknown" if trust is None else trust.state(project)
+        if state == "trusted":
+            changed = f"{self.file.path} changed since it was read; load its hooks again"
+            return None if self.file.is_unchanged() else changed
+        problem = None if trust is None else trust.problem
+        look = f"look at its {PROJECT_FOLDER} folder, then trust it"
+        if problem is not None:
+            return problem
+        if state == "changed":
+            return f"{project} has changed since you trusted it; {look} again"
+        return f"you have not trusted {project}; {look}"
+
+
+class _File:
+    """One file with the hooks in it, as checked fields; its mistakes go to *problems*."""
+
+    def __init__(self, whose: str, path: Path | None, problems: list[str], project: Path | None) -> None:
+        self.path = path
+        self.hooks: list[dict[str, Any]] = []
+        self.is_there = False
+        self._whose = whose
+        self._problems = problems
+        self._project = project
+        self._content = b""
+        try:
+            data = {} if path is None else self._data(path)
+        except (OSError, ValueError, RecursionError) as error:
+            problems.append(f"{path}: cannot be used ({_worded(error)}); correct it, or move it away")
+            return
+        for key, value in data.items():
+            if key == "hooks":
+                self._take(value)
+            else:
+                problems.append(f"{path}: {one_of(key, ('hooks',))}")
+
+    def is_unchanged(self) -> bool:
+        """Whether the file still holds what was read from it."""
+        try:
+            return self.path is not None and _content(self.path) == self._content
+        except (OSError, ValueError):
+            return False
+
+    def _data(self, path: Path) -> dict[str, Any]:
+        if self._whose == "project" and os.path.lexists(path):
+            end, home = (Path(os.path.realpath(each)) for each in (path, self._project or ""))
+            if not end.is_relative_to(home):
+                raise ValueError(f"it is a link that leads out of {self._project}")
+        content = _content(path)
+        if content is None:
+            return {}
+        self.is_there, self._content = True, content
+        return tomllib.loads(content.decode("utf-8-sig"))
+
+    def _take(self, tables: Any) -> None:
+        if not isinstance(tables, list):
+            self._problems.append(f"{self.path}: hooks: has to be a list; write [[hooks]] above each hook")
+            return
+        for index, table in enumerate(tables):
+            where = f"{self.path}: hooks[{index}]"
+            if not isinstance(table, dict):
+                self._problems.append(f"{where}: has to be a table; write [[hooks]] above each hook")
+                continue
+            wrong = self._mistakes(table)
+            self._problems += [f"{where}: {each}" for each in wrong]
+            if not wrong:
+                source = f"{self._whose} hooks, hooks[{index}] in {self.path}"
+                self.hooks.append({**table, "cwd": self._project, "source": source})
+
+    def _mistakes(self, table: dict[str, Any]) -> list[str]:
+        unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
+        missing = [f"{key}: is missing; say {what}" for key, what in _NEEDED.items() if key not in table]
+        wrong = mistakes({key: value for key, value in table.items() if key in _KEYS})
+        return unknown + missing + wrong or self._misplaced(table["command"])
+
+    def _misplaced(self, command: Any) -> list[str]:
+        # Whatever project is open would choose what runs in the user's name.
+        program = _program(command)
+        if self._whose == "project" or "/" not in program or program.startswith(("/", "~", "$")):
+            return []
+        return [f"command: `{program:.80}` would be looked for in whatever project is open; write its whole path"]
+
+
+_NEEDED = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
+
+
+def _program(command: str | list[str]) -> str:
+    """The first word of a command."""
+    if not isinstance(command, str):
+        return command[0]
+    try:
+        return next(iter(shlex.split(command)), "")
+    except ValueError:  # quotes that do not close: the shell will say so
+        return ""
+
+
+def _content(path: Path) -> bytes | None:
+    """What is in a file; None if there is none."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        if path.is_symlink():
+            raise ValueError("it is a link that leads nowhere") from None
+        return None
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("it is not a file")
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
+    return content
+
+
+def _shown(fields: dict[str, Any]) -> str:
+    command = fields["command"]
+    text = command if isinstance(command, str) else shlex.join(command)
+    return f"{fields['source']}: {visible(text, keep_lines=False):.100}"
+
+
+def _worded(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    return error.strerror or "it cannot be opened" if isinstance(error, OSError) else str(error)
