@@ -225,6 +225,19 @@ def test_a_folder_that_is_not_there_is_refused_at_once(tmp_path):
         builtin_catalog(tmp_path / "nowhere", sandbox="none")
 
 
+async def test_options_reach_the_tools(tmp_path, session):
+    """Variables for commands, those that are kept, and the only hosts there are."""
+    catalog = builtin_catalog(
+        tmp_path, sandbox="none", env={"STAGE": "test"}, keep=["KEPT"], allowed_hosts=["docs.python.org"]
+    )
+    dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"), safety=Workspace(tmp_path).safety())
+    await dispatcher.call("bash", {"command": "KEPT=1 LOST=2"}, session=session)
+    said = await dispatcher.call("bash", {"command": 'echo "$STAGE|$KEPT|$LOST"'}, session=session)
+    assert said.text == "test|1|"
+    other = await dispatcher.call("web_fetch", {"url": "https://example.com/"}, session=session)
+    assert (other.kind, "docs.python.org" in other.text) == ("safety", True)
+
+
 @pytest.mark.parametrize("name", ["read", "glob", "grep"])
 @pytest.mark.parametrize("how", ["absolute", "relative", "link"])
 @pytest.mark.parametrize("checked", [True, False], ids=["with the check", "by the workspace alone"])

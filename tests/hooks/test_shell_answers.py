@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolkit.hooks import Ask, Deny, Halt, Modify, Proceed, Replace
 from toolkit.hooks.shell_answers import HookFailed, answer_of
-from toolkit.hooks.shell_commands import Ended
+from toolkit.hooks.shell_processes import Ended
 from toolkit.hooks.shell_records import EVENTS
 
 

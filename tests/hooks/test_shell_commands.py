@@ -14,7 +14,8 @@ import threading
 
 import pytest
 
-from toolkit.hooks.shell_commands import Ended, NotRun, Start, environment, exit_file, run_command
+from toolkit.hooks.shell_commands import environment, run_command
+from toolkit.hooks.shell_processes import Ended, NotRun, Start, exit_file, reap
 
 pytestmark = pytest.mark.anyio
 
@@ -173,6 +174,35 @@ async def test_whoever_is_cancelled_ends_it_first(tmp_path, watch, times):
     assert is_reaped(pid)
 
 
+async def test_whoever_is_cancelled_when_it_is_just_over_is_cancelled():
+    """The command has ended, and the loop has not heard of it yet."""
+    running = asyncio.ensure_future(run_command(shell("true")))
+    await asyncio.sleep(0)
+    for thread in threading.enumerate():
+        if thread.name == "toolkit-hook":
+            thread.join(20)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_whoever_is_cancelled_before_it_started_starts_nothing(tmp_path):
+    """The question whether it may start took long, and nobody waits for the answer."""
+    asked, answered = threading.Event(), threading.Event()
+
+    def may_start() -> None:
+        asked.set()
+        answered.wait(20)
+
+    running = asyncio.ensure_future(run_command(shell(f"touch {tmp_path}/started", may_start=may_start)))
+    await asyncio.to_thread(asked.wait, 20)
+    running.cancel()
+    asyncio.get_running_loop().call_later(0, asyncio.get_running_loop().call_soon, answered.set)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert os.listdir(tmp_path) == []
+
+
 async def line_from(file: int) -> bytes:
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(file, ready.set)
@@ -184,7 +214,7 @@ async def line_from(file: int) -> bytes:
 
 def run_python(code: str) -> str:
     """What a Python of its own prints, which sees to nothing but *code*."""
-    head = "import asyncio, os, signal, threading\nfrom toolkit.hooks.shell_commands import *\n"
+    head = "import asyncio, os, signal, threading\nfrom toolkit.hooks.shell_commands import *\nfrom toolkit.hooks.shell_processes import *\n"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", head + textwrap.dedent(code)], capture_output=True, text=True, check=False
     )
@@ -200,6 +230,32 @@ def test_an_exit_code_that_got_lost_is_no_success():
     """
     assert "code=None" in run_python(code)
     assert "ignores SIGCHLD" in run_python(code)
+
+
+def test_a_system_without_files_says_so():
+    """However many are left when it starts, it runs or it does not, and nothing is left behind."""
+    code = """
+        import resource
+        async def main():
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            used, found = len(os.listdir("/dev/fd")) - 1, []
+            for left in range(20):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (used + left, hard))
+                try:
+                    found.append((await run_command(Start(argv=["/bin/cat"], stdin=b"x", env={}))).stdout == b"x")
+                except NotRun:
+                    found.append(False)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+                if len(os.listdir("/dev/fd")) - 1 != used:
+                    print("files are left")
+            print(found[0], found[-1], found == sorted(found))
+            try:
+                print(os.waitpid(-1, os.WNOHANG))
+            except ChildProcessError:
+                print("no children")
+        asyncio.run(main())
+    """
+    assert run_python(code) == "False True True\nno children\n"
 
 
 def test_a_system_without_threads_says_so():
@@ -235,6 +291,23 @@ def test_a_loop_that_went_away_does_not_matter():
             print(thread.is_alive())
     """
     assert run_python(code) == "False\n"
+
+
+def test_what_cannot_be_ended_is_not_waited_for():
+    """It is reaped when it ends, whenever that is."""
+    process = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE)
+    reap(process, patience_seconds=0.01)
+    assert not is_reaped(process.pid)
+    process.stdin.close()
+    for thread in threading.enumerate():
+        if thread.name == "toolkit-hook-end":
+            thread.join(20)
+    assert is_reaped(process.pid)
+
+
+def test_a_process_that_is_gone_tells_of_no_end():
+    """Then its end is looked for."""
+    assert exit_file(2**22 + 1) is None
 
 
 def test_the_environment_has_a_path_of_whole_names_only(monkeypatch):

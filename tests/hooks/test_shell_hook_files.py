@@ -123,8 +123,10 @@ def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, c
     assert Dispatcher(catalog, hooks=[hooks]).call_sync("bash", {}).text == "ran"
 
 
-def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalog):
+@pytest.mark.parametrize("command", ['".toolkit/check.sh"', '[".toolkit/check.sh"]'])
+def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalog, command):
     """After the user's, with what is relative taken from there."""
+    (project / ".toolkit/hooks.toml").write_text(PROJECT.replace('".toolkit/check.sh"', command))
     trust.trust(project)
     hooks = ShellHooks.from_files(project, user=user, trust=trust)
     result = Dispatcher(catalog, hooks=[hooks]).call_sync("bash", {})
@@ -207,7 +209,7 @@ def test_every_mistake_in_every_file_is_told_at_once(user, project):
     )
     assert problems(user=user, project=project) == (
         f"{user}: 'hook' is not known; did you mean `hooks`?",
-        f"{user}: hooks[0]: 'timeout' is not known; write one of on, tools, command, timeout_seconds, on_failure, env",
+        f"{user}: hooks[0]: 'timeout' is not known; did you mean `timeout_seconds`?",
         f"{user}: hooks[0]: on: 'befor' is not known; did you mean `before`?",
         f'{user}: hooks[0]: command: has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell',
         f"{user}: hooks[1]: on: is missing; say when it runs: before, after, agent_start or agent_end",
@@ -241,6 +243,8 @@ def test_a_mistake_is_told_with_its_place(user, text, problem):
         ('"./check.sh"', True),
         ('"scripts/check --all"', True),
         ('["./check.sh"]', True),
+        ('"LANG=C ./check.sh"', True),
+        ('"A=b/c check"', False),
         ("\"'./my check' x\"", True),
         ('"~/bin/check"', False),
         ('"$HOME/bin/check"', False),

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -290,7 +291,7 @@ async def test_a_denial_keeps_later_hooks_from_running(bench):
 
 async def test_several_reasons_to_ask_are_all_told(bench):
     """Nobody's question is lost."""
-    hooks = [bench.saying({"action": "ask", "reason": reason}) for reason in ("first", "second")]
+    hooks = [bench.saying({"action": "ask", "reason": reason}, source="x") for reason in ("first", "second")]
     result = await bench.dispatcher(*hooks, approvals=Approvals(MemoryApprovals())).call("echo", {})
     assert result.request.reason == "first; second"
 
@@ -638,6 +639,12 @@ def test_all_mistakes_are_told_at_once():
         ShellHook(on="x", command="", timeout_seconds=-1)
     assert str(caught.value).count("; ") >= 2
     assert all(name in str(caught.value) for name in ("on:", "command:", "timeout_seconds:"))
+
+
+def test_shell_hooks_are_loaded_when_somebody_asks():
+    """Most programs have none."""
+    code = "import sys, toolkit.hooks; sys.exit('toolkit.hooks.shell' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_only_hooks_are_hooks():

@@ -5,12 +5,17 @@ from __future__ import annotations
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.safety.shell import CannotParse, parsed
+from toolkit.safety.shell import CannotParse, MissingShellParser, parsed
+from toolkit.safety.shell_heredocs import heredoc_text
+from toolkit.safety.shell_nodes import Around
+from toolkit.safety.shell_tree import Reader
+from toolkit.safety.shell_words import read_word
 from toolkit.safety.shell_wrappers import known_input
 
 
@@ -147,6 +152,7 @@ def test_quoting_is_undone(arguments):
         ("cat > $(a)", ["a", "cat"]),
         ("> x", []),
         ("echo $(< x)", ["echo"]),
+        ("echo $(< x a)", ["a", "echo"]),
         ("export x=$(a)", ["a", "export"]),
         ("time (a; b)", ["a", "b", "time"]),
         ("unset x", ["unset"]),
@@ -449,7 +455,9 @@ def test_what_a_command_reads_is_known_only_if_the_text_says_so(text, expected):
         "sudo " * 30 + "a",
         "eval " * 30 + "a",
         ("eval " * 11 + "x" * 500 + ";") * 20,
-        "|&(" * 5000,
+        "&(" * 1500,
+        "(a) > x y",
+        "cat <<EOF > x y\nz\nEOF",
         "${" * 9000,
     ],
     ids=lambda text: ascii(text[:20]),
@@ -509,10 +517,83 @@ def test_where_the_grammar_and_bash_disagree_nothing_is_guessed(text):
         parsed(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("a b", {}),
+        ("a;b", {}),
+        ("a`b`", {}),
+        ("a$(b)", {}),
+        ('"a${b}"', {}),
+        ('"a', {}),
+        ("'a", {}),
+        ("$'a\\'", {}),
+        ("a\\", {}),
+        ("'$(a)'", {1: 5}),
+        ("x" * 50 + "|", {}),
+    ],
+)
+def test_a_word_that_does_not_fit_its_quotes_is_refused(text, spans):
+    """The grammar said where it ends and what it holds; the characters say otherwise."""
+    with pytest.raises(CannotParse, match="understood|backslash"):
+        read_word(text, spans)
+
+
+def odd(kind: str, text: str = "a", **parts: object) -> SimpleNamespace:
+    """A node as another version of the grammar might give it."""
+    given = {"is_named": True, "children": [], "child_count": 0, "start_byte": 0, "end_byte": len(text)}
+    return SimpleNamespace(type=kind, child_by_field_name=lambda _: None, **given | parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("a", odd("novelty")),
+        ("a", odd("ERROR")),
+        ("a", odd("for_statement")),
+        ("a", odd("function_definition")),
+        ("a", odd("command")),
+        ("#\n", odd("comment", "#\n")),
+        ("`a", odd("word", "`a")),
+        ("a b", odd("program", "a b", children=[odd("word")])),
+    ],
+    ids=lambda each: getattr(each, "type", None),
+)
+def test_a_tree_of_another_kind_is_refused(text, node):
+    """What is not known is never skipped."""
+    with pytest.raises(CannotParse):
+        Reader(text, lambda *_: None).visit(node, Around())
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"),
+    [
+        ("<<EOF", (2, 5), None),
+        ("<<E*F\nE*F", (2, 5), (6, 9)),
+        ("<<EOF\nx", (2, 5), (6, 7)),
+        ("<<EOF\nx\n", (2, 5), (6, 7)),
+    ],
+)
+def test_a_here_document_that_does_not_end_is_refused(text, start, end):
+    """Where its last line is decides what runs."""
+    places = [("heredoc_start", start), ("heredoc_end", end)]
+    children = [odd(kind, start_byte=at[0], end_byte=at[1]) for kind, at in places if at]
+    with pytest.raises(CannotParse, match="here-document"):
+        heredoc_text(odd("heredoc_redirect", text, children=children), text)
+
+
+@pytest.mark.parametrize("place", [{"start_byte": 1}, {"end_byte": 1}])
+def test_a_tree_that_leaves_something_out_is_refused(place):
+    """Every character belongs to a command, or is space."""
+    with pytest.raises(CannotParse, match="with a command"):
+        Reader("aa", lambda *_: None).read(odd("program", "aa", **place), ())
+
+
 def test_a_message_says_what_is_wrong():
     """Short, and with the place."""
     with pytest.raises(CannotParse, match="U\\+0000, which cannot be seen"):
         parsed("a\0")
+    assert "pip install 'pytoolkit[shell]'" in str(MissingShellParser())
     with pytest.raises(CannotParse, match="longer than 20000 characters"):
         parsed("x" * 30_000)
     with pytest.raises(CannotParse, match="ends is not understood"):

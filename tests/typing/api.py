@@ -59,10 +59,27 @@ from toolkit import (
     tool,
 )
 from toolkit.approvals import Callback, DenyAll, MemoryApprovals, Preview, Record, combined, file_change, unchanged
+from toolkit.builtin import (
+    Sandbox,
+    Workspace,
+    bash_for,
+    best_sandbox,
+    builtin_catalog,
+    edit_for,
+    glob_for,
+    grep_for,
+    job_output_for,
+    job_stop_for,
+    read_for,
+    web_fetch_for,
+    write_for,
+)
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
 from toolkit.permissions import MODES, Mode, PermissionRequest, Trust, read_rule
 from toolkit.requests import Changed, Grant
+from toolkit.sandbox import LevelName, Limits, sandboxes
 from toolkit.verdicts import Finding, Word
+from toolkit.workspace import Entry, Written
 
 
 class Database:
@@ -333,3 +350,42 @@ async def approvals(session: Session) -> None:
     assert_type(list(AuditLog.read("shop.audit.jsonl")), list[dict[str, Any]])
     Permissions.grant(session, session.grants[0])
     Permissions.revoke(session)
+
+
+def builtin_tools(folder: Path) -> None:
+    workspace = Workspace(
+        folder, folders=["shared"], read_only=[Path("manuals")], protected=["*.sqlite"], max_write_bytes=1_000
+    )
+    assert_type(workspace.root, str)
+    assert_type(workspace.safety(allowed_hosts=["localhost:80"]), SafetyChecks)
+    sandbox = best_sandbox(workspace, network=True, level="landlock", limits=Limits(processes=10), readable=[folder])
+    assert_type(sandbox, Sandbox)
+    assert_type(sandbox.name, LevelName)
+    assert_type(sandbox.describe(), str)
+    assert_type(sandboxes(workspace, probe=False), dict[LevelName, Sandbox | str])
+    for catalog in (
+        builtin_catalog(workspace),
+        builtin_catalog("."),
+        builtin_catalog(folder, sandbox="none", env={"STAGE": "test"}, keep=["STAGE"]),
+        builtin_catalog(workspace, sandbox=sandbox, network=True, allowed_hosts=["docs.python.org"]),
+    ):
+        assert_type(catalog, Catalog)
+        catalog.add(web_fetch_for(private_hosts=["localhost:8080"]), replace=True)
+    for one in (read_for(workspace), write_for(workspace), edit_for(workspace), glob_for(workspace)):
+        assert_type(one, Tool)
+    Catalog(grep_for(workspace, ripgrep=False), bash_for(workspace, max_output_bytes=1_000))
+    Catalog(job_output_for(workspace), job_stop_for(workspace))
+    builtin_catalog(workspace, sandbox="bubblewrap")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    best_sandbox(workspace, level="strong")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def files(workspace: Workspace) -> None:
+    assert_type(workspace.read("a.txt", max_bytes=10), bytes)
+    assert_type(workspace.entries(), list[Entry])
+    assert_type(workspace.walk("src", skip=lambda entry: entry.name == ".git"), Iterator[Entry])
+    assert_type(workspace.stat("a.txt").size, int)
+    written = workspace.write("a.txt", b"x", expected=None)
+    assert_type(written, Written)
+    assert_type(written.old, bytes | None)
+    with workspace, workspace.open("a.txt") as file:
+        assert_type(file.read(), bytes)

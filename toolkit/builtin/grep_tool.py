@@ -20,7 +20,7 @@ from .file_types import FILE_TYPES, FileType
 from .globs import Glob
 from .ignoring import Ignoring, start_of
 from .ripgrep import is_worth_it, ripgrep_for
-from .searching import MOST_BYTES, Found, Stopped, Watch, search, watch_for
+from .searching import MOST_BYTES, NOTHING, Found, Stopped, Watch, search, watch_for
 from .tallies import Mode, Tally, named, shown_path
 
 __all__ = ["grep_for"]
@@ -118,13 +118,13 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
 
 
 def _permitted(workspace: Workspace, entry: Entry, found: Found, context: Context) -> Found:
-    """*found*, unless a rule or a check speaks against the file; whether it matches would be told, too."""
-    if not found.hits and not found.is_binary:
+    """*found*, or nothing if a rule or a check speaks against the file."""
+    if found.refused is not None or found == NOTHING:
         return found
     try:
         context.permissions.check(Reads(os.path.join(workspace.root, entry.path)))
-    except ToolError as error:
-        return Found(refused=error)
+    except ToolError:
+        return NOTHING  # not even a note: it would tell that the file matches
     return found
 
 

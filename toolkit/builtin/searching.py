@@ -18,7 +18,7 @@ from ..patterns import Undecidable
 from ..workspace import Entry, Workspace
 from .dialect import Query
 
-__all__ = ["MOST_BYTES", "Found", "Stopped", "Watch", "search", "watch_for"]
+__all__ = ["MOST_BYTES", "NOTHING", "Found", "Stopped", "Watch", "search", "watch_for"]
 
 MOST_BYTES = 20_000_000
 """A file that is larger is not searched."""

@@ -12,9 +12,7 @@ parameters are never shown to a command.
 from __future__ import annotations
 
 import copy
-import json
 import logging
-import re
 from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -22,24 +20,22 @@ from typing import Any, Self
 
 from ..judging import names_of
 from ..permissions.trust import Trust
-from ..redaction import MASK, Redaction
-from ..rendering import as_json, as_text, cleaned
+from ..rendering import as_text
 from ..results import Kind, ToolCall, ToolResult
 from ..session import Session
-from ..strictjson import is_plain
 from ..visible import visible
 from .base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
 from .shell_answers import HookFailed, answer_of
-from .shell_commands import NotRun, Start, environment, run_command
+from .shell_commands import environment, run_command
+from .shell_events import agent_shown, arguments_of, call_shown, encoded, name_of, with_secrets_back
 from .shell_files import read_hooks, user_hooks
+from .shell_processes import NotRun, Start
 from .shell_records import EVENTS, Event, ShellHook
 
 __all__ = ["ShellHook", "ShellHooks"]
 
 _log = logging.getLogger("toolkit.hooks")
 
-_VERSION = 1
-_MOST_INPUT = 16 * 1024 * 1024
 _MOST_NAME = 200
 
 
@@ -62,7 +58,10 @@ class ShellHooks:
         for hook in self.hooks:
             if not isinstance(hook, ShellHook):
                 raise TypeError(f"shell hooks are made of ShellHook(on=..., command=...), got {type(hook).__name__}")
-        self._labels = {id(hook): hook.source or f"shell hook {n}" for n, hook in enumerate(self.hooks, 1)}
+        self._labels = {
+            id(hook): visible(hook.source, keep_lines=False) or f"shell hook {number}"
+            for number, hook in enumerate(self.hooks, 1)
+        }
         self._on: dict[Event, list[ShellHook]] = {
             event: [hook for hook in self.hooks if event in hook.on] for event in EVENTS
         }
@@ -106,35 +105,35 @@ class ShellHooks:
 
     async def _before(self, hooks: list[ShellHook], call: ToolCall) -> Outcome:
         arguments, changed_by = call.arguments, ""
-        asked: dict[str, str] = {}
+        asked: list[tuple[str, str]] = []
         for hook in hooks:
             label = self._labels[id(hook)]
             try:
-                outcome = await _answer(hook, "before", _name(call), _call_shown(call, arguments, "before"))
+                outcome = await _answer(hook, "before", name_of(call), call_shown(call, arguments, "before"))
             except HookFailed as failure:
                 if self._is_forgiven(hook, failure):
                     continue
                 return Deny(_blocked(label, failure))
             match outcome:
                 case Modify(given):
-                    arguments, changed_by = _with_secrets(given, arguments, call), label
+                    arguments, changed_by = with_secrets_back(given, arguments, call), label
                 case Ask(reason):
-                    asked[label] = reason
+                    asked.append((label, reason))
                 case Deny() | Halt():
                     return outcome
                 case Replace():
-                    return Deny(_at_odds(label, *asked)) if asked else outcome
+                    return Deny(_at_odds(label, asked[0][0])) if asked else outcome
         if asked and changed_by:
-            return Deny(_at_odds(changed_by, *asked))
+            return Deny(_at_odds(changed_by, asked[0][0]))
         if asked:
-            return Ask("; ".join(asked.values()))
+            return Ask("; ".join(reason for _, reason in asked))
         return Modify(arguments) if changed_by else Proceed()
 
     async def _after(self, hooks: list[ShellHook], call: ToolCall, result: ToolResult) -> ToolResult:
         for hook in hooks:
             try:
-                shown = _call_shown(call, _arguments(call), "after", result)
-                result = _answered(result, await _answer(hook, "after", _name(call), shown))
+                shown = call_shown(call, arguments_of(call), "after", result)
+                result = _answered(result, await _answer(hook, "after", name_of(call), shown))
             except HookFailed as failure:
                 self._report(hook, failure)
                 result = _noted(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
@@ -153,7 +152,7 @@ class ShellHooks:
         for hook in self._on["agent_start"]:
             try:
                 outcome = await _answer(
-                    hook, "agent_start", "", _agent_shown("agent_start", session, principal, details)
+                    hook, "agent_start", "", agent_shown("agent_start", session, principal, details)
                 )
             except HookFailed as failure:
                 if not self._is_forgiven(hook, failure):
@@ -174,7 +173,7 @@ class ShellHooks:
         problems = []
         for hook in self._on["agent_end"]:
             try:
-                await _answer(hook, "agent_end", "", _agent_shown("agent_end", session, principal, details))
+                await _answer(hook, "agent_end", "", agent_shown("agent_end", session, principal, details))
             except HookFailed as failure:
                 self._report(hook, failure)
                 problems.append(f"{self._labels[id(hook)]} failed: {failure}")
@@ -187,7 +186,7 @@ class ShellHooks:
         if not hooks:
             return hooks
         if tool is None:
-            return [hook for hook in hooks if hook.is_about(frozenset({_name(call)}), None, "")]
+            return [hook for hook in hooks if hook.is_about(frozenset({name_of(call)}), None, "")]
         names = names_of(tool, {}) | {call.name}
         return [hook for hook in hooks if hook.is_about(names, tool.facts.group, tool.origin)]
 
@@ -197,7 +196,7 @@ class ShellHooks:
 
     def _report(self, hook: ShellHook, failure: HookFailed) -> None:
         # Without what it printed: nothing masks a log of ours, and it may have printed the arguments.
-        _log.warning("%s failed: %s", self._labels[id(hook)], failure.problem)
+        _log.warning("%s failed: %s", self._labels[id(hook)], visible(failure.problem, keep_lines=False))
 
 
 async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, Any]) -> Outcome:
@@ -206,7 +205,7 @@ async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, 
     name = visible(tool, keep_lines=False)[:_MOST_NAME]
     start = Start(
         argv=hook.argv,
-        stdin=_encoded(shown),
+        stdin=encoded(shown),
         env=environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
         cwd=hook.cwd,
         timeout_seconds=hook.timeout_seconds,
@@ -218,95 +217,6 @@ async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, 
         raise HookFailed(str(error)) from error
 
 
-# What a command is shown.
-
-
-def _encoded(shown: Mapping[str, Any]) -> bytes:
-    data = (json.dumps(shown) + "\n").encode("ascii")
-    if len(data) > _MOST_INPUT:
-        raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MOST_INPUT:,} is the most")
-    return data
-
-
-def _call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
-    if event == "before" and not is_plain(arguments):
-        raise HookFailed("the arguments are not plain JSON, so it cannot be shown what would run")
-    shown = {
-        "version": _VERSION,
-        "event": event,
-        "tool": cleaned(_name(call)),
-        "arguments": _masked(call, arguments),
-        "call_id": as_json(call.id),
-        "session": as_json(call.session_key) or None,
-        "principal": as_json(call.principal),
-    }
-    if result is not None:
-        if len(result.text) > _MOST_INPUT:
-            raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        shown["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
-    return shown
-
-
-def _agent_shown(
-    event: Event, session: Session | None, principal: str | None, details: Mapping[str, Any] | None
-) -> dict[str, Any]:
-    return {
-        "version": _VERSION,
-        "event": event,
-        "session": None if session is None else as_json(session.id),
-        "principal": as_json(session.principal if principal is None and session is not None else principal),
-        "details": as_json(dict(details or {})),
-    }
-
-
-def _name(call: ToolCall) -> str:
-    if call.tool is not None:
-        return str(call.tool.name)
-    return call.name if isinstance(call.name, str) else type(call.name).__name__
-
-
-def _arguments(call: ToolCall) -> Any:
-    """The arguments of a call that may have been refused for them: whatever they are, as JSON."""
-    # Not by `call.arguments`: the copy that this makes has no bottom if they have none.
-    actual = getattr(call, "actual", None)
-    found = call.arguments if actual is None else actual
-    return found if is_plain(found) else as_json(found)
-
-
-def _hidden(call: ToolCall) -> frozenset[str]:
-    secrets = frozenset() if call.tool is None else call.tool.signature.secrets
-    return frozenset(map(_folded, secrets))
-
-
-def _folded(key: Any) -> str:
-    # As repair compares them: what a model nearly named is as secret.
-    return re.sub(r"[\W_]+", "", str(key)).lower()
-
-
-def _masked(call: ToolCall, arguments: Any) -> Any:
-    hidden = _hidden(call)
-    if not hidden:
-        return arguments
-    if not isinstance(arguments, dict):
-        return MASK  # text that could not be read: nobody knows where in it the secret is
-    return {key: MASK if _folded(key) in hidden else value for key, value in arguments.items()}
-
-
-def _redaction(call: ToolCall, arguments: Any) -> Redaction:
-    hidden = _hidden(call)
-    named = arguments.items() if hidden and isinstance(arguments, dict) else ()
-    return Redaction().with_secrets(value for key, value in named if _folded(key) in hidden)
-
-
-def _with_secrets(given: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
-    """*given*, with the true value wherever the command left a mask as it was."""
-    hidden = _hidden(call)
-    return {
-        key: arguments[key] if value == MASK and key in arguments and _folded(key) in hidden else value
-        for key, value in given.items()
-    }
-
-
 # What its answer does.
 
 
@@ -314,9 +224,9 @@ def _blocked(label: str, failure: HookFailed) -> str:
     return f'{label} failed, so this was blocked: {failure}. The user can mend it, or set on_failure = "allow"'
 
 
-def _at_odds(label: str, *askers: str) -> str:
+def _at_odds(label: str, asker: str) -> str:
     return (
-        f"{label} changed or answered the call and {askers[0]} asked for a person, and one hook of a dispatcher cannot "
+        f"{label} changed or answered the call and {asker} asked for a person, and one hook of a dispatcher cannot "
         "say both; the user can give them one by one: hooks=[*shell_hooks]"
     )
 

@@ -18,7 +18,7 @@ from ..errors import ToolkitError
 from ..rendering import cleaned
 from ..strictjson import flaws, loads
 from .base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
-from .shell_commands import Ended
+from .shell_processes import Ended
 from .shell_records import Event, one_of
 
 __all__ = ["HookFailed", "answer_of"]

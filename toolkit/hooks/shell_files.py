@@ -18,6 +18,7 @@ because the hooks in it are missing.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import stat
 import tomllib
@@ -190,15 +191,16 @@ class _File:
         return [f"command: `{program:.80}` would be looked for in whatever project is open; write its whole path"]
 
 
+_SETS = re.compile(r"\w+=")
 _NEEDED = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
 
 
 def _program(command: str | list[str]) -> str:
-    """The first word of a command."""
+    """What a command runs: its first word that sets no variable."""
     if not isinstance(command, str):
         return command[0]
     try:
-        return next(iter(shlex.split(command)), "")
+        return next((word for word in shlex.split(command) if not _SETS.match(word)), "")
     except ValueError:  # quotes that do not close: the shell will say so
         return ""
 
@@ -211,10 +213,13 @@ def _content(path: Path) -> bytes | None:
         if path.is_symlink():
             raise ValueError("it is a link that leads nowhere") from None
         return None
-    with open(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is not a file")
-        content = file.read(_MOST_BYTES + 1)
+        with open(handle, "rb", closefd=False) as file:
+            content = file.read(_MOST_BYTES + 1)
+    finally:
+        os.close(handle)
     if len(content) > _MOST_BYTES:
         raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
     return content

@@ -7,6 +7,7 @@ Offsets are bytes, so the text is kept with one character a byte.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -80,8 +81,6 @@ class Around:
         """For the statements inside a compound: what was redirected for all is redirected for each."""
         if self.tail is None:
             return self
-        if self.tail.words:
-            raise CannotParse("words after a redirection of a compound command")
         redirections = (*self.redirections, *self.tail.redirections)
         return replace(self, redirections=redirections, inner=(*self.inner, *self.tail.inner), tail=None)
 
@@ -93,7 +92,7 @@ class Tail:
     words: tuple[Chunk, ...]
 
 
-class Source:
+class Source(ABC):
     """
     One text on its way to commands, and what was found in it.
 
@@ -118,9 +117,17 @@ class Source:
             raise CannotParse(f"it runs more than {MOST_COMMANDS} commands")
         self.commands.append(command)
 
+    @abstractmethod
     def visit(self, node: Node, around: Around) -> None:
         """Read *node* and everything below it."""
-        raise NotImplementedError
+        ...
+
+    def field(self, node: Node, name: str) -> Node:
+        """The part of *node* that the grammar calls *name*."""
+        part = node.child_by_field_name(name)
+        if part is None:
+            raise CannotParse(f"a `{node.type}` without its {name}")
+        return part
 
     def no_text_between(self, node: Node, allowed: re.Pattern[str]) -> None:
         at = node.start_byte

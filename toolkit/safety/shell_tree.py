@@ -78,10 +78,7 @@ class Reader(SimpleCommands):
             self.visit(child, inside)
 
     def for_loop(self, node: Node, around: Around) -> None:
-        name = node.child_by_field_name("variable")
-        body = node.child_by_field_name("body")
-        if name is None or body is None:
-            raise CannotParse("a loop without a variable")
+        name = self.field(node, "variable")
         values = node.children_by_field_name("value")
         words = [self.word_of(chunk) for chunk in self.chunks(values)] or [Word("", is_literal=False)]
         for word in words:
@@ -89,8 +86,7 @@ class Reader(SimpleCommands):
         self.statements(node, around)
 
     def loop(self, node: Node, around: Around) -> None:
-        body = node.child_by_field_name("body")
-        if body is not None and any(child.type == "&" for child in body.children):
+        if any(child.type == "&" for child in self.field(node, "body").children):
             self.spawns = True
         self.no_text_between(node, SPACE)
         inside = around.opened()
@@ -179,9 +175,7 @@ class Reader(SimpleCommands):
 
     def function(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)
-        name = node.child_by_field_name("name")
-        if name is None:
-            raise CannotParse("a function without a name")
+        name = self.field(node, "name")
         self.functions.append(self.source_of(name))
         inside = replace(around.opened(), via=(*around.via, f"{self.source_of(name)}()"))
         for child in node.children:

@@ -174,7 +174,8 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
 
 def _eval(command: SimpleCommand) -> Iterator[Opened]:
     if len(command.words) > 1:
-        yield Text(" ".join(command.plain[1:]), "eval")
+        first = 2 if command.words[1:2] == ("--",) else 1
+        yield Text(" ".join(command.plain[first:]), "eval")
 
 
 def _trap(command: SimpleCommand) -> Iterator[Opened]:
