@@ -1,5 +1,5 @@
 """
-Permissions: `make demo` runs this last.
+Permissions: three modes over the same calls, an approval with its diff, and why.
 
 The same calls in plan, default and auto mode; an approval with its diff; and
 `explain`, which says who decides and why. In a folder of its own; no key, no network.

@@ -19,7 +19,7 @@ LAYERS = [
     "context markers docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
     "describe spec views sources catalog decorator",
     "rendering repair classify retry redaction threads resources safety workspace sandbox approvals permissions audit judging consent",
-    "abandoned deadline hooks background attempt plans outcomes tries hearing pipeline lanes resuming batch dispatcher",
+    "abandoned deadline hooks background attempt plans outcomes tries hearing pipeline lanes planner resuming batch dispatcher",
     "builtin",
     "__init__",
 ]

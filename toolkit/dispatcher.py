@@ -9,12 +9,10 @@ from code that has no event loop.
 from __future__ import annotations
 
 import asyncio
-import itertools
 import os
 import random
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -24,23 +22,21 @@ from .batch import run_batch
 from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
-from .errors import DefinitionError, ToolkitWarning, UnknownTool
+from .errors import DefinitionError, UnknownTool
 from .hooks.base import Chain
 from .judging import Judge, Judges
-from .lanes import lane_for
 from .pipeline import Walk, unstarted, walk
-from .plans import Plan, Settings
+from .planner import Planner
+from .plans import Settings
 from .redaction import Redaction, RedactionRule
 from .requests import ApprovalRequest, Decision
-from .resources import missing_resources
 from .results import ToolCall, ToolResult
 from .retry import RetryPolicy
 from .session import Session
-from .spec import Tool
 from .threads import Threads
 from .validation import Validation
 from .verdicts import Verdict
-from .views import CatalogView, Change
+from .views import CatalogView
 
 if TYPE_CHECKING:  # loaded when a call has to be judged, or somebody asked; most programs start without
     from .approvals import Approvals
@@ -135,20 +131,14 @@ class Dispatcher:
             audit=audit,
         )
         self._settings.judges.explained_by(self.explain)
-        self._ids = itertools.count(1)
-        # What was worked out for the names that were asked for; another dictionary when the catalog changes.
-        self._plans: dict[str, Plan] = {}
+        self._planner = Planner(catalog, self._settings)
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
-        _report_missing_resources(catalog, self._settings)
-        for mistake in self._settings.judges.mistakes(catalog):
-            warnings.warn(mistake, ToolkitWarning, stacklevel=2)
-        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind.
-        stop_listening = catalog.subscribe(_Newcomers(self._settings))
-        stop_watching = catalog.watch(_Forgetful(self))
-        # Calls under way hold the settings, so a dispatcher made for one call lives as long as the call.
-        self._ending = weakref.finalize(self._settings, _end, (stop_listening, stop_watching), self._settings.threads)
+        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
+        # settings, so one that was made for a single call lives as long as the call.
+        subscriptions = self._planner.follow()
+        self._ending = weakref.finalize(self._settings, _end, subscriptions, self._settings.threads)
         self._ending.atexit = False
 
     # One call.
@@ -170,12 +160,12 @@ class Dispatcher:
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call,
         waits and retries included. Never raises for what a tool does.
         """
-        plan = self._plans.get(name) if type(name) is str else None
+        plan = self._planner.known.get(name) if type(name) is str else None
         if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
         try:
-            plan = self._planned(call.name)
+            plan = self._planner.find(call.name)
         except DefinitionError as error:
             return unstarted(call, ToolResult.error("internal", str(error), cause=error), None, self._settings)
         if plan is None:
@@ -199,26 +189,12 @@ class Dispatcher:
         return ToolCall(
             call.name,
             call.arguments,
-            call.id or call_id or f"call_{next(self._ids)}",
+            call.id or call_id or f"call_{next(self._planner.ids)}",
             session,
             call.principal or principal or (None if session is None else session.principal),
             call.turn,
             None if call.metadata is None else dict(call.metadata),
         )
-
-    def _planned(self, name: str) -> Plan | None:
-        return self._plans.get(name) or self._plan(name)
-
-    def _plan(self, name: str) -> Plan | None:
-        # Taken before the table is read: if that changes meanwhile, what is worked out here is forgotten.
-        plans, table = self._plans, self.catalog.table
-        tool = table.find(name)
-        if tool is None:
-            return None
-        plan = Plan(tool, self._settings, table.aliases)
-        plan.lane = lane_for(plan, self._settings, name, self._ids)
-        plans[name] = plan
-        return plan
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
         table = self.catalog.table
@@ -244,7 +220,7 @@ class Dispatcher:
         """
         given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
         taken = {call.id for call in given if isinstance(call, ToolCall)}
-        fresh = (name for number in self._ids if (name := f"call_{number}") not in taken)
+        fresh = (name for number in self._planner.ids if (name := f"call_{number}") not in taken)
         adopted = [
             self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
             for call in given
@@ -254,12 +230,12 @@ class Dispatcher:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
         def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = self._planned(call.name)
+            plan = self._planner.find(call.name)
             call.tool = None if plan is None else plan.tool
             return unstarted(call, result, plan, self._settings)
 
         def may_wait(call: ToolCall) -> bool:
-            plan = self._planned(call.name)
+            plan = self._planner.find(call.name)
             return plan is not None and not plan.may_run(call.session)
 
         return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._max_concurrency)
@@ -292,7 +268,7 @@ class Dispatcher:
         return await resumed(
             request,
             decision,
-            self._planned,
+            self._planner.find,
             self._settings,
             session=session,
             principal=principal,
@@ -314,7 +290,7 @@ class Dispatcher:
         Hooks are not asked: they may still deny it. Raises `UnknownTool` and `BadArgs`.
         """
         call = self._adopted(name, arguments, None, session, principal)
-        plan = self._planned(call.name)
+        plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
         walk = Walk(call, plan, self._settings, self._settings.clock(), UNSURE)
@@ -375,47 +351,3 @@ def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:
     for stop in subscriptions:
         stop()
     threads.close()
-
-
-def _report_missing_resources(catalog: CatalogView, settings: Settings) -> None:
-    wanting = [(tool, names) for tool in catalog if (names := _missing(tool, settings.resources))]
-    if wanting:
-        listed = "; ".join(f"`{tool.name}` wants {', '.join(names)}" for tool, names in wanting)
-        raise DefinitionError(
-            f"resources are missing: {listed}; give `resources=`, use `catalog.provided`, or declare them as PER_CALL"
-        )
-
-
-class _Forgetful:
-    """Lets a dispatcher work its plans out again when the catalog changes; does not hold it alive."""
-
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self._dispatcher = weakref.ref(dispatcher)
-
-    def __call__(self) -> None:
-        dispatcher = self._dispatcher()
-        if dispatcher is not None:
-            dispatcher._plans = {}  # noqa: SLF001 -- its own
-
-
-class _Newcomers:
-    """Looks at the tools that a catalog gets later; holds no dispatcher alive."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._resources = settings.resources
-
-    def __call__(self, change: Change) -> None:
-        for tool in change.added:
-            if names := _missing(tool, self._resources):
-                warnings.warn(
-                    f"`{tool.name}` was added and wants {', '.join(names)}, which the dispatcher does not have",
-                    ToolkitWarning,
-                    stacklevel=2,
-                )
-
-
-def _missing(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
-    try:
-        return missing_resources(tool, resources)
-    except DefinitionError:
-        return []  # it waits for a name; its first call will say so

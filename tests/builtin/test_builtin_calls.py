@@ -138,11 +138,11 @@ async def test_in_auto_mode_a_command_that_could_tell_anybody_asks(dispatcher, s
     assert result.kind == "waiting"
 
 
-@pytest.mark.parametrize("sandbox", REAL)
-async def test_in_auto_mode_a_contained_command_runs_unasked(dispatcher, sandbox):
-    """Sandboxed, and with the network off, it can neither change nor tell anything outside."""
+@pytest.mark.parametrize(("sandbox", "kind"), [("bubblewrap", "ok"), ("landlock", "waiting")])
+async def test_in_auto_mode_a_contained_command_runs_unasked(dispatcher, sandbox, kind):
+    """With the network off, it can neither change nor tell anything outside; Landlock does not promise that."""
     result = await dispatcher("auto", sandbox=sandbox).call("bash", {"command": "echo hi"})
-    assert (result.kind, result.text) == ("ok", "hi")
+    assert result.kind == kind
 
 
 @pytest.mark.parametrize("sandbox", REAL)

@@ -258,18 +258,17 @@ def test_a_system_without_files_says_so():
     assert run_python(code) == "False True True\nno children\n"
 
 
-def test_a_system_without_threads_says_so():
-    """As it is for a program at its limit, and while Python shuts down."""
-    code = """
-        def refuse(self):
-            raise RuntimeError("can't start new thread")
-        threading.Thread.start = refuse
-        try:
-            asyncio.run(run_command(Start(argv=["/bin/true"], stdin=b"", env={})))
-        except NotRun as error:
-            print(error, len(os.listdir("/dev/fd")))
-    """
-    assert run_python(code).startswith("the system has no thread left to run it in ")
+async def test_a_system_without_threads_says_so(monkeypatch):
+    """As it is for a program at its limit; nothing is left open."""
+
+    def refuse(self) -> None:
+        raise RuntimeError("can't start new thread")
+
+    before = len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(NotRun, match="no thread left"):
+        await run_command(shell("true"))
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_a_loop_that_went_away_does_not_matter():

@@ -90,7 +90,7 @@ def test_an_old_kernel_without_a_filter_has_a_network(grounds, monkeypatch):
     for number, has_network in ((1, True), (4, False)):
         sandbox = landlock(grounds, version=number)
         assert sandbox.network is has_network
-        assert sandbox.contained is not has_network
+        assert not sandbox.contained
         assert "are not known here" in sandbox.describe()
         assert "seccomp" not in sandbox.plan(["true"], "/", None)
 

@@ -76,6 +76,7 @@ def bash_for(
 
     @tool(
         catalog=None,
+        description=_about(chosen, max_output_bytes),
         destructive=True,
         group="shell",
         search_hint="run execute shell command line terminal script program tests build git",
@@ -93,10 +94,7 @@ def bash_for(
         background: bool = False,
         context: Context,
     ) -> str:
-        """Run a command with bash in the workspace, and return what it printed.
-
-        It starts in the folder where the last command ended, without a terminal and with empty standard
-        input. What it leaves running is ended with it: use `background` for servers and watchers.
+        """Run a command; what a model is told besides depends on the sandbox.
 
         Args:
             command: The command line; several lines are fine.
@@ -130,6 +128,18 @@ def bash_for(
                 shell.close()
 
     return Tool.of(bash)
+
+
+def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
+    """What a model has to know before it runs a command here."""
+    network = "has the network" if sandbox.network else "has no network, so nothing can be downloaded"
+    held = "" if sandbox.name in {"limits", "none"} else " It sees and changes only the workspace, without its secrets."
+    return (
+        "Run a command with bash in the workspace, and return what it printed.\n\n"
+        "It starts in the folder where the last command ended, without a terminal and with empty standard input, "
+        f"and {network}.{held} What it leaves running is ended with it: use `background` for servers and watchers. "
+        f"Of more than {max_output_bytes:,} bytes of output the beginning and the end are kept."
+    )
 
 
 def _told(stdout: str, stderr: str, ended: Ended, seconds: float, notes: Iterable[str]) -> str:

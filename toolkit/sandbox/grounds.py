@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..access import Reads, Writes
 from ..workspace import Workspace
 
 __all__ = ["Grounds", "Kept", "grounds_of"]
@@ -169,10 +168,4 @@ def _within(top: str) -> Iterator[str]:
 
 def grounds_of(workspace: Workspace) -> Grounds:
     """The folders of *workspace*, judged by its own protected files."""
-    checks = workspace.safety(without=["folder", "dangerous-command", "host"])
-    kinds = {"read": Reads, "write": Writes}
-
-    def is_kept(path: str, access: Literal["read", "write"]) -> bool:
-        return bool(checks.judge([kinds[access](path)]))
-
-    return Grounds(workspace.folders, workspace.read_only, is_kept)
+    return Grounds(workspace.folders, workspace.read_only, workspace.is_kept)
