@@ -13,7 +13,9 @@ demo: $(VENV)/.ready
 	$(BIN)/python examples/10_builtin_tools.py
 
 test: $(VENV)/.ready
-	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage erase
+	$(BIN)/python -m tests
+	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 lint: $(VENV)/.ready

@@ -388,9 +388,9 @@ async def test_a_preview_says_if_the_edit_would_fail(tmp_path, dispatcher):
 
 
 async def test_without_a_file_nobody_is_asked(dispatcher):
-    """There is nothing to show."""
+    """There is nothing to show: the model is told at once."""
     result = await dispatcher("default").call("edit", {"path": "b.py", "edits": [{"old": "x", "new": "y"}]})
-    assert result.kind == "internal"
+    assert (result.kind, result.request) == ("tool", None)
     assert "b.py does not exist" in result.text
 
 

@@ -95,6 +95,17 @@ async def test_a_flood_is_stopped(watch, script):
     assert (ended.code, len(ended.stdout), ended.why) == (None, 10_001, "it printed more than 10,000 bytes")
 
 
+async def test_a_flood_takes_the_group_along(tmp_path, watch):
+    """Also what the command left in the background before it ended."""
+    os.mkfifo(tmp_path / "alive")
+    reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
+    script = f"exec 5>{tmp_path}/alive; sleep 600 & head -c 20000 /dev/zero"
+    ended = await run_command(shell(script, max_stdout_bytes=10_000, exit_file=watch))
+    assert ended.why == "it printed more than 10,000 bytes"
+    assert await line_from(reader) == b""  # everybody who could write is gone
+    os.close(reader)
+
+
 async def test_exactly_as_much_as_is_allowed_is_no_flood(watch):
     """The limit itself is fine."""
     ended = await run_command(shell("yes | head -c 10000", max_stdout_bytes=10_000, exit_file=watch))
@@ -166,6 +177,7 @@ async def test_whoever_is_cancelled_ends_it_first(tmp_path, watch, times):
         await asyncio.sleep(0)
     with pytest.raises(asyncio.CancelledError):
         await running
+    assert times == 2 or is_reaped(pid)  # cancelled once, one waits for that
     assert await line_from(reader) == b""  # everybody who could write is gone
     os.close(reader)
     for thread in threading.enumerate():
@@ -186,21 +198,22 @@ async def test_whoever_is_cancelled_when_it_is_just_over_is_cancelled():
         await running
 
 
-async def test_whoever_is_cancelled_before_it_started_starts_nothing(tmp_path):
+async def test_whoever_is_cancelled_before_it_started_starts_nothing():
     """The question whether it may start took long, and nobody waits for the answer."""
     asked, answered = threading.Event(), threading.Event()
+    started: list[int] = []
 
     def may_start() -> None:
         asked.set()
         answered.wait(20)
 
-    running = asyncio.ensure_future(run_command(shell(f"touch {tmp_path}/started", may_start=may_start)))
+    running = asyncio.ensure_future(run_command(shell("true", may_start=may_start, exit_file=started.append)))
     await asyncio.to_thread(asked.wait, 20)
     running.cancel()
     asyncio.get_running_loop().call_later(0, asyncio.get_running_loop().call_soon, answered.set)
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert os.listdir(tmp_path) == []
+    assert started == []
 
 
 async def line_from(file: int) -> bytes:

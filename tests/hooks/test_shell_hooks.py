@@ -663,6 +663,23 @@ async def test_a_call_by_hand_is_shown_too(bench):
     assert (result.text, bench.told()[0]["arguments"]) == ("y", {"text": "x"})
 
 
+@pytest.mark.parametrize(
+    "command", ["exit 1", 'echo \'{"action": "replace", "result": 1}\''], ids=["fails", "replaces"]
+)
+async def test_a_result_that_others_hold_is_not_changed(command):
+    """The hook's is a copy."""
+    given = ToolResult("x", "x")
+    found = await ShellHooks([ShellHook(on="after", command=command)]).after(ToolCall("t"), given)
+    assert found is not given
+    assert (given.text, given.value, given.metadata) == ("x", "x", None)
+
+
+async def test_hooks_given_one_by_one_keep_their_numbers():
+    """A failure names the hook as it stands in the list."""
+    hooks = ShellHooks([ShellHook(on="agent_end", command="true"), ShellHook(on="agent_end", command="exit 1")])
+    assert [await each.agent_ended() for each in hooks] == [(), ("shell hook 2 failed: it exited with code 1",)]
+
+
 async def test_a_call_that_is_not_json_is_blocked(bench):
     """What cannot be shown as it is does not run."""
     call = ToolCall("echo", {"text": object()}, tool=bench.catalog["echo"])

@@ -12,6 +12,7 @@ import gc
 import os
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,12 +67,15 @@ class World:
     runs: Counter[int] = field(default_factory=Counter)
     inside: Counter[str] = field(default_factory=Counter)
     trespasses: list[str] = field(default_factory=list)
+    abandoned: Callable[[], int] = lambda: 0
 
     def enter(self, number: int, unsafe: bool) -> None:
         with self.lock:
             self.runs[number] += 1
             self.inside["unsafe" if unsafe else "safe"] += 1
-            if self.inside["unsafe"] > (1 if unsafe else 0) or (unsafe and self.inside["safe"]):
+            # On a busy machine a safe one may be given up; it need not hold back what comes after.
+            company = max(0, self.inside["safe"] - self.abandoned())
+            if self.inside["unsafe"] > (1 if unsafe else 0) or (unsafe and company):
                 self.trespasses.append(f"call {number} had company")
 
     def leave(self, unsafe: bool) -> None:
@@ -250,9 +254,10 @@ async def run_batch(batch: list[Plan], cap: int, limit: float | None) -> tuple[W
         build(world),
         hooks=[stats, Meddler(batch)],
         retry=RetryPolicy(attempts=3, wait_initial=0),
-        timeout_seconds=0.02 if any(plan.deed == "hang" for plan in batch) else limit,
+        timeout_seconds=0.15 if any(plan.deed == "hang" for plan in batch) else limit,
         max_concurrency=cap,
     )
+    world.abandoned = lambda: dispatcher.abandoned
     try:
         calls = [(plan.tool, {"number": number, "deed": plan.deed}) for number, plan in enumerate(batch)]
         if any(plan.deed == "hang" for plan in batch):
