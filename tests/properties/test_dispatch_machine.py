@@ -73,9 +73,9 @@ class World:
         with self.lock:
             self.runs[number] += 1
             self.inside["unsafe" if unsafe else "safe"] += 1
-            # On a busy machine a safe one may be given up; it need not hold back what comes after.
-            company = max(0, self.inside["safe"] - self.abandoned())
-            if self.inside["unsafe"] > (1 if unsafe else 0) or (unsafe and company):
+            # What was given up holds back the unsafe after the unsafe, and nothing else.
+            given_up = self.abandoned()
+            if self.inside["unsafe"] > (1 if unsafe else given_up) or (unsafe and self.inside["safe"] > given_up):
                 self.trespasses.append(f"call {number} had company")
 
     def leave(self, unsafe: bool) -> None:
@@ -254,7 +254,7 @@ async def run_batch(batch: list[Plan], cap: int, limit: float | None) -> tuple[W
         build(world),
         hooks=[stats, Meddler(batch)],
         retry=RetryPolicy(attempts=3, wait_initial=0),
-        timeout_seconds=0.15 if any(plan.deed == "hang" for plan in batch) else limit,
+        timeout_seconds=0.1 if any(plan.deed == "hang" for plan in batch) else limit,
         max_concurrency=cap,
     )
     world.abandoned = lambda: dispatcher.abandoned
