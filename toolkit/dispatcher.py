@@ -132,6 +132,7 @@ class Dispatcher:
         )
         self._settings.judges.explained_by(self.explain)
         self._planner = Planner(catalog, self._settings)
+        self._known = self._planner.known
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
@@ -160,7 +161,7 @@ class Dispatcher:
         *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call,
         waits and retries included. Never raises for what a tool does.
         """
-        plan = self._planner.known.get(name) if type(name) is str else None
+        plan = self._known.get(name) if type(name) is str else None
         if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)

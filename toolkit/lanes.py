@@ -82,16 +82,16 @@ _SHOW = """
 # Hook after hook, and one `try` for all: as a loop this cost as much again as the hooks. The `while` is run
 # once, so that the first who has something to say can leave it.
 _BEFORE = """
+                if shown.seen is not None: shown.seen = None
                 index = {index}
                 said = before_{index}(shown)
                 if type(said) is not Proceed: break
-                if shown.seen is not None: shown.seen = None
 """
 _AFTER = """
+                if shown.seen is not None: shown.seen = None
                 index = {index}
                 said = after_{index}(shown, result)
                 if said is not result: break
-                if shown.seen is not None: shown.seen = None
 """
 # Whatever a hook wrote on the result it was shown.
 _STAMP = """
@@ -99,7 +99,7 @@ _STAMP = """
         result.tool = name
         result.number = number
         result.duration_seconds = duration_seconds
-        result.repairs = result.retries = ()
+        if result.repairs or result.retries: result.repairs = result.retries = ()
 """
 _ASK = """
         try:

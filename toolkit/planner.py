@@ -24,7 +24,7 @@ class Planner:
     Finds the plan for a name.
 
     Attributes:
-        known: What was worked out; another dictionary when the catalog changes.
+        known: What was worked out; emptied when the catalog changes.
         ids: Numbers for calls that nobody named.
     """
 
@@ -39,14 +39,16 @@ class Planner:
         known = self.known.get(name)
         if known is not None:
             return known
-        # Taken before the table is read: if that changes meanwhile, what is worked out here is forgotten.
-        plans, table = self.known, self._catalog.table
+        table = self._catalog.table
         tool = table.find(name)
         if tool is None:
             return None
         plan = Plan(tool, self._settings, table.aliases)
         plan.lane = lane_for(plan, self._settings, name, self.ids)
-        plans[name] = plan
+        self.known[name] = plan
+        if self._catalog.table is not table:
+            # It changed meanwhile, and what was known was forgotten before this was.
+            self.known.pop(name, None)
         return plan
 
     def follow(self) -> tuple[Callable[[], None], ...]:
@@ -75,7 +77,7 @@ class _Forgetful:
     def __call__(self) -> None:
         planner = self._planner()
         if planner is not None:
-            planner.known = {}
+            planner.known.clear()
 
 
 class _Newcomers:
