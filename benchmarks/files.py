@@ -1,7 +1,7 @@
 """
-`grep` and `glob` on a tree of 50,000 files, beside ripgrep and `find` on the same tree.
+`grep` and `glob` on a tree of 50,000 files, beside ripgrep and `find`; `read` in a file of 2 GB, beside `sed`.
 
-Both are asked for what they do best: names alone, nothing checked. Ours also judge each path, read
+All are asked for what they do best: names alone, nothing checked. Ours also judge each path, read
 through the workspace, keep to `.gitignore`, and sort by age.
 """
 
@@ -16,6 +16,7 @@ from typing import Any
 
 from toolkit.builtin.glob_tool import glob_for
 from toolkit.builtin.grep_tool import grep_for
+from toolkit.builtin.read_tool import read_for
 from toolkit.context import Context
 from toolkit.spec import Tool
 from toolkit.workspace import Workspace
@@ -52,7 +53,30 @@ def _run(*argv: str) -> Callable[[], bytes]:
 def rows() -> list[Row]:
     with tempfile.TemporaryDirectory() as root:
         _plant(root)
-        return _measured(root)
+        found = _measured(root)
+    with tempfile.TemporaryDirectory() as root:
+        return found + _of_a_large_file(root)
+
+
+LINE = b"a line of a long log, number such and such, with a little text\n"
+LARGE_BYTES = 2_000_000_000
+
+
+def _of_a_large_file(root: str) -> list[Row]:
+    """A hundred lines at three places; `sed` is told to stop after them."""
+    block = LINE * 100_000
+    with open(os.path.join(root, "large.log"), "wb") as file:
+        file.writelines(block for _ in range(LARGE_BYTES // len(block)))
+    count = LARGE_BYTES // len(block) * 100_000
+    read = read_for(Workspace(root))
+    found: list[Row] = []
+    for place, first in (("start", 1), ("middle", count // 2), ("end", count - 100)):
+        sed = _run("sed", "-n", f"{first},{first + 99}p;{first + 99}q", os.path.join(root, "large.log"))
+        best = best_of({"sed": sed, "read": _called(read, "large.log", offset=first, limit=100)}, number=1, rounds=3)
+        found.append((f"100 lines at the {place} of 2 GB: sed", best["sed"], None, ""))
+        what = f"100 lines at the {place} of 2 GB: read"
+        found.append((what, best["read"], ratio(best["read"], best["sed"]), "of sed (at most 1)"))
+    return found
 
 
 def _measured(root: str) -> list[Row]:

@@ -8,6 +8,7 @@ Safety checks, `approval` and hooks have spoken before; a request brings what th
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from os import PathLike
@@ -50,6 +51,10 @@ class Permissions:
             raise TypeError(f"`rules` is a list, got one: write [{rules!r}]")
         self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in rules)
         self.ignored: tuple[str, ...] = ()
+        # Which rules concern a tool is the same for every call of it.
+        self._about = functools.lru_cache(maxsize=1024)(
+            lambda tool, names: [rule for rule in self._rules if rule.concerns(tool, names)]
+        )
         self._explain: weakref.WeakMethod[Callable[[ToolCall], Coroutine[Any, Any, Verdict]]] | None = None
 
     @classmethod
@@ -143,7 +148,7 @@ class Permissions:
 
     def judge(self, request: PermissionRequest) -> Verdict:
         """Whether the call may run."""
-        rules = [rule for rule in self._rules if rule.concerns(request.tool, request.names)]
+        rules = self._about(request.tool, request.names)
         mode = self.mode_of(request.session)
         return _judged(request, rules, mode)
 
@@ -153,7 +158,7 @@ class Permissions:
 
         It answers True, or that it has to be judged.
         """
-        rules = [rule for rule in self._rules if rule.concerns(tool, names)]
+        rules = self._about(tool, names)
         if any(rule.needs_arguments for rule in rules) or type(self) is not Permissions:
             return None  # what derives from this may judge otherwise
         request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
