@@ -146,6 +146,7 @@ def test_a_span_that_is_put_back_changes_nothing(text, data):
     source = Text(text)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
     assume(line_ending(text) or "\n" not in source.plain[start:end])
+    assume("\r\n" not in source.plain[start:end])  # two returns before a newline are one once somebody edits them
     assert source.replaced([(start, end, source.plain[start:end])]) == text
 
 

@@ -84,7 +84,15 @@ class Grounds:
             for each in self._kept_in(top, seen):
                 found.setdefault(each.path, each)
         self._seen = seen
-        return sorted(found.values(), key=lambda each: each.path)
+        named: list[Kept] = []
+        shut = None
+        for each in sorted(found.values(), key=lambda each: each.path):
+            if shut is not None and each.path.startswith(shut) and each.level != "hidden":
+                continue  # the folder says it for all that is in it
+            if each.level == "read-only" and each.is_folder:
+                shut = f"{each.path}/"
+            named.append(each)
+        return named
 
     def marks(self) -> dict[str, tuple[int, ...]]:
         """What tells whether a file that is not to be written was: no process can set when it was last changed."""
@@ -132,7 +140,7 @@ class Grounds:
                 continue
             if level is not None:
                 kept.append(Kept(path, level, is_folder))
-            if is_folder and level in {None, "held"}:
+            if is_folder and level != "hidden":  # a secret may lie in what is only not to be written
                 below.append(path)
         is_settled = now - modified > _GRAIN_NANOSECONDS and not has_links
         return _Seen(modified, tuple(kept), tuple(below), is_settled)
