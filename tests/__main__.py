@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 # What starts processes, waits and races; the rest computes. Both take about as long.
-BUSY = ["approvals", "builtin", "hooks", "safety", "sandbox", "workspace"]
+BUSY = ["approvals", "builtin", "hooks", "permissions", "safety", "sandbox", "workspace"]
 
 
 def main(further: list[str]) -> int:
