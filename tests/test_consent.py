@@ -399,7 +399,7 @@ async def test_control_characters_in_what_a_person_reads_are_made_visible(office
         (Decision.approve(arguments={"target": "b", "depth": 2}), "ok", [("b", 2)]),
         (Decision.deny("not today"), "denied", []),
         ("yes", "internal", []),
-        (Decision.approve(arguments={"target": 5}), "internal", []),
+        (Decision.approve(arguments={"target": 5}), "waiting", []),
     ],
     ids=["true", "false", "none", "approve", "edit", "deny", "nonsense", "bad edit"],
 )

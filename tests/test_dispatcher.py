@@ -14,6 +14,7 @@ from enum import Enum
 import pytest
 
 from tests.clocks import until
+from toolkit.approvals import MemoryApprovals
 from toolkit.background import BackgroundLoop
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Inject
@@ -440,3 +441,18 @@ def test_a_dispatcher_that_nobody_closes_leaves_nothing_behind(catalog):
     assert gone() is None
     assert ended(threads)
     assert not catalog._listeners
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"permissions": "auto"}, r"write Permissions\('auto'\)"),
+        ({"safety": False}, r"safety cannot be bool; give SafetyChecks"),
+        ({"approvals": MemoryApprovals()}, r"approvals cannot be MemoryApprovals; give Approvals\(store\)"),
+        ({"audit": "calls.jsonl"}, r"audit cannot be str; give AuditLog\(path\)"),
+    ],
+)
+def test_what_cannot_do_its_part_is_refused_where_it_is_given(options, message):
+    """Not at the first call."""
+    with pytest.raises(TypeError, match=message):
+        Dispatcher(Catalog(), **options)

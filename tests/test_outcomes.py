@@ -302,9 +302,17 @@ def test_a_refusal_is_no_news(error, caplog):
 
 def test_a_log_record_is_masked(caplog):
     """A traceback quotes the message."""
-    failure(ToolError("my key"), PLAIN, redaction=Redaction(["key"]))
+    failure(ToolError("x"), PLAIN, cause=ValueError("my key"), redaction=Redaction(["key"]))
     assert "key" not in caplog.text
     assert "[redacted]" in caplog.text
+
+
+def test_an_answer_is_logged_in_one_line(caplog):
+    """A tool that raises on purpose is no bug: no traceback, and nothing at all unless somebody wants to know."""
+    caplog.set_level("INFO", logger="toolkit")
+    failure(ToolError("my key is lost"), PLAIN, redaction=Redaction(["key"]))
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]
+    assert caplog.messages == [f"`{PLAIN.name}` failed: my [redacted] is lost"]
 
 
 def test_an_error_without_words_has_a_name():

@@ -15,12 +15,13 @@ import pytest
 
 from tests.approvals.processes import running
 from tests.clocks import Clock, until
+from toolkit.access import Writes
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals, file_change
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Secret
 from toolkit.dispatcher import Dispatcher
-from toolkit.errors import ToolError
-from toolkit.hooks import Ask, Deny, Modify, Proceed
+from toolkit.errors import ToolError, Transient
+from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import Permissions
 from toolkit.requests import ApprovalRequest, Decision, Grant
 from toolkit.results import ToolResult
@@ -928,3 +929,147 @@ async def test_a_preview_that_knows_the_call_will_fail_is_the_answer():
     assert result.kind == "tool"
     assert "there is no tea.txt; make it first" in result.text
     assert result.request is None
+
+
+# What a review found.
+
+
+@pytest.mark.parametrize("approved", ["no", 1, None])
+def test_only_true_approves(approved):
+    """A text that happens to be true was meant as something else."""
+    with pytest.raises(TypeError, match="approved is True or False"):
+        Decision(approved=approved)
+
+
+async def test_a_claim_out_of_sight_is_not_taken_over(shed):
+    """Another machine may run it; once nobody could have answered it any more, it is reported as lost."""
+    now = [1000.0]
+    store = MemoryApprovals()
+    dispatcher = shed.dispatcher(Approvals(store, expires_seconds=60, clock=lambda: now[0]))
+    request = await waiting(dispatcher)
+    elsewhere = f"{'0' * 16}/1/1/{'0' * 16}"
+    assert store.settle(request.id, "claimed", by=None, owner=elsewhere, now=now[0])
+    assert await refusal(dispatcher, request) == "running"
+    now[0] += 61
+    assert "may or may not have happened" in (await dispatcher.resume(request, Decision.approve())).text
+    assert shed.ran == []
+
+
+async def test_an_asker_cannot_answer_for_somebody_else(shed):
+    """The call is ada's."""
+    approvals = Approvals(ask=lambda request: Decision.approve(principal="mallory"))
+    result = await shed.dispatcher(approvals).call("cut", {"wood": "pine"}, principal="ada")
+    assert (result.kind, shed.ran) == ("internal", [])
+
+
+async def test_a_slip_in_an_edit_is_asked_about_again(shed):
+    """Whoever edits is told what does not fit."""
+    reasons = []
+
+    def ask(request: ApprovalRequest) -> Decision:
+        reasons.append(request.reason)
+        return Decision.approve(arguments={"wod" if len(reasons) == 1 else "wood": "birch"})
+
+    result = await shed.dispatcher(Approvals(ask=ask)).call("cut", {"wood": "pine"})
+    assert (result.kind, shed.ran) == ("ok", [("birch", 1)])
+    assert "the edited arguments do not fit" in reasons[1]
+
+
+async def test_what_a_hook_replaced_cannot_wait(shed):
+    """Approved later, the tool itself would run."""
+
+    class DryRun:
+        def before(self, call: Any) -> Any:
+            return Replace("nothing was done")
+
+    store = MemoryApprovals()
+    result = await shed.dispatcher(Approvals(store), hooks=[DryRun()]).call("cut", {"wood": "pine"})
+    assert (result.kind, store.pending(), shed.ran) == ("denied", [], [])
+
+
+async def test_a_request_whose_result_got_lost_is_withdrawn(shed):
+    """An after-hook fails: nobody was told of the request, so nobody may let it run later."""
+
+    class Breaks:
+        def after(self, call: Any, result: ToolResult) -> ToolResult:
+            raise RuntimeError("no")
+
+    store = MemoryApprovals()
+    result = await shed.dispatcher(Approvals(store), hooks=[Breaks()]).call("cut", {"wood": "pine"})
+    assert (result.kind, store.pending()) == ("internal", [])
+
+
+async def test_what_judges_and_options_change_is_their_own():
+    """All the way down: what was judged is what runs."""
+    catalog, ran = Catalog(), []
+
+    def meddle(arguments: Any) -> Any:
+        arguments["to"].append("mallory")
+        return True
+
+    class Judge:
+        def judge(self, request: Any) -> str:
+            meddle(request.arguments)
+            meddle(request.call.arguments)
+            return "allow"
+
+    @catalog.tool(concurrency_safe=meddle, preflight=lambda arguments: meddle(arguments) and [], approval=meddle)
+    async def mail(to: list[str], free: Any = None) -> None:
+        """Send a mail."""
+        ran.append((to, free))
+
+    dispatcher = Dispatcher(catalog, permissions=Judge(), approvals=Approvals(ask=lambda request: True))
+    await dispatcher.call_many([("mail", {"to": ["ada"], "free": {"a": [1]}})])
+    assert ran == [(["ada"], {"a": [1]})]
+
+
+async def test_an_argument_that_may_be_anything_is_decoded_anew_for_a_retry():
+    """What the first attempt did to it is not seen by the second."""
+    catalog, seen = Catalog(), []
+
+    @catalog.tool(idempotent=True)
+    async def gather(free: Any) -> None:
+        """Gather."""
+        seen.append(list(free))
+        free.append("more")
+        if len(seen) == 1:
+            raise Transient("again")
+
+    clock = Clock()
+    await Dispatcher(catalog, sleep=clock.sleep).call("gather", {"free": ["one"]})
+    assert seen == [["one"], ["one"]]
+
+
+async def test_a_judge_that_wraps_permissions_is_asked():
+    """What it passes on for another is not its own word."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def look() -> str:
+        """Look."""
+        return "seen"
+
+    class Guests:
+        def __init__(self, inner: Permissions) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+        def judge(self, request: Any) -> str:
+            return "deny"
+
+    assert (await Dispatcher(catalog, permissions=Guests(Permissions())).call("look", {})).kind == "denied"
+
+
+async def test_a_read_only_tool_that_states_a_write_does_not_run():
+    """One of the two is wrong, and plan mode would let it pass."""
+    catalog, ran = Catalog(), []
+
+    @catalog.tool(read_only=True, preflight=lambda arguments: Writes("notes.txt"))
+    async def look() -> None:
+        """Look."""
+        ran.append(1)
+
+    assert (await Dispatcher(catalog, permissions=Permissions("bypass")).call("look", {})).kind == "denied"
+    assert ran == []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -44,11 +44,13 @@ class Consent:
     Attributes:
         answered: What asked, and has its answer: these do not ask again.
         record: The request that was approved, once it is claimed.
+        opened: The request that waits for an answer, if the call ends so.
     """
 
     def __init__(self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread) -> None:
         self.answered: frozenset[str] = frozenset()
         self.record: Record | None = None
+        self.opened: Record | None = None
         self._tool = tool
         self._call = call
         self._approvals = approvals
@@ -89,7 +91,7 @@ class Consent:
         request = ApprovalRequest(
             tool=tool.name,
             call_id=call.id,
-            reason=visible(reason or _reason(judgement, auth)),
+            reason=visible(redaction.text(reason or _reason(judgement, auth))),
             arguments=_masked(arguments, tool),
             asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(each.by for each in asks)])),
             preview=preview.text or None,
@@ -99,19 +101,25 @@ class Consent:
             repairs=tuple(repairs),
             session=session,
             principal=call.principal,
-            auth=auth,
+            auth=None if auth is None else _visible(auth),
             created_at=now,
             expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
             digest=digest_of_call(identity, arguments, session, call.principal),
         )
         record = Record(request=redaction.request(request), arguments=arguments, identity=identity)
-        return replace(record, request=await approvals.add(record, self._in_thread))
+        try:
+            sent = await _unbroken(approvals.add(record, self._in_thread))
+        except asyncio.CancelledError:
+            self.withdraw(record)
+            raise
+        return replace(record, request=sent)
 
     async def answer(self, record: Record) -> Decision | None:
         """What somebody says at once; None if nobody is asked, or has no answer."""
         decision = await self._approvals.answer(record.request, self._in_thread)
         if decision is not None and self._approvals.seal is not None:
-            await self._kept(lambda s: s.add(record))  # it need not travel: it is answered where it was made
+            # It need not travel: it is answered where it was made, perhaps at the second try.
+            await self._kept(lambda s: s.get(record.request.id) or s.add(record))
         return decision
 
     async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
@@ -131,13 +139,7 @@ class Consent:
 
     async def _take(self, record: Record, work: Callable[[Any], bool]) -> None:
         """Let *work* claim *record*; a cancellation waits for it, so that no claim is left without its owner."""
-        claiming = asyncio.ensure_future(self._kept(work))
-        cancelled: asyncio.CancelledError | None = None
-        while not claiming.done():
-            try:
-                await asyncio.wait({claiming})
-            except asyncio.CancelledError as error:
-                cancelled = error
+        claiming, cancelled = await _waited_for(self._kept(work))
         failed = claiming.exception()
         is_ours = failed is None and claiming.result()
         if is_ours:
@@ -162,11 +164,20 @@ class Consent:
 
     def withdraw(self, record: Record) -> None:
         """Close a request whose call has ended without it; at once, because nobody may wait any more."""
+        store, now = self._approvals.store, self._approvals.clock()
         try:
-            now = self._approvals.clock()
-            self._approvals.store.settle(record.request.id, "denied", by=None, owner=None, now=now)
+            if self._approvals.seal is not None and store.get(record.request.id) is None:
+                store.add(record)  # it travels: that it is over has to be remembered here
+            store.settle(record.request.id, "denied", by=None, owner=None, now=now)
         except Exception:  # noqa: BLE001 -- it ends with an error that matters more
             _log.exception("request %s could not be withdrawn", record.request.id)
+
+    def close_unless(self, result: ToolResult | None) -> None:
+        """Withdraw the request that was opened, unless *result* is the one that carries it to whoever answers."""
+        opened = self.opened
+        carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
+        if opened is not None and carried != opened.request.id:
+            self.withdraw(opened)
 
     async def finish(self, result: ToolResult) -> None:
         """Keep what came of an approved call."""
@@ -206,6 +217,26 @@ class Consent:
 
     async def _kept(self, work: Callable[[Any], Any]) -> Any:
         return await self._approvals.kept(work, self._in_thread)
+
+
+async def _waited_for(work: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], asyncio.CancelledError | None]:
+    """*work*, done, and the cancellation that came meanwhile: it waits, so that nothing is left half written."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return task, cancelled
+
+
+async def _unbroken(work: Coroutine[Any, Any, Any]) -> Any:
+    task, cancelled = await _waited_for(work)
+    if cancelled is not None:
+        task.exception()
+        raise cancelled
+    return task.result()
 
 
 def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
@@ -248,6 +279,14 @@ def _reason(judgement: Judgement, auth: AuthRequest | None) -> str:
         scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
         return f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
     return judgement.verdict.reason
+
+
+def _visible(auth: AuthRequest) -> AuthRequest:
+    url = None if auth.url is None else visible(auth.url, keep_lines=False)
+    scopes = tuple(visible(each, keep_lines=False) for each in auth.scopes)
+    return AuthRequest(
+        provider=visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=visible(auth.reason)
+    )
 
 
 def _masked(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:

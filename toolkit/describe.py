@@ -17,14 +17,14 @@ from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import Any
 
-from .codecs import Codec, Schema, Unresolved, plain_emitter
+from .codecs import Codec, Schema, Unresolved, Writer, plain_emitter
 from .docstrings import Docstring, parse, words
 from .errors import BadArgs, DefinitionError, ToolkitWarning
 from .jsonschemas import check_schema
 from .origins import place_of, subject_of
 from .scope import Scope
 from .signature import Signature, read_signature, style_of
-from .strictjson import flaws
+from .strictjson import copied, flaws
 from .validation import Checker
 
 __all__ = ["Description", "Handled"]
@@ -162,7 +162,7 @@ class Handled(Description):
         self.text = text or words(name)
         self.unbound = False
         own = _own_copy(schema, self.subject)
-        codec = Codec(schema=own, decode=_same, encode=_same, emit=plain_emitter(own))
+        codec = Codec(schema=own, decode=copied, encode=_same, emit=_copying(plain_emitter(own)))
         self._schema = own
         self._examples = examples
         self._scope = None
@@ -185,6 +185,11 @@ class Handled(Description):
 
 def _same(value: Any) -> Any:
     return value
+
+
+def _copying(emit: Callable[[Writer, str], str] | None) -> Callable[[Writer, str], str] | None:
+    """The same check, which gives a copy: the handler's own, whatever it does with it."""
+    return None if emit is None else lambda writer, value: f"{writer.constant(copied)}({emit(writer, value)})"
 
 
 def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:

@@ -106,6 +106,7 @@ class Dispatcher:
             raise ValueError("timeout_seconds has to be above 0, and cleanup_seconds at least 0")
         if validation not in get_args(Validation):
             raise ValueError(f'validation has to be "fast" or "jsonschema", got {validation!r}')
+        _check_parts(permissions, safety, approvals, audit)
         self.catalog = catalog
         self._max_concurrency = max_concurrency
         self._settings = Settings(
@@ -237,7 +238,7 @@ class Dispatcher:
 
         def may_wait(call: ToolCall) -> bool:
             plan = self._planner.find(call.name)
-            return plan is not None and not plan.may_run(call.session)
+            return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
 
         return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._max_concurrency)
 
@@ -340,6 +341,19 @@ class Dispatcher:
         if self._background is not None:
             self._background.close()
         self._ending()
+
+
+def _check_parts(permissions: Any, safety: Any, approvals: Any, audit: Any) -> None:
+    """Refuse what cannot do its part, where it is given and not at the first call."""
+    if isinstance(permissions, str):
+        raise TypeError(f"permissions is an object; write Permissions({permissions!r})")
+    for name, given, methods, remedy in (
+        ("safety", safety, ("judge", "root"), "SafetyChecks(...)"),
+        ("approvals", approvals, ("kept", "answer"), "Approvals(store) or Approvals(ask=...)"),
+        ("audit", audit, ("write",), "AuditLog(path)"),
+    ):
+        if given is not None and (isinstance(given, type) or not all(hasattr(given, each) for each in methods)):
+            raise TypeError(f"{name} cannot be {type(given).__name__}; give {remedy}")
 
 
 def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from .approvals.guard import WriteRefused
@@ -68,13 +69,24 @@ class Hearing:
         self._asked = 0
         self.consent = Consent(case.plan.tool, case.call, case.settings.approvals, case.settings.in_thread)
 
-    async def result(self, asked: Sequence[str] = ()) -> ToolResult | None:
-        """A result if the call may not run, or not yet; *asked* is why hooks want a person to agree."""
+    async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
+        """
+        A result if the call may not run, or not yet.
+
+        *asked* is why hooks want a person to agree. What a hook has replaced cannot wait: later the tool would run.
+        """
         judgement = await self._judged(asked)
         if judgement.verdict.word == "deny":
             return _denied(judgement)
         if judgement.verdict.word == "ask" and not self._is_answered(judgement):
-            return await self._ask(judgement)
+            result = await self._ask(judgement)
+            if result is not None and result.kind == "waiting" and is_replaced:
+                self.consent.close_unless(None)
+                why = (
+                    f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
+                )
+                return ToolResult.error("denied", why)
+            return result
         return None
 
     async def resumed(self, record: Record, decision: Decision) -> ToolResult | None:
@@ -84,6 +96,8 @@ class Hearing:
         Raises `ApprovalError` if the answer cannot be taken.
         """
         request = record.request
+        if decision.principal not in (None, request.principal):
+            raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
         await self._note(
             "answered", approved=decision.approved, by=decision.by, reason=decision.reason, request=request.id
         )
@@ -174,6 +188,7 @@ class Hearing:
 
     async def end(self, result: ToolResult) -> None:
         """Write down what came of it; it has happened, so what cannot be written is logged."""
+        self.consent.close_unless(result)
         await self.consent.finish(result)
         try:
             await self._note(
@@ -241,15 +256,24 @@ class Hearing:
         request = record.request
         try:
             await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
-            is_now = auth is None and self._asked <= _MOST_ASKED
-            decision = await case.deadline.within(self.consent.answer(record)) if is_now else None
-            if decision is not None:
-                return await self.resumed(record, decision)
+            while auth is None and self._asked <= _MOST_ASKED:
+                decision = await case.deadline.within(self.consent.answer(record))
+                if decision is None:
+                    break
+                try:
+                    return await self.resumed(record, decision)
+                except ApprovalError as error:
+                    if error.why not in ("arguments", "grant"):
+                        raise
+                    # A slip of whoever edits: they are told, and asked again.
+                    self._asked += 1
+                    record = replace(record, request=replace(request, reason=f"{request.reason} ({error})"))
         except BaseException:
             # The call ends here: nobody must be able to let it run later.
             self.consent.withdraw(record)
             raise
         what = "credentials" if auth is not None else "approval"
+        self.consent.opened = record
         return ToolResult(f"waiting for {what}: {request.reason}", None, "waiting", request=request)
 
     async def _changed(self, record: Record) -> list[str]:

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
-from .access import Access, accesses_in
+from .access import Access, Writes, accesses_in
 from .errors import Safety, ToolError
 from .permissions.request import PermissionRequest
 from .permissions.values import kind_of, kind_of_name, parameters
-from .rendering import described
+from .rendering import described, own_copy
 from .requests import Precondition
 from .results import ToolCall
 from .session import Session
@@ -36,7 +36,12 @@ _log = logging.getLogger("toolkit")
 
 
 class Judge(Protocol):
-    """What can stand in for `Permissions`, or join it."""
+    """
+    What can stand in for `Permissions`, or join it.
+
+    A class may also have what `Permissions` has: `gate`, a quick way to say yes; `settles = True` if its verdict takes
+    account of what checks, `approval` and hooks found; `mistakes` and `explained_by`.
+    """
 
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
         """Whether the call may run."""
@@ -82,7 +87,8 @@ class Judges:
         for judge in self._judges:
             if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
                 raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
-        self._settles = any(getattr(judge, "settles", False) for judge in self._judges)
+        # Asked of the class: a judge that wraps another and passes on what it does not know is a judge of its own.
+        self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
 
     def explained_by(self, explain: Callable[[ToolCall], Awaitable[Verdict]]) -> None:
         """Let judges that explain themselves ask the dispatcher, which knows the tools."""
@@ -114,8 +120,10 @@ class Judges:
             return None
         if not self._judges:
             return always
-        make = getattr(self._judges[0], "gate", None)
-        gate: Callable[[Session | None], bool] | None = None if make is None else make(tool, names)
+        judge = self._judges[0]
+        gate: Callable[[Session | None], bool] | None = (
+            judge.gate(tool, names) if hasattr(type(judge), "gate") else None
+        )
         return gate
 
     async def judged(
@@ -134,6 +142,8 @@ class Judges:
         except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
             stated = [_unknown(tool, error)]
         findings = [*stated, *self._checked(accesses), *await _by_author(tool, decoded), *asked]
+        if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
+            findings.append(_contradiction(tool))
         request = self.request(tool, names, call, decoded, accesses, findings)
         verdicts = [] if self._settles else [_of_findings(findings)]
         verdicts += [await _asked(judge, request) for judge in self._judges]
@@ -151,12 +161,12 @@ class Judges:
         """A call as judges see it."""
         return PermissionRequest(
             call=ToolCall(
-                call.name, dict(decoded), call.id, call.session, call.principal, call.turn, call.metadata, tool
+                call.name, own_copy(decoded), call.id, call.session, call.principal, call.turn, call.metadata, tool
             ),
             tool=tool,
             names=names,
             # What was judged is what runs: a judge that changes something changes its own.
-            arguments=MappingProxyType(decoded) if isinstance(decoded, dict) else decoded,
+            arguments=MappingProxyType(own_copy(decoded)) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
             # Rules compare paths that nobody marked, too; without checks of our own they start where the process does.
             root="." if self._safety is None and not accesses else self.safety.root,
@@ -229,7 +239,7 @@ async def touched(tool: Tool, decoded: Mapping[str, Any]) -> tuple[Access, ...]:
     ]
     preflight = tool.facts.preflight
     if preflight is not None:
-        stated: Any = preflight(dict(decoded))
+        stated: Any = preflight(own_copy(decoded))
         if inspect.isawaitable(stated):
             stated = await stated
         listed = [stated] if isinstance(stated, Access) else list(stated or ())
@@ -248,6 +258,11 @@ def _unknown(tool: Tool, error: Exception) -> Finding:
     return Finding("deny", by, f"`{tool.name}` could not tell what it is about to touch: {described(error)}", "judge")
 
 
+def _contradiction(tool: Tool) -> Finding:
+    reason = f"`{tool.name}` is stated to be read-only, and says that it is about to write"
+    return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
+
+
 async def _by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     approval = tool.facts.approval
     if approval == "never":
@@ -256,7 +271,7 @@ async def _by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     if approval == "always":
         return [Finding("ask", by, f"`{tool.name}` needs approval every time", "approval")]
     try:
-        found: Any = approval(dict(decoded))
+        found: Any = approval(own_copy(decoded))
         needed = await found if inspect.isawaitable(found) else found
     except Exception as error:  # noqa: BLE001 -- who cannot tell whether to ask, asks
         reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"

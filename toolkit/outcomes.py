@@ -197,7 +197,10 @@ def failure(
         if error.retry_after_seconds is not None:
             details["retry_after_seconds"] = as_json(error.retry_after_seconds)
     cause = error if cause is None else cause
-    if not isinstance(cause, (BadArgs, Safety)):
+    if isinstance(cause, ToolError):
+        if not isinstance(cause, (BadArgs, Safety)):  # raised on purpose: an answer, and no traceback is needed
+            _log.info("`%s` failed: %s", plan.name, redaction.text(message) if redaction else message)
+    else:
         _write(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
     return ToolResult.error(_kind(error), message, details=details, cause=cause)
 

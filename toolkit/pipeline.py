@@ -101,7 +101,7 @@ class Walk:
                 result = await self.before(answer)
             is_judged = self.asked or self.settings.audit is not None or not plan.may_run(self.call.session)
             if result is None and is_judged:
-                result = await self.hearing.result(self.asked)
+                result = await self.hearing.result(self.asked, is_replaced=self.replacement is not None)
             if result is None:
                 result = self.replacement or await self.execute()
         except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
@@ -327,6 +327,7 @@ class Walk:
         is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
         if is_bug or has_to_pass(error):
             if self._hearing is not None:
+                self._hearing.consent.close_unless(None)
                 self._hearing.consent.give_up(self.tries.count)
             raise error
 

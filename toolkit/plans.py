@@ -17,6 +17,7 @@ from .errors import ToolError
 from .hooks.base import Chain
 from .judging import Judges, names_of
 from .redaction import Redaction
+from .rendering import own_copy
 from .results import ToolResult
 from .retry import RetryPolicy
 from .session import Session
@@ -197,7 +198,7 @@ async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
     if isinstance(stated, bool):
         return stated
     try:
-        found: Any = stated(decoded)
+        found: Any = stated(own_copy(decoded))
         return (await found if inspect.isawaitable(found) else found) is True
     except Exception:  # noqa: BLE001 -- fails closed: it runs alone
         return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import collections
+import copy
 import dataclasses
 import enum
 import itertools
@@ -21,7 +22,7 @@ from typing import Any
 from .codecs import Codec, Reader
 from .strictjson import INT_LIMIT, is_clean
 
-__all__ = ["as_json", "as_text", "cleaned", "described", "is_strict", "keyed"]
+__all__ = ["as_json", "as_text", "cleaned", "described", "is_strict", "keyed", "own_copy"]
 
 _MOST_DEPTH = 50
 _MOST_CONTAINERS = 300_000
@@ -181,3 +182,11 @@ def _field_names(kind: type) -> list[str]:
         if isinstance(found := getattr(kind, marker, None), (tuple, dict)):
             return [name for name in found if isinstance(name, str)]
     return []
+
+
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Decoded arguments for somebody who may change them, copied as far down as Python can."""
+    try:
+        return copy.deepcopy(dict(arguments))
+    except Exception:  # noqa: BLE001 -- a stranger's object that cannot be copied is shared
+        return dict(arguments)

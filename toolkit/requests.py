@@ -224,6 +224,15 @@ class Decision:
     by: str | None = None
     principal: str | None = None
 
+    def __post_init__(self) -> None:
+        # Exactly these: a text such as "no" is true, too.
+        if type(self.approved) is not bool:
+            raise TypeError(f"approved is True or False, got {self.approved!r:.60}")
+        if not (self.arguments is None or isinstance(self.arguments, Mapping)):
+            raise TypeError(f"arguments are a dictionary, got {type(self.arguments).__name__}")
+        if not (self.grant is None or isinstance(self.grant, Grant)):
+            raise TypeError(f"a grant is one of request.grants, got {type(self.grant).__name__}")
+
     @classmethod
     def approve(
         cls,

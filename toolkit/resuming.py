@@ -147,12 +147,15 @@ def call_of(
     request = record.request
     # First, and without naming the right one: whoever asks for somebody else's learns nothing.
     if session is not None and session.id != request.session:
-        raise ApprovalError(f"request {request.id} belongs to another session", why="principal")
+        raise ApprovalError(
+            f"request {request.id} belongs to another session; give Session(id=request.session), or none",
+            why="principal",
+        )
     named = {decision.principal, principal, None if session is None else session.principal} - {None}
     if named != {request.principal} - {None}:
         others = ", ".join(sorted(f"{each!r}" for each in named)) or "nobody in particular"
         raise ApprovalError(
-            f"request {request.id} was not made for {others}; give its own principal with the decision",
+            f"request {request.id} was not made for {others}; say for whom it was with resume(principal=...)",
             why="principal",
         )
     if record.state in ("denied", "done"):
@@ -181,5 +184,7 @@ def _check_lost(record: Record, decision: Decision, approvals: Approvals) -> Non
         )
     theirs = "" if record.claim is None else record.claim.owner
     runs = request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
-    if runs:
-        raise ApprovalError(f"request {request.id} was approved before, and runs", why="running")
+    # Out of sight is not gone: another machine may run it. Once nobody could have answered it any more, it is lost.
+    if runs or (runs is None and not record.is_expired(approvals.clock())):
+        where = "runs" if runs else "may run where this process cannot see it"
+        raise ApprovalError(f"request {request.id} was approved before, and {where}", why="running")

@@ -23,6 +23,7 @@ __all__ = [
     "MAX_TEXT",
     "MAX_VALUES",
     "class_name",
+    "copied",
     "examined",
     "flaws",
     "is_clean",
@@ -267,3 +268,15 @@ def show(value: Any, *, most: int = 60) -> str:
 def class_name(value: Any) -> str:
     """What the class of *value* is called, whatever its metaclass says."""
     return str(type.__dict__["__name__"].__get__(type(value)))[:60]
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+
+
+def copied(value: Any) -> Any:
+    """A copy of JSON, all the way down."""
+    if isinstance(value, dict):
+        return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [each if type(each) in _SCALARS else copied(each) for each in value]
+    return value

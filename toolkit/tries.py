@@ -41,6 +41,7 @@ class Tries:
     _decoded: Any = None
     _last: Attempt | None = None
     _raised: BaseException | None = None
+    _is_taken = False
 
     def __init__(
         self,
@@ -68,8 +69,9 @@ class Tries:
     async def result(self, arguments: Any, decoded: Any) -> ToolResult:
         """Try until it succeeds, or is better left alone; *decoded* stands for *arguments*."""
         facts = self._plan.tool.facts
-        if self.count and (facts.destructive or not facts.idempotent):
+        if self._is_taken and (facts.destructive or not facts.idempotent):
             raise RuntimeError(f"run() was called again, and `{self._plan.name}` must not be run twice")
+        self._is_taken = True  # before anything is awaited: an around-hook may run it twice at once
         self._arguments, self._decoded = arguments, decoded
         try:
             return rendered(await self._attempt(), self._plan, check=self._settings.check_output)
@@ -83,7 +85,7 @@ class Tries:
 
     def forget(self) -> None:
         """Count from the start again, after an interrupt: nothing has happened yet."""
-        self.count, self.interrupt = 0, None
+        self.count, self.interrupt, self._is_taken = 0, None, False
 
     # One attempt.
 

@@ -376,15 +376,11 @@ async def test_whoever_agreed_to_another_file_is_asked_again(tmp_path, dispatche
     assert (await asking.resume(again.request.id, Decision.approve())).kind == "ok"
 
 
-async def test_a_preview_says_if_the_edit_would_fail(tmp_path, dispatcher):
-    """And holds the file still all the same: in another one it might not fail, and nobody has seen that."""
-    asking = dispatcher("default")
-    waiting = await asking.call("edit", {"path": "a.py", "edits": [{"old": "xyz()", "new": "h()"}]})
-    assert waiting.request.preview.startswith("nothing will change, because the edit fails: `old` does not appear")
-    (tmp_path / "a.py").write_text(f"xyz()\n{CODE}")
-    again = await asking.resume(waiting.request.id, Decision.approve())
-    assert again.kind == "waiting"
-    assert "-xyz()\n+h()\n" in again.request.preview
+async def test_nobody_is_asked_about_an_edit_that_would_fail(dispatcher):
+    """The model is told at once, with the same help."""
+    result = await dispatcher("default").call("edit", {"path": "a.py", "edits": [{"old": "xyz()", "new": "h()"}]})
+    assert (result.kind, result.request) == ("tool", None)
+    assert "`old` does not appear" in result.text
 
 
 async def test_without_a_file_nobody_is_asked(dispatcher):

@@ -52,6 +52,10 @@ class Approvals:
         preview_chars: int = 20_000,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        if store is not None and not hasattr(store, "settle"):
+            raise TypeError(f"a store cannot be {type(store).__name__}; give SQLiteApprovals(path), or none")
+        if isinstance(ask, type):
+            raise TypeError(f"ask is an object; write {ask.__name__}()")
         if store is not None and key is not None:
             raise ValueError("give a store or a key: what a store keeps needs no seal")
         if not (expires_seconds is None or expires_seconds > 0):

@@ -11,12 +11,10 @@ from ..approvals.previews import Preview
 from ..context import Context
 from ..decorator import tool
 from ..errors import BadArgs, ToolError
-from ..requests import Precondition
 from ..spec import Tool
 from ..workspace.space import Workspace
 from .changes import check_unchanged, make, present, shown_change
 from .edits import Edit, edited, objections
-from .stamps import digest, where
 from .texts import decoded
 
 __all__ = ["edit_for"]
@@ -28,12 +26,7 @@ def edit_for(workspace: Workspace) -> Tool:
     def preview(arguments: Any) -> Preview:
         path = arguments["path"]
         old = _content(workspace, path)
-        try:
-            new, _ = _applied(workspace, path, old, arguments["edits"])
-        except ToolError as error:
-            # The file has to stay all the same: in another one the edits might succeed, and nobody saw that.
-            condition = Precondition(path=where(workspace.root, path), sha256=digest(old))
-            return Preview(text=f"nothing will change, because the edit fails: {error}", preconditions=(condition,))
+        new, _ = _applied(workspace, path, old, arguments["edits"])
         return shown_change(workspace, path, old, new)
 
     @tool(

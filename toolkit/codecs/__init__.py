@@ -17,7 +17,7 @@ from .memory import remembering
 from .objects import MISSING, Field, object_codec
 from .plain import plain_emitter
 from .typed_dicts import typed_dict_fields
-from .writer import UNSURE, compiled
+from .writer import UNSURE, Writer, compiled
 
 __all__ = [
     "MISSING",
@@ -29,6 +29,7 @@ __all__ = [
     "Schema",
     "Undescribable",
     "Unresolved",
+    "Writer",
     "annotated_codec",
     "assembled",
     "compiled",

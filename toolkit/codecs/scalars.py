@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..strictjson import INT_LIMIT, flaws, is_plain
+from ..strictjson import INT_LIMIT, copied, flaws, is_plain
 from .base import FORMS, Codec, Refusal, always
 from .writer import Writer
 
@@ -128,7 +128,8 @@ def _encode_any(value: Any) -> Any:
 
 def _emit_any(writer: Writer, value: str) -> str:
     writer.unless(f"{writer.constant(is_plain)}({value}, {writer.level})")
-    return value
+    # A copy: what the function does with it must not change what it is called with again.
+    return f"{writer.constant(copied)}({value})"
 
 
 NULL = Codec(
@@ -170,7 +171,7 @@ STRING = Codec(
     decisive=True,
     emit=_emit_text,
 )
-ANY = Codec(schema={}, decode=lambda value: value, encode=_encode_any, breadth=(99,), emit=_emit_any)
+ANY = Codec(schema={}, decode=copied, encode=_encode_any, breadth=(99,), emit=_emit_any)
 
 FORMS.update(
     {

@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 from ..digests import digest_of
 from ..results import ToolCall, ToolResult, id_of
 from ..session import Session
+from ..strictjson import copied
 
 __all__ = [
     "Ask",
@@ -159,18 +160,6 @@ class ShownCall(ToolCall):
         except Exception:  # noqa: BLE001 -- what does not fit, or has no JSON form, is compared as it came
             canonical = self.actual
         return digest_of(self.tool.name, canonical)
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
-
-
-def copied(value: Any) -> Any:
-    """A copy of JSON, all the way down."""
-    if isinstance(value, dict):
-        return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [each if type(each) in _SCALARS else copied(each) for each in value]
-    return value
 
 
 @dataclass(frozen=True, slots=True)

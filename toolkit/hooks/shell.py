@@ -80,7 +80,11 @@ class ShellHooks:
         *project* is the project's folder; *user* the user's file, if it is not where it usually is. A mistake in any
         of them is a `HookFileError` that lists all. A project's hooks count once the folder is trusted.
         """
-        found = read_hooks(user=user_hooks() if user is None else user, project=project, trust=trust)
+        found = read_hooks(
+            user=user_hooks() if user is None else user,
+            project=project,
+            trust=Trust() if trust is None else trust,
+        )
         made = cls(found.hooks)
         made.ignored = tuple(map(str, found.ignored))
         made.files = found.files

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
@@ -18,6 +19,7 @@ from ..safety.paths import resolved
 from ..safety.shell import CannotParse, parsed
 from ..spec import Tool
 from ..verdicts import Finding
+from ..visible import visible
 from .commands import commands_allowed
 from .request import PermissionRequest
 
@@ -35,11 +37,15 @@ _HAVE_SUBCOMMANDS = frozenset(
 
 def covered(request: PermissionRequest) -> Grant | None:
     """The grant of the request's session that covers it, if one does."""
-    if request.session is None or not request.session.grants:
+    session = request.session
+    # A grant is one person's: whoever acts for somebody else in the same session has none.
+    if session is None or not session.grants:
+        return None
+    if session.principal is not None and request.principal not in (session.principal, None):
         return None
     identity = identity_of(request.tool)
     return next(
-        (each for each in request.session.grants if each.tool == identity and _covers(each, request)),
+        (each for each in session.grants if each.tool == identity and _covers(each, request)),
         None,
     )
 
@@ -68,7 +74,9 @@ def offered(request: PermissionRequest) -> Iterator[Grant]:
         shown = f"`{name}`: whatever lies under {folder}"
         possible.append(Grant(tool=identity, scope="folder", target=folder, shown=shown))
     possible.append(Grant(tool=identity, scope="tool", shown=f"`{name}`: every call, whatever its arguments"))
-    return (each for each in dict.fromkeys(possible) if _covers(each, request))
+    for each in dict.fromkeys(possible):
+        if _covers(each, request):
+            yield replace(each, shown=visible(each.shown, keep_lines=False))
 
 
 def is_answerable(finding: Finding, tool: Tool) -> bool:

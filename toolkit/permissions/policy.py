@@ -52,9 +52,7 @@ class Permissions:
         self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in rules)
         self.ignored: tuple[str, ...] = ()
         # Which rules concern a tool is the same for every call of it.
-        self._about = functools.lru_cache(maxsize=1024)(
-            lambda tool, names: [rule for rule in self._rules if rule.concerns(tool, names)]
-        )
+        self._about = functools.lru_cache(maxsize=1024)(self._find_rules)
         self._explain: weakref.WeakMethod[Callable[[ToolCall], Coroutine[Any, Any, Verdict]]] | None = None
 
     @classmethod
@@ -76,7 +74,7 @@ class Permissions:
         found: RuleSet = read_rules(
             user=user_rules() if user is None else Path(user),
             project=None if project is None else Path(project),
-            trust=trust,
+            trust=Trust() if trust is None else trust,
             session=rules,
         )
         made = cls(mode or checked_mode(found.mode or "default"), found.rules)
@@ -145,6 +143,9 @@ class Permissions:
         ]
 
     # Judging.
+
+    def _find_rules(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self._rules if rule.concerns(tool, names))
 
     def judge(self, request: PermissionRequest) -> Verdict:
         """Whether the call may run."""
@@ -225,7 +226,13 @@ def _named(rule: Rule) -> str:
 def _says_where(allows: Sequence[Rule], request: PermissionRequest) -> bool:
     """Whether an allow rule covers the call and names where it goes; where nothing can be named, its name does."""
     takes_nothing = not request.tool.schema.get("properties")
-    where = [rule for rule in allows if rule.names_where or takes_nothing]
+    places = request.tool.signature.accesses
+    where = [
+        rule
+        for rule in allows
+        # Of a tool that says which parameter is the place, a rule about another one names no place.
+        if takes_nothing or (rule.names_where and (not places or rule.argument is None or rule.argument in places))
+    ]
     return bool(where) and allows_together(where, request)
 
 

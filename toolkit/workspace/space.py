@@ -104,6 +104,9 @@ class Workspace:
 
     def safety(self, **options: Any) -> SafetyChecks:
         """The same folders and protected files as checks, for `Dispatcher(safety=...)`; *options* are further ones."""
+        stated = options.keys() & {"folders", "read_only_folders", "protected", "unprotected"}
+        if stated:
+            raise TypeError(f"a workspace has its own {', '.join(sorted(stated))}; give them to Workspace(...)")
         return SafetyChecks(
             self._folders.writable,
             read_only_folders=self._folders.read_only,
