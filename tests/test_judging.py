@@ -178,7 +178,9 @@ async def test_a_judge_that_tries_is_refused():
 @pytest.mark.parametrize("judge", [Permissions, 5, "allow", object(), lambda call: True, [5]], ids=repr)
 def test_what_cannot_judge_is_refused_when_it_is_given(judge):
     """Not at the first call."""
-    with pytest.raises(TypeError, match="cannot give permission: it has to be an object with a method `judge`|write Permissions"):
+    with pytest.raises(
+        TypeError, match="cannot give permission: it has to be an object with a method `judge`|write Permissions"
+    ):
         Dispatcher(Catalog(), permissions=judge)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import pytest
 
-from toolkit.access import Access, Reads, Writes
+from toolkit.access import Access, Command, Reads, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
 from toolkit.context import Context
@@ -452,6 +452,7 @@ async def test_what_forbids_follows_every_name(make, rule, called, word, kind):
 
 
 @pytest.mark.parametrize("rule", ["wipe2", "ipe", "fs_wipe", "group:file", "group:wipe", "mcp:x/wipe", "W*"])
+@pytest.mark.filterwarnings("ignore:rule .* there is no tool:toolkit.ToolkitWarning")
 async def test_what_forbids_another_does_not_forbid_this(rule):
     """Names are compared whole, letter by letter."""
     dispatcher = Dispatcher(catalog_of(group="files"), permissions=Permissions(rules=[f"deny {rule}"]))
@@ -787,3 +788,35 @@ async def test_a_destructive_tool_in_a_sandbox_runs_unasked_in_auto_mode(mode, k
     tool = replace(Tool.described(run, destructive=True, metadata={"sandbox": sandbox}), origin=origin)
     result = await Dispatcher(Catalog(tool), permissions=Permissions(mode)).call("run", {})
     assert result.kind == ("waiting" if mode == "auto" and not is_contained else kind)
+
+
+@pytest.mark.parametrize(
+    ("rule", "near"),
+    [("deny wriet", "write"), ("deny Write", "write"), ("ask wrte(path=x)", "write"), ("deny zap", None)],
+)
+def test_a_rule_for_a_tool_that_was_misspelt_is_told(rule, near, recwarn):
+    """It would silently never hold."""
+
+    def write(path: Annotated[Path, Writes]) -> None:
+        """Write."""
+
+    mistakes = Permissions(rules=[rule]).mistakes([Tool.described(write)])
+    assert mistakes == (
+        []
+        if near is None
+        else [f"rule `{rule}`: there is no tool `{rule.split()[1].partition('(')[0]}`; did you mean `{near}`?"]
+    )
+
+
+async def test_a_rule_that_holds_because_nobody_can_read_the_command_says_so():
+    """Otherwise a person would look for the words of the rule in it."""
+    catalog = Catalog()
+
+    @catalog.tool(destructive=True)
+    async def bash(command: Annotated[str, Command]) -> None:
+        """Run a command."""
+
+    verdict = await Dispatcher(catalog, permissions=Permissions(rules=["deny bash(git push:*)"])).explain(
+        "bash", {"command": "echo 'open"}
+    )
+    assert "a rule says deny: bash(git push:*), because the command cannot be read" in str(verdict)

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from ..safety.shell import CannotParse, Script, SimpleCommand, parsed
 from ..safety.shell_wrappers import SHELLS
 
-__all__ = ["CommandPattern", "commands_allowed", "commands_concerned"]
+__all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "unreadable"]
 
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
 _REPLACES = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
@@ -153,6 +153,15 @@ def _is_fed(command: SimpleCommand) -> bool:
 
 def _words(command: SimpleCommand) -> Iterable[tuple[str, bool]]:
     return zip(command.words, command.literal, strict=True)
+
+
+def unreadable(text: str) -> str | None:
+    """Why nobody can tell what *text* would run; None if that is known."""
+    try:
+        _script(text)
+    except CannotParse as error:
+        return f"the command cannot be read ({error})"
+    return None
 
 
 @functools.lru_cache(maxsize=4)

@@ -8,6 +8,7 @@ Safety checks, `approval` and hooks have spoken before; a request brings what th
 
 from __future__ import annotations
 
+import difflib
 import functools
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
+from .commands import unreadable
 from .files import RuleSet, read_rules, user_rules
 from .grants import covered, is_answerable
 from .modes import MODES, TABLE, Mode, checked_mode, row_of
@@ -134,13 +136,22 @@ class Permissions:
         self._explain = weakref.WeakMethod(explain)
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
-        """The rules that concern one of *tools* and can never match a call of it, with the reason."""
-        return [
+        """The rules that can never match a call of one of *tools*, with the reason."""
+        tools = list(tools)
+        wrong = [
             f"{_named(rule)}: {mistake}"
             for tool in tools
             for rule in self._rules
             if rule.concerns(tool, frozenset({tool.name})) and (mistake := rule.mistake(tool))
         ]
+        known = {name for tool in tools for name in (tool.name, *tool.facts.aliases, *tool.former)}
+        for rule in self._rules:
+            name = rule.text.partition("(")[0]
+            # What a file says may be meant for other programs; what is given here is meant for these tools.
+            if not rule.source and name not in known and name.isidentifier():
+                near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+                wrong += [f"{_named(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
+        return wrong
 
     # Judging.
 
@@ -208,7 +219,7 @@ def _is_contained(tool: Tool) -> bool:
 
 def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
     found = [
-        Finding(rule.word, _named(rule), f"a rule says {rule.word}: {rule.text}", "rule")
+        Finding(rule.word, _named(rule), f"a rule says {rule.word}: {rule.text}{_doubt(rule, request)}", "rule")
         for rule in rules
         if rule.word != "allow" and rule.matches(request)
     ]
@@ -217,6 +228,13 @@ def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding
         first = next((rule for rule in allows if rule.matches(request)), allows[0])
         found.append(Finding("allow", _named(first), "a rule allows it", "rule"))
     return found
+
+
+def _doubt(rule: Rule, request: PermissionRequest) -> str:
+    """Why a rule holds although nobody knows whether it is about the command."""
+    commands = [each.target for each in request.accesses if each.kind == "command"] if rule.needs_arguments else []
+    why = next(filter(None, map(unreadable, commands)), None)
+    return "" if why is None else f", because {why}"
 
 
 def _named(rule: Rule) -> str:
