@@ -32,7 +32,7 @@ INSIDE = {
     "permissions": "request names paths urls commands values rules trust files modes grants policy gate __init__",
     "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_prefixes shell_wrappers shell shell_args shell_targets shell_code shell_flows shell_rows shell_rows_work dangers commands protected paths hosts checks __init__",
     "workspace": "beneath problems borders temporaries entries reading walking line_endings writing space __init__",
-    "sandbox": "launcher limits seccomp system grounds base bubblewrap landlock plain choosing __init__",
+    "sandbox": "programs launcher limits seccomp system grounds base bubblewrap landlock plain choosing __init__",
     "builtin": "kinds texts pages stamps changes near edits read_tool write_tool edit_tool html_tokens html_elements html_text fetch_addresses fetch_bodies fetch_texts fetch_cache fetching web_fetch_tool outputs readings processes jobs shells bash_tool job_output_tool job_stop_tool globs ignoring dialect searching ripgrep file_types tallies grep_tool glob_tool bundle __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -317,3 +319,16 @@ async def test_a_prefix_changes_the_name_and_nothing_else(tmp_path, catalog):
     assert (await dispatcher.call("fs_read", {"path": "note.txt"})).text.startswith("1\thello\n")
     assert (await dispatcher.call("fs_write", {"path": "a.txt", "content": "x"})).kind == "ok"
     assert (await dispatcher.call("fs_write", {"path": "src/a.txt", "content": "x"})).kind == "denied"
+
+
+def test_the_code_that_runs_is_not_written():
+    """Whoever could write it would run outside every sandbox; in a checkout it lies inside the workspace."""
+    import toolkit
+
+    package = Path(toolkit.__file__).parent
+    workspace = Workspace(package.parent)
+    assert workspace.is_kept(str(package / "sandbox" / "launcher.py"), "write")
+    assert workspace.is_kept(f"{os.path.realpath(sys.prefix)}/lib/x.py", "write")
+    assert not workspace.is_kept(str(package / "sandbox" / "launcher.py"), "read")
+    lifted = Workspace(package.parent, unprotected=[f"{package}/**"])
+    assert not lifted.is_kept(str(package / "sandbox" / "launcher.py"), "write")

@@ -117,3 +117,9 @@ def test_news_are_short_and_whole():
     clock.now += 1
     ticker.add(b"x" * 1000 + b"\x1b[1mend")
     assert told == ["ä", "xxend"]
+
+
+@pytest.mark.parametrize("text", ["ok 1\n\x1b]0;t\nnot ok 2\n", "\x1bP\nnot ok 2\n"])
+def test_an_unfinished_code_ends_with_its_line(text):
+    """It must not swallow what comes after."""
+    assert "not ok 2" in readable(text)

@@ -93,7 +93,7 @@ def test_a_file_says_what_code_says(user, project):
     (hook,) = read_hooks(user=user, project=project).hooks
     assert (hook.on, hook.tools, hook.command) == (("before",), ("bash", "fs_*"), "exit 0")
     assert (hook.timeout_seconds, hook.on_failure, hook.env) == (5, "allow", ("GITHUB_TOKEN",))
-    assert (hook.cwd, hook.source) == (project, f"user hooks, hooks[0] in {user}")
+    assert (hook.cwd, hook.source) == (user.parent, f"user hooks, hooks[0] in {user}")
 
 
 def test_the_users_file_is_in_the_users_configuration(tmp_path, monkeypatch):
@@ -103,7 +103,7 @@ def test_the_users_file_is_in_the_users_configuration(tmp_path, monkeypatch):
     user_hooks().parent.mkdir()
     user_hooks().write_text(USER)
     hooks = ShellHooks.from_files()
-    assert (len(hooks.hooks), hooks.files, hooks.hooks[0].cwd) == (1, (user_hooks(),), None)
+    assert (len(hooks.hooks), hooks.files, hooks.hooks[0].cwd) == (1, (user_hooks(),), tmp_path / "toolkit")
 
 
 # Whose hooks run.
@@ -258,7 +258,7 @@ def test_a_users_hook_is_not_a_projects_script(user, command, is_refused):
     """A relative path would run whatever the open project put there, trusted or not."""
     user.write_text(f'[[hooks]]\non = "before"\ncommand = {command}\n')
     if is_refused:
-        assert "would be looked for in whatever project is open; write its whole path" in problems(user=user)[0]
+        assert "is no whole path; write one, so that nobody else chooses what runs" in problems(user=user)[0]
     else:
         assert len(read_hooks(user=user).hooks) == 1
 
@@ -298,3 +298,16 @@ def test_the_error_travels():
     error = pickle.loads(pickle.dumps(HookFileError([f"problem {n}" for n in range(30)])))
     assert isinstance(error, RuleFileError)
     assert (len(error.problems), str(error).splitlines()[-1]) == (30, "and 10 more")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_told"), [("./check.sh", True), ("scripts/x", True), (".toolkit/check.sh", False)]
+)
+def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
+    """Elsewhere a tool may write it after somebody trusted the folder."""
+    (project / ".toolkit/hooks.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
+    if not is_told:
+        assert read_hooks(project=project).hooks == ()
+        return
+    with pytest.raises(HookFileError, match="lies outside .toolkit, where tools may write; put it in there"):
+        read_hooks(project=project)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -59,12 +60,13 @@ def test_a_program_that_is_missing_is_named(workspace, monkeypatch, tmp_path):
         best_sandbox(workspace, level="bubblewrap")
 
 
-def test_a_program_that_does_not_work_is_not_chosen(workspace, monkeypatch, tmp_path):
+def test_a_program_that_does_not_work_is_not_chosen(workspace, monkeypatch, tmp_path_factory):
     """Being installed is not enough; without a trial it would be trusted."""
-    fake = tmp_path / "bwrap"
+    place = tmp_path_factory.mktemp("bin")
+    fake = place / "bwrap"
     fake.write_text("#!/bin/sh\necho no permission >&2\nexit 1\n")
     fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
     found = sandboxes(workspace)["bubblewrap"]
     assert found == "a trial run failed with exit code 1: no permission"
     assert best_sandbox(workspace, probe=False, level="bubblewrap").name == "bubblewrap"
@@ -167,3 +169,12 @@ def test_settings_hold_no_secrets():
     """Neither passwords nor private keys."""
     assert not [path for path in settings() if "shadow" in path or "private" in path or path == "/etc/ssl"]
     assert "/etc/passwd" in settings()
+
+
+def test_a_program_in_the_workspace_is_not_trusted(workspace, monkeypatch):
+    """A tool may have put it there, and it would be what keeps tools in."""
+    fake = Path(workspace.root) / "bwrap"
+    fake.write_text("#!/bin/sh\nexec true\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", workspace.root)
+    assert "is not on PATH outside the workspace" in sandboxes(workspace, probe=False)["bubblewrap"]

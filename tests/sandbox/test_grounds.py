@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -73,9 +74,7 @@ def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
         return path.endswith(".env")
 
     make(tmp_path, "old/a", "old/.env")
-    for path in (tmp_path, tmp_path / "old"):
-        os.utime(path, (1, 1))
-    grounds = Grounds((str(tmp_path),), (), is_kept)
+    grounds = Grounds((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
     first = grounds.kept()
     asked.clear()
     assert grounds.kept() == first == [Kept(f"{tmp_path}/old/.env", "hidden", False)]
@@ -83,6 +82,24 @@ def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
     make(tmp_path, "new/.env")
     assert len(grounds.kept()) == 2
     assert not any("/old/" in path for path in asked)
+
+
+def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
+    """When a folder was changed is the kernel's to say."""
+    make(tmp_path, "app/a")
+    os.utime(tmp_path / "app", (1, 1))
+    grounds = Grounds((str(tmp_path),), (), lambda path, access: path.endswith(".env"))
+    assert grounds.kept() == []
+    make(tmp_path, "app/.env")
+    os.utime(tmp_path / "app", (1, 1))
+    assert [each.level for each in grounds.kept()] == ["hidden"]
+
+
+def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
+    """`.aws` may really be `dot-aws`."""
+    make(tmp_path, "dot-aws/credentials")
+    (tmp_path / ".aws").symlink_to("dot-aws")
+    assert kept(tmp_path) == {"dot-aws/credentials": "hidden"}
 
 
 def test_a_folder_that_vanishes_is_passed_over(tmp_path):

@@ -4,6 +4,7 @@ The built-in tools as one catalog.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Literal
@@ -47,6 +48,8 @@ def builtin_catalog(
         allowed_hosts: The only hosts that `web_fetch` reaches; any public one unless given.
     """
     place = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
+    for name in ("httpx", "jsonschema"):
+        importlib.import_module(name)  # now, while nobody can have put another one where Python looks first
     return Catalog(
         read_for(place),
         write_for(place),

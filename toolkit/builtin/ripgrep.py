@@ -10,10 +10,8 @@ an empty environment in a sandbox that shows the workspace alone, read-only, wit
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,6 +20,7 @@ from ..errors import ToolError
 from ..sandbox.base import Sandbox
 from ..sandbox.bubblewrap import bubblewrap
 from ..sandbox.grounds import Grounds
+from ..sandbox.programs import program
 from ..workspace import Entry, Workspace
 from .dialect import Query
 from .searching import Watch
@@ -69,7 +68,7 @@ def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None =
     """
     if wanted is False:
         return None
-    programs = {name: _program(name, workspace, path) for name in ("rg", "xargs", "bwrap")}
+    programs = {name: program(name, workspace.folders, path) for name in ("rg", "xargs", "bwrap")}
     rg, xargs, bwrap = programs.values()
     if rg and xargs and (bwrap or wanted):
         return Ripgrep(workspace, rg=rg, xargs=xargs, bwrap=bwrap)
@@ -79,16 +78,6 @@ def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None =
             f"ripgrep=True, but {missing} is not on PATH outside the workspace; install it, or leave it out"
         )
     return None
-
-
-def _program(name: str, workspace: Workspace, path: str | None) -> str | None:
-    """Where a program is; not in the workspace, where a tool may have put it."""
-    found = shutil.which(name, path=path)
-    if found is None or not os.path.isabs(found) or (name == "bwrap" and sys.platform != "linux"):
-        return None
-    real = os.path.realpath(found)
-    inside = [top for top in workspace.folders for each in (found, real) if each.startswith(top.rstrip("/") + "/")]
-    return None if inside else real
 
 
 class Ripgrep:

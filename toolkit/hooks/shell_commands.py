@@ -68,4 +68,5 @@ def environment(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str
     ours = {name: value for name, value in os.environ.items() if name in wanted or name.startswith("LC_")}
     # A relative entry would be looked for in the folder it runs in, and that may be anybody's.
     folders = [each for each in ours.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]
-    return {**ours, "PATH": os.pathsep.join(folders), **given}
+    # Python would take modules from the folder it runs in before its own.
+    return {**ours, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **given}

@@ -5,7 +5,7 @@ Shell hooks in TOML: the user's, then the project's.
     [[hooks]]
     on = "before"
     tools = ["bash", "fs_*"]
-    command = "./check.sh"
+    command = ".toolkit/check.sh"
     timeout_seconds = 30
     on_failure = "block"
 
@@ -175,7 +175,9 @@ class _File:
             self._problems += [f"{where}: {each}" for each in wrong]
             if not wrong:
                 source = f"{self._whose} hooks, hooks[{index}] in {self.path}"
-                self.hooks.append({**table, "cwd": self._project, "source": source})
+                # A user's hook runs beside its file: the project that happens to be open may be a stranger's.
+                cwd = self._project if self._whose == "project" else self.path.parent
+                self.hooks.append({**table, "cwd": cwd, "source": source})
 
     def _mistakes(self, table: dict[str, Any]) -> list[str]:
         unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
@@ -184,11 +186,15 @@ class _File:
         return unknown + missing + wrong or self._misplaced(table["command"])
 
     def _misplaced(self, command: Any) -> list[str]:
-        # Whatever project is open would choose what runs in the user's name.
         program = _program(command)
-        if self._whose == "project" or "/" not in program or program.startswith(("/", "~", "$")):
+        if "/" not in program or program.startswith(("/", "~", "$")):
             return []
-        return [f"command: `{program:.80}` would be looked for in whatever project is open; write its whole path"]
+        if self._whose == "user":
+            return [f"command: `{program:.80}` is no whole path; write one, so that nobody else chooses what runs"]
+        # What was trusted is the content of that folder; elsewhere a tool may write.
+        if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
+            return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
+        return []
 
 
 _SETS = re.compile(r"\w+=")

@@ -7,7 +7,6 @@ A level counts as present only after a command has run in it: a program may be i
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from .grounds import Grounds, grounds_of
 from .landlock import landlock, version
 from .limits import Limits
 from .plain import limits_only, nothing
+from .programs import program
 
 __all__ = ["best_sandbox", "sandboxes"]
 
@@ -88,12 +88,12 @@ def _tried(
 
 
 def _bubblewrap(grounds: Grounds, network: bool, limits: Limits, further: list[str]) -> Sandbox | str:
-    program = shutil.which("bwrap") if sys.platform == "linux" else None
-    if program is None:
-        return "`bwrap` is not on PATH; install the package bubblewrap"
     if "/" in grounds.writable:
         return "the workspace is the whole disk; choose a smaller root"
-    return bubblewrap(grounds, program=program, network=network, limits=limits, further=further)
+    found = program("bwrap", grounds.writable) if sys.platform == "linux" else None
+    if found is None:
+        return "`bwrap` is not on PATH outside the workspace; install the package bubblewrap"
+    return bubblewrap(grounds, program=found, network=network, limits=limits, further=further)
 
 
 def _landlock(grounds: Grounds, network: bool, limits: Limits, further: list[str]) -> Sandbox | str:

@@ -59,11 +59,13 @@ class Grounds:
         writable: What may be read and written, resolved; the first one is the root.
         read_only: What may only be read; of folders inside one another the innermost counts.
         is_kept: Whether a file is protected from being read, or written.
+        clock: Nanoseconds since 1970.
     """
 
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
     is_kept: Callable[[str, Literal["read", "write"]], bool]
+    clock: Callable[[], int] = time.time_ns
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -120,11 +122,12 @@ class Grounds:
     def _look(self, folder: str) -> _Seen | None:
         """What is protected directly in *folder*, and which folders are to be searched further."""
         try:
-            modified = os.stat(folder, follow_symlinks=False).st_mtime_ns
+            # When it was changed, not when it says it was modified: that, a command can set.
+            modified = os.stat(folder, follow_symlinks=False).st_ctime_ns
             known = self._seen.get(folder)
             if known is not None and known.is_settled and known.modified == modified:
                 return known
-            now = time.time_ns()
+            now = self.clock()
             with os.scandir(folder) as entries:
                 listed = [(entry.path, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
         except OSError:
@@ -162,9 +165,21 @@ class Grounds:
         if level is None or not os.path.exists(target):
             return
         is_folder = os.path.isdir(target)
+        if not any(target.startswith(f"{top.rstrip('/')}/") for top in self.tops):
+            return
         level = self._level(link, is_folder)
-        if level in {"hidden", "read-only"} and any(target.startswith(f"{top.rstrip('/')}/") for top in self.tops):
+        if level in {"hidden", "read-only"}:
             yield Kept(target, level, is_folder)
+        elif level == "held":  # on the way to something: `.aws` that is really `dot-aws`
+            with contextlib.suppress(OSError):
+                for name in os.listdir(target):
+                    yield from self._in_linked(f"{link}/{name}", os.path.realpath(os.path.join(target, name)))
+
+    def _in_linked(self, path: str, place: str) -> Iterator[Kept]:
+        is_folder = os.path.isdir(place)
+        level = self._level(path, is_folder)
+        if level in {"hidden", "read-only"}:
+            yield Kept(place, level, is_folder)
 
 
 def _within(top: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ things in that folder are granted one by one, and nothing new can be made beside
 from __future__ import annotations
 
 import base64
+import contextlib
 import ctypes
 import os
 import sys
@@ -150,18 +151,16 @@ def _workspace(grounds: Grounds, everything: int) -> Iterator[tuple[str, int]]:
 
 def _granted(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
     """*rights* for *folder*: as a whole if nothing in it is *special*, otherwise for its parts."""
-    if folder not in parents:
-        yield folder, rights
-        return
-    yield folder, _LIST
-    try:
-        with os.scandir(folder) as entries:
+    waiting = [folder]
+    while waiting:
+        each = waiting.pop()
+        if each not in parents:
+            yield each, rights
+            continue
+        yield each, _LIST
+        with contextlib.suppress(OSError), os.scandir(each) as entries:
             inside = [entry.path for entry in entries if not entry.is_symlink()]
-    except OSError:
-        return
-    for path in sorted(inside):
-        if path not in special:
-            yield from _granted(path, rights, special, parents)
+            waiting += sorted((path for path in inside if path not in special), reverse=True)
 
 
 def _parents(path: str) -> Iterator[str]:

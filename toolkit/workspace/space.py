@@ -10,6 +10,7 @@ mounted inside counts as inside.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -83,8 +84,10 @@ class Workspace:
         self.max_write_bytes = max_write_bytes
         self.timeout_seconds = timeout_seconds
         # As the checks get them, and once: a one-shot iterable, or another working folder, changes nothing later.
-        self._protected = [_fixed(each) for each in _several(protected, "protected")]
-        self._unprotected = _several(unprotected, "unprotected")
+        lifted = _several(unprotected, "unprotected")
+        running = [each for each in _running() if each.pattern not in lifted]
+        self._protected = [*running, *(_fixed(each) for each in _several(protected, "protected"))]
+        self._unprotected = [each for each in lifted if each not in {one.pattern for one in _running()}]
         self._folders = Folders([root, *_several(folders, "folders")], read_only=_several(read_only, "read_only"))
         self.root = self._folders.root
         self._files = ProtectedFiles(_table(self._protected, self._unprotected))
@@ -331,7 +334,13 @@ class _Lock:
         return self._by_process.setdefault(os.getpid(), threading.Lock())
 
 
-# What the application asked for.
+# What the application asked for, and what it runs on.
+
+
+def _running() -> list[Protected]:
+    """The code of this very process: whoever could write it would run outside every sandbox."""
+    places = {os.path.realpath(sys.prefix), os.path.dirname(os.path.dirname(os.path.realpath(__file__)))}
+    return [Protected(f"{place}/**", "the code that this program runs", "not written") for place in sorted(places)]
 
 
 def _several(given: Iterable[T], option: str) -> list[T]:

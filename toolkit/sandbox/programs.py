@@ -1,0 +1,21 @@
+"""
+Where a program is that we are going to trust.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+
+__all__ = ["program"]
+
+
+def program(name: str, folders: Sequence[str], path: str | None = None) -> str | None:
+    """Where *name* is, by its whole path; not in *folders*, where a tool may have put it."""
+    found = shutil.which(name, path=path)
+    if found is None or not os.path.isabs(found):
+        return None
+    real = os.path.realpath(found)
+    inside = [top for top in folders for each in (found, real) if each.startswith(top.rstrip("/") + "/")]
+    return None if inside else real
