@@ -265,7 +265,7 @@ async def test_a_tool_that_finds_the_change_itself_has_it_asked_again(tmp_path):
     dispatcher = notes.dispatcher(approvals=approvals)
     first = (await dispatcher.call("careful", {"text": "new\n"})).request
     result = await dispatcher.resume(first.id, Decision.approve())
-    assert (result.kind, result.request.reason) == ("waiting", "notes.txt changed just now")
+    assert (result.kind, result.request.reason) == ("waiting", "notes.txt changed just now; it changes something")
     assert "-sneaky" in result.request.preview
     assert approvals.store.get(first.id).state == "done"
     assert (await dispatcher.resume(result.request.id, Decision.approve())).text == "written"
@@ -625,11 +625,11 @@ async def test_credentials_reach_the_tool_and_are_kept_nowhere(tmp_path, caplog)
     hub, path = Hub(), tmp_path / "x.approvals.sqlite"
     dispatcher = Dispatcher(hub.catalog, approvals=Approvals(SQLiteApprovals(path)))
     request = (await dispatcher.call("fetch", {"name": "x"})).request
-    token = Token("tok-4711-secret")
+    token = Token("tok-sesame-secret")
     result = await dispatcher.resume(request.id, Decision.approve(), resources={Token: token})
-    assert (result.text, hub.tokens) == ("got x", ["tok-4711-secret"])
+    assert (result.text, hub.tokens) == ("got x", ["tok-sesame-secret"])
     shown = [path.read_bytes().decode(errors="replace"), json.dumps(request.to_json()), json.dumps(result.to_json())]
-    assert all("4711" not in each for each in [*shown, caplog.text])
+    assert all("sesame" not in each for each in [*shown, caplog.text])
 
 
 @pytest.mark.parametrize("tool", ["fetch", "plain"])

@@ -26,6 +26,7 @@ from toolkit.permissions import Permissions
 from toolkit.requests import ApprovalRequest, Decision, Grant
 from toolkit.results import ToolResult
 from toolkit.session import Session
+from toolkit.verdicts import Verdict
 
 pytestmark = pytest.mark.anyio
 
@@ -1073,3 +1074,22 @@ async def test_a_read_only_tool_that_states_a_write_does_not_run():
 
     assert (await Dispatcher(catalog, permissions=Permissions("bypass")).call("look", {})).kind == "denied"
     assert ran == []
+
+
+async def test_another_question_of_the_same_judge_was_not_answered(shed):
+    """Whoever agreed to one reason has not read the other."""
+
+    class Bank:
+        question = "over 100: somebody has to agree"
+
+        def judge(self, request: Any) -> Verdict:
+            return Verdict("ask", "Bank", self.question)
+
+    bank = Bank()
+    dispatcher = Dispatcher(shed.catalog, permissions=bank)
+    request = await waiting(dispatcher)
+    bank.question = "the account was reported stolen: call first"
+    again = await dispatcher.resume(request, Decision.approve())
+    assert (again.kind, shed.ran) == ("waiting", [])
+    assert "reported stolen" in again.request.reason
+    assert (await dispatcher.resume(again.request, Decision.approve())).kind == "ok"

@@ -30,7 +30,7 @@ from .results import ToolCall, ToolResult
 from .spec import Tool
 from .visible import visible
 
-__all__ = ["Consent", "is_exact", "lost", "with_secrets"]
+__all__ = ["Consent", "is_exact", "lost", "with_secrets", "worded"]
 
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -91,7 +91,7 @@ class Consent:
         request = ApprovalRequest(
             tool=tool.name,
             call_id=call.id,
-            reason=visible(redaction.text(reason or _reason(judgement, auth))),
+            reason="; ".join(dict.fromkeys(worded(each, redaction) for each in _reasons(judgement, auth, reason))),
             arguments=_masked(arguments, tool),
             asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(each.by for each in asks)])),
             preview=preview.text or None,
@@ -274,11 +274,19 @@ def lost() -> ToolResult:
     )
 
 
-def _reason(judgement: Judgement, auth: AuthRequest | None) -> str:
+def worded(reason: str, redaction: Redaction) -> str:
+    """*reason* as a person reads it: masked, and made visible after that."""
+    return visible(redaction.text(reason))
+
+
+def _reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
+    """Everything that a person has to know of; *reason* is why they are asked again."""
+    found = [] if reason is None else [reason]
     if auth is not None:
         scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
-        return f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else "")
-    return judgement.verdict.reason
+        found.append(f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else ""))
+    asks = [each.reason for each in judgement.asks]
+    return found + (asks if asks and auth is None else []) or [judgement.verdict.reason]
 
 
 def _visible(auth: AuthRequest) -> AuthRequest:

@@ -22,7 +22,7 @@ from .approvals.previews import PreviewFailed, unchanged
 from .approvals.records import ApprovalError, Record
 from .audit import AuditError
 from .codecs import UNSURE
-from .consent import Consent, is_exact, lost, with_secrets
+from .consent import Consent, is_exact, lost, with_secrets, worded
 from .deadline import Deadline
 from .errors import ToolError
 from .judging import AccessJudge, Judgement
@@ -67,6 +67,7 @@ class Hearing:
         self._case = case
         self._judgement: Judgement | None = None
         self._asked = 0
+        self._seen = ""
         self.consent = Consent(case.plan.tool, case.call, case.settings.approvals, case.settings.in_thread)
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
@@ -98,9 +99,9 @@ class Hearing:
         request = record.request
         if decision.principal not in (None, request.principal):
             raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
-        await self._note(
-            "answered", approved=decision.approved, by=decision.by, reason=decision.reason, request=request.id
-        )
+        grant = None if decision.grant is None else decision.grant.shown
+        said = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
+        await self._note("answered", request=request.id, **said)
         if not decision.approved:
             await self.consent.deny(record, decision.by)
             reason = decision.reason or "the user said no"
@@ -110,7 +111,7 @@ class Hearing:
         refused = await self._read(record, decision)
         if refused is not None:
             return refused
-        self.consent.answered = frozenset(request.asked_by)
+        self.consent.answered, self._seen = frozenset(request.asked_by), request.reason
         judgement = await self._judged(())
         is_denied = judgement.verdict.word == "deny"
         is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
@@ -230,8 +231,14 @@ class Hearing:
         # The verdict's own name too: a judge may ask without findings that do.
         asking = {judgement.verdict.by, *(each.by for each in judgement.asks)}
         left = asking - self.consent.answered
+        # A check or a judge may ask something else this time: what was not read was not answered.
+        if any(each.source in ("check", "judge") and not self._was_read(each) for each in judgement.asks):
+            return False
         # Whoever agreed under one mode has agreed under another: both ask about the same thing.
         return all(map(_is_mode, left)) and (not left or any(map(_is_mode, self.consent.answered)))
+
+    def _was_read(self, finding: Finding) -> bool:
+        return worded(finding.reason, self._case.redaction()) in self._seen
 
     async def _ask(
         self, judgement: Judgement, *, auth: AuthNeeded | None = None, reason: str | None = None

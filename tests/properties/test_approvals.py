@@ -210,7 +210,10 @@ class Approving(RuleBasedStateMachine):
         assert ran <= 1
 
     def asked_at_once(self, result: ToolResult, ran: int, name: str, session: str, hooked: str) -> None:
-        if self.reply is None:
+        if self.reply is None and hooked == "replace":
+            assert (result.kind, ran) == ("denied", 0)  # approved later, the tool itself would run
+            self.denied.add(name)
+        elif self.reply is None:
             assert (result.kind, ran) == ("waiting", 0)
             self.keep(result, name, session)
         elif self.reply is False or result.kind == "denied":

@@ -176,7 +176,7 @@ class _File:
             if not wrong:
                 source = f"{self._whose} hooks, hooks[{index}] in {self.path}"
                 # A user's hook runs beside its file: the project that happens to be open may be a stranger's.
-                cwd = self._project if self._whose == "project" else self.path.parent
+                cwd = self._project if self._whose == "project" or self.path is None else self.path.parent
                 self.hooks.append({**table, "cwd": cwd, "source": source})
 
     def _mistakes(self, table: dict[str, Any]) -> list[str]:

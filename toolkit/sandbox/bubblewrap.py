@@ -50,6 +50,7 @@ def bubblewrap(
     does_not = (
         *(("it reaches the network, this machine's own services included",) if network else ()),
         "what has a protected name but is made by the command itself is covered only from the next command on",
+        "a secret that somebody saves anew while a command runs is seen by that command",
         "a hard link to a protected file is taken for another file",
         *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
         *((_ROOT,) if "crowd" in bounds else ()),
