@@ -75,6 +75,7 @@ _SHOW = """
         shown.number = number
         shown.tool = tool
         shown.actual = arguments
+        shown.seen = None  # on the instance: a look at the class would cost more, six times
         if session is not None or principal is not None or call is not None:
             shown.belongs(session, principal or None, call)
 """
@@ -99,7 +100,7 @@ _STAMP = """
         result.tool = name
         result.number = number
         result.duration_seconds = duration_seconds
-        if result.repairs or result.retries: result.repairs = result.retries = ()
+        result.repairs = result.retries = ()
 """
 _ASK = """
         try:
