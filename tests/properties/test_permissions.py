@@ -222,7 +222,9 @@ def test_what_is_denied_for_its_final_arguments_never_runs(case, sent):
     word = asyncio.run(case.called(sent))
     assert ORDER.index(word) >= ORDER.index(expected)
     if not any(isinstance(each, (Deny, Ask)) for each in case.hooks):
-        assert word == expected
+        # What a hook replaced cannot wait for a person: approved later, the tool itself would run.
+        is_replaced = any(isinstance(each, Replace) for each in case.hooks)
+        assert word == ("deny" if is_replaced and expected == "ask" else expected)
 
 
 @given(cases, arguments)
