@@ -68,14 +68,14 @@ def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
     return lane
 """
 
-# As its constructor would, from what is at hand: a `ToolCall` is made only if it has to walk.
+# As `ShownCall.of` would, from what is at hand: a `ToolCall` is made only if it has to walk.
 _SHOW = """
-        shown = blank_call(ShownCall)
+        shown = ShownCall()
         shown.name = asked
         shown.number = number
         shown.tool = tool
         shown.actual = arguments
-        shown.seen = None  # on the instance: a look at the class would cost more, six times
+        shown.seen = None
         if session is not None or principal is not None or call is not None:
             shown.belongs(session, principal or None, call)
 """
@@ -182,7 +182,6 @@ _NAMES = {
     "UNSURE": UNSURE,
     "Walk": Walk,
     "blank": ToolResult.__new__,
-    "blank_call": ShownCall.__new__,
     "made": _made,
     "raising": _raising,
     "rendered": rendered,

@@ -172,7 +172,7 @@ class Walk:
         modified = False
         for step, said in from_answer(self.settings.chain.before, answer):
             try:
-                told = self._told(step, ShownCall(self.call, self.arguments)) if said is UNASKED else said
+                told = self._told(step, ShownCall.of(self.call, self.arguments)) if said is UNASKED else said
                 outcome: Any = await told if inspect.isawaitable(told) else told
                 match outcome:
                     case Proceed():
@@ -228,7 +228,7 @@ class Walk:
     def _inside(self, step: Step, inner: Run) -> Run:
         async def run() -> ToolResult:
             # A view of its own: the hooks inside are at work while this one waits for them.
-            shown = ShownCall(self.call, self.arguments)
+            shown = ShownCall.of(self.call, self.arguments)
             try:
                 found = await step.run_around(self.settings.in_thread, self.deadline.left(), shown, inner)
                 if not isinstance(found, ToolResult):
@@ -252,7 +252,7 @@ class Walk:
         self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
         for step, said in from_answer(self.settings.chain.after, answer):
             try:
-                told = self._told(step, ShownCall(self.call, self.arguments), result) if said is UNASKED else said
+                told = self._told(step, ShownCall.of(self.call, self.arguments), result) if said is UNASKED else said
                 found: Any = await told if inspect.isawaitable(told) else told
                 if not isinstance(found, ToolResult):
                     _refuse("after", "a result", found)
@@ -353,7 +353,7 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
     """Finish a call that never gets on its way: not found, held back or skipped. Its result stands."""
     for step in settings.chain.after:
         try:
-            found = await step.run(settings.in_thread, None, ShownCall(call, call.arguments), result)
+            found = await step.run(settings.in_thread, None, ShownCall.of(call, call.arguments), result)
             result = found if isinstance(found, ToolResult) else result
         except BaseException as error:
             # Nothing ran, and the result says so whatever a hook makes of it.

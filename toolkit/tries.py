@@ -155,7 +155,7 @@ class Tries:
             raise TimedOut("another call still runs that must not have company, so this one was not started")
 
     def _digest(self) -> str:
-        return ShownCall(self._call, self._arguments).digest()
+        return ShownCall.of(self._call, self._arguments).digest()
 
     # Classify, retry.
 

@@ -207,10 +207,10 @@ def test_calls_that_mean_the_same_have_the_same_digest(catalog):
     tool = catalog["act"]
 
     def digest(arguments):
-        return ShownCall(ToolCall("act", arguments, tool=tool), arguments).digest()
+        return ShownCall.of(ToolCall("act", arguments, tool=tool), arguments).digest()
 
     assert digest({}) == digest({"turns": 0}) == digest({"items": None, "turns": 0})
     assert digest({"turns": 1}) != digest({})
     assert digest({"turns": "x"}) != digest({"turns": "y"})
     unknown = ToolCall("nope", {"a": 1})
-    assert ShownCall(unknown, {"a": 1}).digest() == unknown.digest()
+    assert ShownCall.of(unknown, {"a": 1}).digest() == unknown.digest()

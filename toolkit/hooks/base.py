@@ -19,7 +19,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..digests import digest_of
 from ..results import ToolCall, ToolResult, id_of
@@ -109,16 +109,30 @@ class ShownCall(ToolCall):
         seen: This hook's copy of them, made when it looks; most do not. None gives the next one its own.
     """
 
-    actual: Any = None
-    number: int | str = ""
-    seen: Any = None
+    # Slots for what every call has and no constructor of its own: the quick lane makes one for each call, and
+    # this way costs half of the other.
+    __slots__ = ("actual", "name", "number", "seen", "tool")
+    if TYPE_CHECKING:
 
-    def __init__(self, call: ToolCall, arguments: Any) -> None:
-        self.name = call.name
-        self.number = call.id
-        self.tool = call.tool
-        self.actual = arguments
-        self.belongs(call.session, call.principal, call)
+        def __init__(self) -> None: ...
+    else:
+        __init__ = object.__init__
+
+    actual: Any
+    number: int | str
+    seen: Any
+
+    @classmethod
+    def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
+        """*call* as hooks see it, with the arguments as they are by now."""
+        shown = cls()
+        shown.name = call.name
+        shown.number = call.id
+        shown.tool = call.tool
+        shown.actual = arguments
+        shown.seen = None
+        shown.belongs(call.session, call.principal, call)
+        return shown
 
     def belongs(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
         """Say where it belongs, if that is anywhere."""
