@@ -356,6 +356,8 @@ async def async_preflight(arguments):
         (lambda arguments: [Query("broken")], "x", "safety"),
         (lambda arguments: [Command("rm -rf /")], "x", "safety"),
         (lambda arguments: [Url("http://169.254.169.254/")], "x", "safety"),
+        (lambda arguments, call: [Reads(call.arguments["text"])], "/etc/passwd", "safety"),
+        (lambda arguments, *, call=None: [Reads("a.txt" if call else "/etc/passwd")], "x", "ok"),
     ],
 )
 @pytest.mark.parametrize("permissions", [None, Permissions("auto")], ids=["none", "auto"])

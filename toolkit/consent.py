@@ -75,6 +75,7 @@ class Consent:
             preview = await preview_of(
                 tool,
                 decoded,
+                call=call,
                 in_thread=self._in_thread,
                 seconds=approvals.preview_seconds,
                 max_chars=approvals.preview_chars,

@@ -8,6 +8,7 @@ limits for everyone) belong to the dispatcher.
 
 from __future__ import annotations
 
+import functools
 import re
 import reprlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from typing_extensions import TypedDict
 
 from .errors import DefinitionError, Problem, nearest
 
-__all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated"]
+__all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated", "told_of"]
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Decoded arguments, defaults filled in: what every function given as an option receives."""
@@ -44,7 +45,8 @@ class FactOptions(TypedDict, total=False):
     group: What it belongs to; rules and searches can name it.
     approval: "never", "always", or a function of the arguments that says whether a person must agree.
     preflight: A function of the arguments: what the call is about to touch.
-    preview: A function of the arguments: what a person is shown before agreeing.
+    preview: A function of the arguments: what a person is shown before agreeing. Either may have a parameter
+        `call`, and gets the `ToolCall` as that: a tool with a state of its own finds its session there.
     timeout_seconds: How long one attempt may take.
     max_chars: How much text a result may have.
     thread: Whether a sync function runs off the event loop.
@@ -137,6 +139,13 @@ class Facts:
         if self.version:
             shown["version"] = self.version
         return shown
+
+
+def told_of(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
+    """*function*, an option of a tool, with the *call* filled in if it has a parameter of that name."""
+    code = getattr(function, "__code__", None)
+    names = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return functools.partial(function, call=call) if "call" in names else function
 
 
 def check_name(name: object, subject: str) -> str:

@@ -8,15 +8,17 @@ Everything is judged on decoded arguments, and whatever cannot be judged is refu
 
 from __future__ import annotations
 
+import copy
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
 
 from .access import Access, Writes, accesses_in
 from .errors import Safety, ToolError
+from .facts import told_of
 from .permissions.request import PermissionRequest
 from .permissions.values import kind_of, kind_of_name, parameters
 from .rendering import described, own_copy
@@ -25,6 +27,7 @@ from .results import ToolCall
 from .session import Session
 from .spec import Tool
 from .verdicts import Finding, Verdict, Word, strictest
+from .views import CatalogView
 
 if TYPE_CHECKING:  # most calls touch nothing, and the checks take long to load
     from .safety import SafetyChecks
@@ -34,13 +37,16 @@ __all__ = ["AccessJudge", "Judge", "Judgement", "Judges", "always", "names_of"]
 
 _log = logging.getLogger("toolkit")
 
+T = TypeVar("T")
+
 
 class Judge(Protocol):
     """
     What can stand in for `Permissions`, or join it.
 
     A class may also have what `Permissions` has: `gate`, a quick way to say yes; `settles = True` if its verdict takes
-    account of what checks, `approval` and hooks found; `mistakes` and `explained_by`.
+    account of what checks, `approval` and hooks found; `could_allow`, what a search may show; `mistakes` and
+    `explained_by`.
     """
 
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
@@ -89,12 +95,17 @@ class Judges:
                 raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
         # Asked of the class: a judge that wraps another and passes on what it does not know is a judge of its own.
         self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
+        self._foreseeing = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
 
     def explained_by(self, explain: Callable[[ToolCall], Awaitable[Verdict]]) -> None:
         """Let judges that explain themselves ask the dispatcher, which knows the tools."""
         for judge in self._judges:
             if hasattr(judge, "explained_by"):
                 judge.explained_by(explain)
+
+    def find(self, kind: type[T]) -> T | None:
+        """The first judge of this *kind*."""
+        return next((judge for judge in self._judges if isinstance(judge, kind)), None)
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """What judges know to be wrong with their own rules, given *tools*."""
@@ -126,6 +137,24 @@ class Judges:
         )
         return gate
 
+    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
+        """Whether every judge could ever allow a call of *tool* in *session*; a judge that cannot tell, could."""
+        try:
+            return all(could(tool, names, session) for could in self._foreseeing)
+        except Exception:  # noqa: BLE001 -- what fails, permits nothing
+            _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
+            return False
+
+    def possible(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
+        """The same for the tools of *catalog*, whatever they are called there; None if every one could be allowed."""
+        names = _Answering(catalog)
+        return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._foreseeing else None
+
+    def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
+        """The tools of *catalog* that could ever be allowed in *session*."""
+        keep = self.possible(catalog, session)
+        return catalog if keep is None else catalog.filtered(keep)
+
     async def judged(
         self,
         tool: Tool,
@@ -138,7 +167,7 @@ class Judges:
         accesses: tuple[Access, ...] = ()
         stated: list[Finding] = []
         try:
-            accesses = await touched(tool, decoded)
+            accesses = await touched(tool, decoded, call)
         except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
             stated = [_unknown(tool, error)]
         findings = [*stated, *self._checked(accesses), *await _by_author(tool, decoded), *asked]
@@ -229,7 +258,7 @@ def _naming(tool: Tool, access: Access) -> Iterator[str]:
             yield name
 
 
-async def touched(tool: Tool, decoded: Mapping[str, Any]) -> tuple[Access, ...]:
+async def touched(tool: Tool, decoded: Mapping[str, Any], call: ToolCall | None = None) -> tuple[Access, ...]:
     """What a call is about to touch: by the markers of its parameters, and by what `preflight` says."""
     found = [
         access
@@ -239,7 +268,7 @@ async def touched(tool: Tool, decoded: Mapping[str, Any]) -> tuple[Access, ...]:
     ]
     preflight = tool.facts.preflight
     if preflight is not None:
-        stated: Any = preflight(own_copy(decoded))
+        stated: Any = told_of(preflight, copy.copy(call))(own_copy(decoded))
         if inspect.isawaitable(stated):
             stated = await stated
         listed = [stated] if isinstance(stated, Access) else list(stated or ())
@@ -355,6 +384,10 @@ class AccessJudge:
         self._answered = answered
         self.preconditions = preconditions
 
+    def permitted(self, catalog: CatalogView) -> CatalogView:
+        """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
+        return self._judges.permitted(catalog, self._request.session)
+
     def check(self, access: Access) -> None:
         """
         Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason.
@@ -374,6 +407,23 @@ class AccessJudge:
             raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
         by_check = any(each.word == "deny" and each.source == "check" for each in verdict.findings)
         raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")
+
+
+class _Answering:
+    """Which names the tools of a catalog answer to: looked up once for as long as it does not change."""
+
+    def __init__(self, catalog: CatalogView) -> None:
+        self._catalog = catalog
+        self._known: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
+
+    def of(self, tool: Tool) -> frozenset[str]:
+        aliases, known = self._catalog.table.aliases, self._known
+        if known is None or known[0] is not aliases:
+            answering: dict[str, dict[str, str]] = {}
+            for alias, name in aliases.items():
+                answering.setdefault(name, {})[alias] = name
+            self._known = known = aliases, answering
+        return names_of(tool, known[1].get(tool.name, {}))
 
 
 def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:

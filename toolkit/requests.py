@@ -23,15 +23,18 @@ _VERSION = 1
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precondition:
     """
-    What has to be as it was when somebody agreed: a file's content.
+    What has to be as it was when somebody agreed: a file's content, or what the tool itself compares.
 
     Attributes:
-        path: The file, resolved.
+        path: The file, resolved; of what a tool compares, the place that it is about.
         sha256: The digest of its content in hexadecimal; None if there was no such file.
+        kind: "file" is looked at before the call runs; "tool" by the tool, in `context.permissions.preconditions`,
+            which raises `Changed`.
     """
 
     path: str
     sha256: str | None
+    kind: Literal["file", "tool"] = "file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

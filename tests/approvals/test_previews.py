@@ -14,6 +14,8 @@ import pytest
 from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, preview_of, unchanged
 from toolkit.redaction import Redaction
 from toolkit.requests import Precondition
+from toolkit.results import ToolCall
+from toolkit.session import Session
 from toolkit.spec import Tool
 from toolkit.threads import Threads
 
@@ -68,6 +70,26 @@ def later(arguments):
 async def test_a_preview_is_what_the_tool_says(shown, preview, text):
     """Text, JSON, a Preview or nothing; sync or async; made visible."""
     assert await shown(preview) == Preview(text=text)
+
+
+async def asked_async(arguments, *, call):
+    return call.session.id
+
+
+@pytest.mark.parametrize("preview", [lambda arguments, call: call.session.id, asked_async])
+async def test_a_preview_that_wants_the_call_gets_a_copy(shown, preview):
+    """A tool with a state of its own finds its session there."""
+    call = ToolCall("act", session=Session(id="s1"))
+    assert (await shown(preview, call=call)).text == "s1"
+    seen = []
+    await shown(lambda arguments, call: seen.append(call), call=call)
+    assert seen[0] is not call
+
+
+async def test_what_a_tool_compares_itself_is_not_looked_at():
+    """A kind that nobody knows does not hold."""
+    conditions = [Precondition(path=f"/{kind}", sha256="0" * 64, kind=kind) for kind in ("tool", "moon")]
+    assert unchanged(conditions) == ["/moon"]
 
 
 async def test_a_preview_gets_its_own_arguments(shown):

@@ -9,6 +9,7 @@ import pytest
 
 from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session
 from toolkit.builtin.bash_tool import bash_for
+from toolkit.builtin.job_output_tool import job_output_for
 from toolkit.builtin.shells import Shell, as_state, checked_names, end_shells, environment, script, shell_of
 from toolkit.sandbox import Limits, Sandbox, best_sandbox
 from toolkit.sandbox.launcher import _pen
@@ -89,7 +90,7 @@ async def test_the_working_folder_and_named_variables_are_kept(bash, name, works
     """Nothing else is: neither other variables nor functions nor options."""
     assert await bash("cd sub; KEPT='a b\nc'; LOST=x; f() { :; }; set -f", name=name) == "(no output)"
     assert await bash('echo "$PWD|$KEPT|$LOST|$-"; type f', name=name) == (
-        f"{workspace.root}/sub|a b\nc||hBc\nstderr: bash: line 5: type: f: not found\nexit code: 1"
+        f"{workspace.root}/sub|a b\nc||hBc\nstderr: bash: line 1: type: f: not found\nexit code: 1"
     )
     assert await bash("unset KEPT; cd ..", name=name) == "(no output)"
     assert await bash('echo "$PWD|${KEPT-gone}"', name=name) == f"{workspace.root}|gone"
@@ -114,6 +115,14 @@ async def test_a_folder_that_is_gone_is_not_started_in(bash, workspace):
     await bash("cd sub")
     os.rmdir(os.path.join(workspace.root, "sub"))
     assert await bash("pwd") == workspace.root
+
+
+async def test_a_folder_that_became_a_link_out_is_not_started_in(bash, workspace, tmp_path):
+    """What was judged to be inside has to be so when the next command starts."""
+    await bash("cd sub")
+    os.rename(f"{workspace.root}/sub", f"{workspace.root}/other")
+    os.symlink(tmp_path, f"{workspace.root}/sub")
+    assert await bash("pwd -P") == workspace.root
 
 
 async def test_conversations_do_not_see_each_other(bash, workspace):
@@ -152,7 +161,7 @@ async def test_a_flood_is_bounded(bash, name):
 
 async def test_an_endless_flood_is_ended_in_time(bash):
     """However fast it is."""
-    text = await bash("yes", timeout_seconds=0.5)
+    text = await bash("yes", timeout_seconds=2)
     assert "bytes left out" in text
     assert "timed out" in text
 
@@ -160,8 +169,20 @@ async def test_an_endless_flood_is_ended_in_time(bash):
 async def test_what_is_left_running_is_ended_and_said(bash):
     """With the better way."""
     text = await bash("sleep 62.22 & echo done")
-    assert text == "done\nnote: 1 of its processes still ran and were ended; use `background` for such"
+    assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for such"
     assert running("62.22") == []
+
+
+async def test_several_that_are_left_are_counted(bash):
+    """All of them are ended."""
+    text = await bash("sleep 62.33 & sleep 62.33 & echo done")
+    assert "note: 2 processes still ran and were ended with it" in text
+    assert running("62.33") == []
+
+
+async def test_bash_counts_the_lines_of_the_command(bash):
+    """And of nothing that was put around it."""
+    assert "bash: line 3: nosuchcommand: command not found" in await bash("true\n\nnosuchcommand")
 
 
 async def test_output_is_told_while_it_comes(workspace):
@@ -301,7 +322,8 @@ def test_none_has_to_be_asked_for(workspace):
 async def test_a_person_sees_the_command_and_its_sandbox(workspace):
     """Before agreeing to it."""
     tool = bash_for(workspace, sandbox="none")
-    assert tool.facts.preview({"command": "ls"}).startswith("$ ls\n\nsandbox: none, network on\n")
+    shown = tool.facts.preview({"command": "ls"}).text
+    assert shown.startswith(f"$ ls\n\nin {workspace.root}\nsandbox: none, network on\n")
     assert tool.facts.summary({"command": "ls"}) == "$ ls"
 
 
@@ -433,3 +455,27 @@ def test_a_shell_that_was_closed_is_replaced(workspace, session):
     assert shell_of(session, workspace.root) is first
     first.close()
     assert shell_of(session, workspace.root) is not first
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_a_secret_saved_anew_while_a_command_runs_is_not_shown(workspace, session, background):
+    """The command is ended, and nothing of what it printed is told."""
+    secret, ready = os.path.join(workspace.root, ".env"), os.path.join(workspace.root, "ready")
+    write(secret, "old")
+    dispatcher = Dispatcher(
+        Catalog(bash_for(workspace, sandbox=level(workspace, "bubblewrap")), job_output_for(workspace)),
+        permissions=Permissions("bypass"),
+    )
+    command = "touch ready; while :; do cat .env; done 2>/dev/null"
+    call = dispatcher.call("bash", {"command": command, "background": background}, session=session)
+    running = asyncio.ensure_future(call)
+    assert await asyncio.to_thread(until, lambda: exists(ready))
+    write(secret + ".new", "hunter2")
+    os.replace(secret + ".new", secret)
+    text = (await running).text
+    if background:
+        shell = shell_of(session, workspace.root)
+        assert await asyncio.to_thread(until, lambda: shell.jobs.all()[0].process.is_over)
+        text = (await dispatcher.call("job_output", {"job": "job_1"}, session=session)).text
+    assert "stopped: a protected file was saved anew" in text
+    assert "hunter2" not in text

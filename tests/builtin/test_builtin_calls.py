@@ -170,10 +170,10 @@ async def test_a_rule_lets_a_command_run_unasked(dispatcher, sandbox):
     assert (await allowed.call("bash", {"command": "echo hi > notes.txt"})).kind == "denied"
 
 
-async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher):
+async def test_a_person_is_shown_the_command_and_what_it_runs_in(dispatcher, root):
     """With what that does not keep it from."""
     waiting = await dispatcher("default").call("bash", {"command": "make all"})
-    assert waiting.request.preview.startswith("$ make all\n\nsandbox: none, network on\n")
+    assert waiting.request.preview.startswith(f"$ make all\n\nin {root}\nsandbox: none, network on\n")
     assert "- it reaches the network" in waiting.request.preview
 
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -231,7 +232,12 @@ def test_the_function_itself_refuses_them_too(workspace):
             [("abc", "xyz"), ("xy", "")],
             "only in what another edit puts in; all are looked up in the file as it",
         ),
-        ("a" * 100_001, [("a", "b", True)], "`old` appears more than 100,000 times"),
+        ("a" * 100_001, [("a", "b", True)], "`old` appears more than 100,000 times, and one call changes 100,000"),
+        (
+            "ab" * 60_000,
+            [("a", "c", True), ("b", "c", True)],
+            "edits[1]: `old` appears more than 40,000 times, and one",
+        ),
     ],
 )
 def test_what_could_mean_several_things_is_refused(text, edits, words):
@@ -239,6 +245,76 @@ def test_what_could_mean_several_things_is_refused(text, edits, words):
     with pytest.raises(ToolError) as caught:
         applied(text, *edits)
     assert words in str(caught.value)
+
+
+async def test_a_call_holds_a_hundred_edits_and_no_more(tmp_path, edit):
+    """The schema says so, and the answer does; nothing is changed."""
+    (tmp_path / "a.py").write_text("".join(f"<{number}>" for number in range(101)))
+    edits = [(f"<{number}>", "") for number in range(101)]
+    result = await edit(*edits)
+    assert (result.kind, "edits: expected at most 100 items, got 101" in result.text) == ("bad_args", True)
+    assert (await edit(*edits[1:])).text.startswith("Edited a.py: 100 replacements")
+    assert (tmp_path / "a.py").read_text() == "<0>"
+
+
+def test_the_schema_says_how_many_edits_there_may_be(workspace):
+    """In one piece, whatever the record of an edit is called."""
+    schema = edit_for(workspace).schema
+    assert schema["properties"]["edits"]["maxItems"] == 100
+    assert schema["properties"]["edits"]["items"]["required"] == ["old", "new"]
+    assert "$defs" not in schema
+
+
+def test_the_function_itself_takes_a_hundred_too(workspace):
+    """Called by hand there is no schema that is held against it."""
+    tool = edit_for(workspace)
+    with pytest.raises(BadArgs, match="101 are too many for one call, which takes 100; make several calls"):
+        tool.function("a.py", [Edit(old="x", new="y")] * 101, context=Context(facts=tool.facts))
+
+
+# Time.
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [({"deadline": 0.0}, "the time was up before a.py was changed, so it is as it was"), ({}, "it was cancelled")],
+)
+def test_a_call_that_nobody_waits_for_changes_nothing(tmp_path, workspace, state, words):
+    """Whether the time is up or the caller has gone."""
+    tool = edit_for(workspace)
+    context = Context(facts=tool.facts, **state)
+    if not state:
+        context.stop.set()
+    with pytest.raises(ToolError, match=words):
+        tool.function("a.py", [Edit(old="g()", new="h()")], context=context)
+    assert (tmp_path / "a.py").read_text() == CODE
+
+
+def test_time_is_looked_at_before_each_edit():
+    """Also when none of them is found, which takes longest."""
+    looks = []
+
+    def look():
+        looks.append(True)
+        if len(looks) == 3:
+            raise ToolError("enough")
+
+    with pytest.raises(ToolError, match="enough"):
+        edited("abc", [Edit(old=f"x{number}", new="") for number in range(9)], "f", most_characters=9, look=look)
+    assert len(looks) == 3
+
+
+def test_many_places_on_one_long_line_take_no_time():
+    """Each newline is looked for once: a look for every place would take most of a minute here."""
+    text = "\r\n" + ("a" + "b" * 110) * 90_000
+    began = time.perf_counter()
+    assert applied(text, ("a", "c\nd", True)).count("c\r\nd") == 90_000
+    assert time.perf_counter() - began < 10
+
+
+def test_the_limit_of_the_workspace_is_the_tools(tmp_path):
+    """As for every tool that can take long."""
+    assert edit_for(Workspace(tmp_path, timeout_seconds=7)).facts.timeout_seconds == 7
 
 
 def test_help_is_given_for_the_first_few():
@@ -288,11 +364,24 @@ async def test_what_may_not_be_edited_is_refused(tmp_path, edit, path, kind):
 
 
 async def test_a_missing_file_is_for_write(edit):
-    """And says so."""
-    assert (
-        "b.py does not exist; make it with `write`, or look for it with `glob`"
-        in (await edit(("a", "b"), path="b.py")).text
-    )
+    """Unless another one was meant."""
+    text = (await edit(("a", "b"), path="unknown.txt")).text
+    assert "unknown.txt does not exist; look for it with `glob` (a new file is made with `write`)" in text
+    assert "a.pyy does not exist; did you mean 'a.py'?" in (await edit(("a", "b"), path="a.pyy")).text
+
+
+async def test_in_an_empty_file_there_is_nothing_to_replace(tmp_path, edit):
+    """It is not said to hold nothing near."""
+    (tmp_path / "empty").touch()
+    text = (await edit(("a", "b"), path="empty")).text
+    assert "empty is empty, so there is nothing to replace; write it with `write`" in text
+
+
+async def test_an_edit_through_a_link_names_the_file(tmp_path, edit):
+    """The one that was really changed."""
+    (tmp_path / "link").symlink_to("a.py")
+    text = (await edit(("g()", "h()"), path="link")).text
+    assert text.endswith("(link leads to a.py, and that file was changed)")
 
 
 # What was meant.

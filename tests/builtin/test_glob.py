@@ -57,7 +57,7 @@ async def test_a_folder_can_be_looked_at_in_plan_mode(tmp_path):
         ("src/[!b].p?", {"src/a.py"}),
         ("{src/in/*.ts,*.md}", {"src/in/c.ts", "README.md"}),
         ("README\\.md", {"README.md"}),
-        ("readme.md", {"(nothing matches)"}),
+        ("readme.md", {"(nothing matches)", "(`readme.md` looks in one folder; `**/readme.md` looks at any depth)"}),
         ("s[r/]c/a.py", {"src/a.py"}),
         ("*/*/*/*", {"(nothing matches)"}),
     ],
@@ -170,8 +170,26 @@ def test_a_folder_outside_is_refused(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     """The error says so."""
-    with pytest.raises(ToolError, match="not a folder"):
+    with pytest.raises(ToolError, match="x is no folder; give the folder that it is in as `path`"):
         listed(plant(tmp_path, {"x": ""}), path="x")
+
+
+def test_a_folder_that_is_not_there_is_helped_with(tmp_path):
+    """With the nearest name."""
+    with pytest.raises(ToolError, match="'srcs' does not exist; did you mean 'src'"):
+        listed(plant(tmp_path, TREE), path="srcs")
+
+
+def test_an_empty_folder_needs_no_advice(tmp_path):
+    """There is nothing at any depth."""
+    assert listed(plant(tmp_path, {"x/": ""}), path="x") == ["(nothing matches)"]
+
+
+def test_only_what_the_pattern_could_take_is_counted_as_left_out(tmp_path):
+    """A log file is nothing to somebody who looks for code; a folder may hold some."""
+    workspace = plant(tmp_path, {".gitignore": "*.log\nbuild\n", "x.log": "", "build/y.py": "", "z.py": ""})
+    assert listed(workspace, "*.py") == ["z.py"]
+    assert listed(workspace, "**/*.py") == ["z.py", "(1 left out by .gitignore; ignored=true lists them)"]
 
 
 def test_it_stops_when_nobody_waits(tmp_path):

@@ -19,7 +19,8 @@ from toolkit.builtin.file_types import FILE_TYPES, FileType
 from toolkit.builtin.globs import Glob
 from toolkit.builtin.grep_tool import grep_for
 from toolkit.builtin.ripgrep import Ripgrep, is_worth_it, ripgrep_for
-from toolkit.builtin.searching import MOST_BYTES, Found, Stopped, Watch, search
+from toolkit.builtin.searching import MOST_BYTES, Found, search
+from toolkit.builtin.watches import Stopped, Watch
 from toolkit.context import Context
 from toolkit.errors import BadArgs, Safety, ToolError
 from toolkit.workspace import Workspace

@@ -110,7 +110,7 @@ async def test_a_job_needs_a_conversation(dispatcher):
 async def test_a_name_that_is_almost_right_is_helped(dispatcher, session):
     """With the nearest ones."""
     await dispatcher.call("bash", {"command": "true", "background": True}, session=session)
-    assert "there are job_1" in (await dispatcher.call("job_output", {"job": "job1"}, session=session)).text
+    assert "known are: job_1" in (await dispatcher.call("job_output", {"job": "job1"}, session=session)).text
 
 
 async def test_a_long_command_is_listed_in_one_line(dispatcher, session, workspace, start):

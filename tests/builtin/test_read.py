@@ -380,6 +380,12 @@ async def test_a_missing_file_is_answered_with_near_names(tmp_path, call):
     assert "nor does the folder 'lib'; look for it with `glob`" in (await call("lib/reader.py")).text
 
 
+async def test_a_link_that_leads_to_nothing_is_said_to_be_one(tmp_path, call):
+    """Its own name would be the nearest one."""
+    (tmp_path / "dead").symlink_to("nowhere")
+    assert "'dead' is a link that leads to nothing" in (await call("dead")).text
+
+
 @pytest.mark.parametrize("path", ["folder", "folder/", "."])
 async def test_a_folder_is_for_glob(tmp_path, call, path):
     """And says so."""

@@ -173,3 +173,20 @@ def test_a_span_is_replaced_in_the_plain_text_too(text, data):
 def test_new_lines_end_as_those_around_them(text, at, changed):
     """In a file that mixes endings the line that is changed decides, or the one before."""
     assert Text(text).replaced([(at, at + 1, "X\nY")]) == changed
+
+
+@given(lines, st.data())
+def test_many_spans_are_replaced_as_one_after_the_other(text, data):
+    """However many of them are on one line: from the last to the first, each in a text of its own."""
+    plain = Text(text).plain
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(plain)), max_size=8)))
+    spans = [
+        (start, end, data.draw(st.sampled_from(["", "x", "x\ny", "\n"])))
+        for start, end in zip(cuts[::2], cuts[1::2], strict=False)
+    ]
+    # Without the end of its line, the one before it would be on another line.
+    assume(not any("\n" in plain[start:end] for start, end, _ in spans) and "\r" not in plain)
+    expected = text
+    for span in reversed(spans):
+        expected = Text(expected).replaced([span])
+    assert Text(text).replaced(spans) == expected

@@ -321,3 +321,34 @@ def test_stamps_do_not_grow_for_ever():
     check_seen(session, "/4", "y", "4")
     with pytest.raises(ToolError, match="5 has changed"):
         check_seen(session, "/5", "y", "5")
+
+
+async def test_a_write_through_a_link_names_the_file(tmp_path, write):
+    """The one that was really written; a plain path needs no such word."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("sub/a.txt")
+    assert (await write("new", path="link")).text.endswith("(link leads to sub/a.txt, and that file was changed)")
+    assert "leads to" not in (await write("newer", path="./sub/../sub/a.txt")).text
+
+
+async def test_below_a_file_nothing_is_written(tmp_path, write):
+    """The error is about writing, and says what to do."""
+    (tmp_path / "file").touch()
+    text = (await write("x", path="file/new")).text
+    assert "file/new cannot be written: a name on the way to it is a file and no folder; choose another place" in text
+
+
+# Time.
+
+
+def test_a_call_whose_time_is_up_writes_nothing(tmp_path, workspace):
+    """It is looked at in the last moment before the file is replaced."""
+    tool = write_for(workspace)
+    with pytest.raises(ToolError, match="the time was up before a.txt was changed"):
+        tool.function("a.txt", "new", context=Context(facts=tool.facts, deadline=0.0))
+    assert not (tmp_path / "a.txt").exists()
+
+
+def test_the_limit_of_the_workspace_is_the_tools(tmp_path):
+    """As for every tool that can take long."""
+    assert write_for(Workspace(tmp_path, timeout_seconds=7)).facts.timeout_seconds == 7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import tempfile
@@ -25,8 +26,8 @@ def level(workspace, name, **options):
         pytest.skip(f"NOT TESTED HERE: {error}")
 
 
-def run(sandbox, script, *, cwd, env=None, timeout=60):
-    """Run *script* with a private folder."""
+def run(sandbox, script, *, cwd, env=None, timeout=60, before=lambda: None):
+    """Run *script* with a private folder; *before* is called between the first look at the workspace and the start."""
     with tempfile.TemporaryDirectory() as private:
         os.mkdir(f"{private}/home")
         argv, given = sandbox.command(
@@ -35,6 +36,7 @@ def run(sandbox, script, *, cwd, env=None, timeout=60):
             env={"PATH": "/usr/bin:/bin", **sandbox.homes(os.path.realpath(private)), **(env or {})},
             private=os.path.realpath(private),
         )
+        before()
         return subprocess.run(
             argv,
             env=given,
@@ -45,6 +47,29 @@ def run(sandbox, script, *, cwd, env=None, timeout=60):
             start_new_session=True,
             check=False,
         )
+
+
+def report(sandbox, script, *, cwd, before=lambda: None):
+    """What the launcher reports about *script*, and the finished process."""
+    read, write = os.pipe()
+    with os.fdopen(read) as status:
+        argv, env = sandbox.command(
+            ["/bin/sh", "-c", script], cwd=str(cwd), env={"PATH": "/usr/bin:/bin"}, status_fd=write
+        )
+        before()
+        done = subprocess.run(
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            start_new_session=True,
+            pass_fds=(write,),
+            check=False,
+        )
+        os.close(write)
+        return json.load(status), done
 
 
 def running(token):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given, settings
@@ -63,6 +65,35 @@ def test_what_appears_later_is_found(tmp_path):
     for number in range(50):
         make(tmp_path, f"folder{number}/.env")
         assert len(grounds.kept()) == number + 1
+
+
+def test_a_workspace_is_searched_once(tmp_path):
+    """Whoever asks gets the same grounds, and another workspace has its own."""
+    workspace = Workspace(tmp_path)
+    assert grounds_of(workspace) is grounds_of(workspace)
+    assert grounds_of(workspace) is not grounds_of(Workspace(tmp_path))
+
+
+def test_a_workspace_that_nobody_holds_is_gone_at_once(tmp_path):
+    """With the folder that it holds open: its grounds do not keep it."""
+    workspace = Workspace(tmp_path)
+    grounds = grounds_of(workspace)
+    gone = weakref.ref(workspace)
+    del workspace
+    assert gone() is None
+    assert grounds.kept() == []
+
+
+def test_grounds_can_be_searched_by_several_at_once(tmp_path):
+    """Each look finds what was there when it began, also while others look and files appear."""
+    grounds = grounds_of(Workspace(tmp_path))
+
+    def look(number):
+        make(tmp_path, f"folder{number}/.env")
+        return f"{tmp_path}/folder{number}/.env" in {each.path for each in grounds.kept()}
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(look, range(200)))
 
 
 def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):

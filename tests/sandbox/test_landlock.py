@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.sandbox import seccomp
 from toolkit.sandbox.grounds import grounds_of
 from toolkit.sandbox.landlock import NEWEST, landlock, version
 from toolkit.workspace import Workspace
@@ -84,11 +83,10 @@ def test_beside_a_secret_nothing_can_be_made(tmp_path):
     assert "no file can be made" in sandbox.describe()
 
 
-def test_an_old_kernel_without_a_filter_has_a_network(grounds, monkeypatch):
+def test_an_old_kernel_without_a_filter_has_a_network(grounds):
     """If nothing shuts it off, the level does not claim that it is off."""
-    monkeypatch.setattr(seccomp, "supports", lambda: False)
     for number, has_network in ((1, True), (4, False)):
-        sandbox = landlock(grounds, version=number)
+        sandbox = landlock(grounds, version=number, machine="riscv64")
         assert sandbox.network is has_network
         assert not sandbox.contained
         assert "are not known here" in sandbox.describe()

@@ -12,7 +12,7 @@ import tempfile
 
 import pytest
 
-from toolkit.sandbox import launcher
+from toolkit.sandbox import attempts, confining, covers, launcher, tending
 from toolkit.sandbox.base import launch
 from toolkit.sandbox.limits import Limits
 
@@ -81,6 +81,38 @@ def test_what_is_left_running_is_ended_and_counted():
     assert running("71.31") == []
 
 
+DAEMON = """
+import os, signal, sys
+if os.fork(): sys.exit()
+os.setsid()
+if os.fork(): os._exit(0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGHUP, signal.SIG_IGN)
+os.chdir("/"); os.closerange(0, 100)
+os.execve("/bin/sleep", ["sleep", "71.41"], {})
+"""
+
+
+def test_a_daemon_is_ended_and_counted():
+    """It has left its parents, its session and its environment, closed its pipes, and ignores the polite signal."""
+    report, done = outcome({"argv": [sys.executable, "-I", "-S", "-c", DAEMON], "cwd": "/"})
+    assert report == {"exit": 0, "left": 1}
+    assert running("71.41") == []
+
+
+def test_orphans_that_end_are_no_zombies():
+    """They become ours, so we bury them."""
+    script = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.01 &); done; echo ready; read go"
+    with subprocess.Popen(launch(shell(script)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        assert until(lambda: len(children(process.pid)) == 1)
+        process.communicate("go\n", timeout=20)
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as file:
+        return file.read().split()
+
+
 def test_the_command_cannot_write_the_report():
     """It has descriptor 3 if that was given, and no other."""
     report, done = outcome(shell("ls /proc/self/fd"))
@@ -146,10 +178,10 @@ def test_a_fork_bomb_is_bounded_for_an_ordinary_user():
         pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
     folder = tempfile.mkdtemp()
     os.chmod(folder, 0o755)
-    copy = shutil.copy(launcher.__file__, folder)
+    parts = [shutil.copy(part.__file__, folder) for part in (launcher, attempts, confining, covers, tending)]
     wish = shell(FORK_BOMB, limits={"NPROC": 40}, grace_seconds=0.1)
     with subprocess.Popen(
-        [python, "-I", "-S", copy, json.dumps(wish)],
+        [python, "-I", "-S", parts[0], json.dumps(wish)],
         user=65534,
         group=65534,
         stdin=subprocess.DEVNULL,
@@ -171,42 +203,50 @@ def test_limits_above_what_we_may_are_lowered():
     assert int(done.stdout) <= 4096
 
 
+def test_what_is_shut_away_can_be_known_beforehand():
+    """Without anybody to ask, the command begins when it is done."""
+    report, done = outcome({"argv": ["/bin/echo", "ran"], "shut": []})
+    assert report == {"exit": 0, "left": 0}
+    assert done.stdout == "ran\n"
+
+
+def test_if_nobody_answers_nothing_runs():
+    """It is not known what there is to shut away."""
+    report, done = outcome({"argv": ["/bin/echo", "ran"], "shut": [], "look": "toolkit-nobody", "starter": os.getpid()})
+    assert report["failed"].startswith("what is protected could not be looked up again: ")
+    assert done.stdout == ""
+
+
+ANOTHER = """
+from toolkit.sandbox.lookout import Lookout
+lookout = Lookout(lambda: {"shut": []})
+print(lookout.address, flush=True)
+input()
+"""
+
+
+def test_nobody_else_is_believed():
+    """Another process that answers could have anything shown."""
+    argv = [sys.executable, "-c", ANOTHER]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        name = other.stdout.readline().strip()
+        report, done = outcome({"argv": ["/bin/echo", "ran"], "shut": [], "look": name, "starter": os.getpid()})
+        other.communicate("\n")
+    assert report["failed"].endswith(f"process {other.pid} answered, which did not start this one")
+    assert done.stdout == ""
+
+
 def test_options_go_through_a_file():
     """They may be longer than a command line, and end with the command itself."""
-    argv = launcher._argv({"argv": ["bwrap", "true"], "options": ["--bind", "/a", "/b"], "filter": "QUJD"})
+    wish = {"argv": ["bwrap", "true"], "options": ["--bind", "/a", "/b"], "shut": [["--x", "/c"]], "then": ["--y"]}
+    argv = confining.bubblewrapped({**wish, "filter": "QUJD"}, is_gated=False)
     file, content = int(argv[2]), b""
     try:
-        content = os.read(file, 1000)
-        number = int(content.split(b"\0")[1])
+        content = os.read(file, 1000).split(b"\0")
+        number = int(content[1])
         assert os.read(number, 10) == b"ABC"
         os.close(number)
     finally:
         os.close(file)
-    assert content.split(b"\0")[2:] == [b"--bind", b"/a", b"/b", b""]
-    assert argv == ["bwrap", "--args", str(file), "--", "true"]
-
-
-def test_a_group_that_was_left_is_removed():
-    """By the next launcher, if nobody is in it."""
-    pen = launcher._pen(5)
-    if pen is None:
-        pytest.skip("NOT TESTED HERE: no control group can be made")
-    os.rmdir(pen)
-    stale = f"{os.path.dirname(pen)}/toolkit-99999999"
-    os.mkdir(stale)
-    outcome(shell("true", crowd=5))
-    assert not os.path.exists(stale)
-
-
-def test_a_control_group_bounds_the_processes():
-    """Where one can be made, no more can be started, and it is gone afterwards."""
-    pen = launcher._pen(5)
-    if pen is None:
-        pytest.skip("NOT TESTED HERE: no control group can be made")
-    os.rmdir(pen)
-    before = set(os.listdir(os.path.dirname(pen)))
-    report, done = outcome(shell("i=0; while [ $i -lt 60 ]; do sleep 77.91 & i=$((i+1)); done; wait", crowd=20))
-    assert "ork" in done.stderr
-    assert report["exit"] != 0
-    assert running("77.91") == []
-    assert not [each for each in set(os.listdir(os.path.dirname(pen))) - before if each.startswith("toolkit-")]
+    assert content[2:] == [b"--bind", b"/a", b"/b", b"--x", b"/c", b"--y", b""]
+    assert argv[3:] == ["--", "true"]

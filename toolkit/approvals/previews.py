@@ -20,8 +20,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ToolkitError
+from ..facts import told_of
 from ..rendering import as_json, described
 from ..requests import Precondition
+from ..results import ToolCall
 from ..spec import Tool
 from ..visible import visible
 from .diffs import difference, measured, present, unchanged
@@ -106,6 +108,7 @@ async def preview_of(
     tool: Tool,
     decoded: Mapping[str, Any],
     *,
+    call: ToolCall | None = None,
     in_thread: Callable[[Callable[[], Any]], Awaitable[Any]],
     seconds: float = 5.0,
     max_chars: int = 20_000,
@@ -114,7 +117,8 @@ async def preview_of(
     """
     What *tool* says it is about to do with *decoded* arguments; an empty text if it has nothing to say.
 
-    Its `preview=` gets a copy of the arguments and returns text, JSON, a `Preview` or None. Raises
+    Its `preview=` gets a copy of the arguments, and the *call* if it has a parameter of that name, and returns
+    text, JSON, a `Preview` or None. Raises
     `PreviewFailed` if it raises, takes longer than *seconds* or tries to write.
 
     Args:
@@ -130,7 +134,8 @@ async def preview_of(
     try:
         with read_only() as tried:
             # A task inherits the guard; whoever comes after it here does not.
-            task = asyncio.create_task(_answer(function, copy.deepcopy(dict(decoded)), in_thread))
+            asked = told_of(function, copy.copy(call))
+            task = asyncio.create_task(_answer(asked, copy.deepcopy(dict(decoded)), in_thread))
     except Exception as error:
         raise _failed(tool, redact(described(error))) from error
     try:

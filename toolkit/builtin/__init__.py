@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from .job_output_tool import job_output_for
     from .job_stop_tool import job_stop_for
     from .read_tool import read_for
+    from .tool_search_tool import tool_search_for
     from .web_fetch_tool import web_fetch_for
     from .write_tool import write_for
 
-_TOOLS = ("bash", "edit", "glob", "grep", "job_output", "job_stop", "read", "web_fetch", "write")
+_TOOLS = ("bash", "edit", "glob", "grep", "job_output", "job_stop", "read", "tool_search", "web_fetch", "write")
 
 __all__ = [
     "Sandbox",
@@ -38,6 +39,7 @@ __all__ = [
     "job_output_for",
     "job_stop_for",
     "read_for",
+    "tool_search_for",
     "web_fetch_for",
     "write_for",
 ]

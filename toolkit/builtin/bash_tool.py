@@ -6,23 +6,26 @@ Between calls only the working folder and the variables named by the caller are 
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from ..access import Command
+from ..approvals.previews import Preview
 from ..context import Context
 from ..decorator import tool
 from ..errors import BadArgs, Problem, ToolError
+from ..results import ToolCall
 from ..sandbox.base import Sandbox
 from ..sandbox.choosing import best_sandbox
 from ..sandbox.grounds import grounds_of
 from ..spec import Tool
 from ..workspace.space import Workspace
-from .outputs import Headed, Ticker, readable
-from .processes import Ended, Process, Start
-from .shells import Shell, checked_names, environment, script, shell_of
+from .outputs import readable
+from .processes import Ended
+from .runs import Ran, Runner
+from .shells import checked_names, shell_for, shell_of
+from .standing import standing_of
 
 __all__ = ["bash_for"]
 
@@ -55,24 +58,23 @@ def bash_for(
         max_output_bytes: Of each stream; the beginning and the end are kept.
     """
     chosen = _chosen(workspace, sandbox, network)
-    grounds = grounds_of(workspace)
-    names = checked_names(keep)
-    given = _checked(env or {})
-    shell_program = next(filter(os.path.exists, ("/bin/bash", "/usr/bin/bash")), "/bin/sh")
-    argv = [shell_program, *(["--noprofile", "--norc"] if shell_program.endswith("bash") else [])]
+    runner = Runner(
+        workspace=workspace,
+        sandbox=chosen,
+        env=_checked(env or {}),
+        keep=checked_names(keep),
+        max_output_bytes=max_output_bytes,
+        marks=grounds_of(workspace).marks,
+    )
 
-    def start(command: str, shell: Shell, seconds: float) -> Start:
-        if not os.path.isdir(shell.cwd):
-            shell.cwd = workspace.root
-        return Start(
-            argv=[*argv, "-c", script(names), "bash", command],
-            sandbox=chosen,
-            cwd=shell.cwd,
-            env=environment(chosen, given, shell),
-            private=shell.private,
-            timeout_seconds=seconds,
-            marks=grounds.marks,
-        )
+    def preview(arguments: Any, call: ToolCall | None = None) -> Preview:
+        standing = standing_of(None if call is None else call.session, workspace)
+        text = f"$ {arguments['command']}\n\n{standing.shown()}\n{chosen.describe()}"
+        return Preview(text=text, preconditions=(standing.precondition(),))
+
+    def preflight(arguments: Any, call: ToolCall | None = None) -> list[Command]:
+        standing = standing_of(None if call is None else call.session, workspace)
+        return [Command(standing.read_from_root(arguments["command"]))]
 
     @tool(
         catalog=None,
@@ -82,7 +84,8 @@ def bash_for(
         search_hint="run execute shell command line terminal script program tests build git",
         approval="always" if chosen.name == "limits" else "never",
         validate=_objections,
-        preview=lambda arguments: f"$ {arguments['command']}\n\n{chosen.describe()}",
+        preflight=preflight,
+        preview=preview,
         summary=lambda arguments: f"$ {arguments['command']}",
         activity="running a command",
         metadata={"sandbox": {"name": chosen.name, "network": chosen.network, "contained": chosen.contained}},
@@ -103,29 +106,13 @@ def bash_for(
         """
         if problems := _objections({"command": command, "timeout_seconds": timeout_seconds}):
             raise BadArgs(problems)
-        shell = shell_of(context.session, workspace.root)
+        standing_of(context.session, workspace).check(context.permissions.preconditions)
         if background:
-            if context.session is None:
-                raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
-            job = shell.jobs.start(command, start(command, shell, _MOST_SECONDS_OF_A_JOB))
-            return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
-        seconds = _left(timeout_seconds, context.deadline)
-        streams = {name: Headed(max_output_bytes) for name in ("stdout", "stderr")}
-        tickers = {name: Ticker(lambda text: context.report(message=text)) for name in streams}
-
-        def take(stream: str, data: bytes) -> None:
-            streams[stream].add(data)
-            tickers[stream].add(data)
-
-        try:
-            ended = await Process(start(command, shell, seconds), take).finished()
-            for ticker in tickers.values():
-                ticker.flush()
-            notes = [_changed(ended, workspace), shell.take(ended.said, workspace, names)]
-            return _told(streams["stdout"].text(), streams["stderr"].text(), ended, seconds, notes)
-        finally:
-            if context.session is None:
-                shell.close()
+            return _started(runner, command, context)
+        with shell_for(context.session, workspace.root) as shell:
+            seconds = _left(timeout_seconds, context.deadline)
+            ran = await runner.run(command, shell, seconds, lambda text: context.report(message=text))
+        return _told(ran, seconds, workspace)
 
     return Tool.of(bash)
 
@@ -142,18 +129,30 @@ def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
     )
 
 
-def _told(stdout: str, stderr: str, ended: Ended, seconds: float, notes: Iterable[str]) -> str:
+def _started(runner: Runner, command: str, context: Context) -> str:
+    if context.session is None:
+        raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
+    shell = shell_of(context.session, runner.workspace.root)
+    job = shell.jobs.start(command, runner.start(command, shell, _MOST_SECONDS_OF_A_JOB))
+    return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
+
+
+def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
     """What a model reads: stdout, then the rest by name."""
-    lines = [stdout.rstrip("\n")] if stdout.strip() else []
-    if stderr.strip():
-        lines.append(f"stderr: {stderr.rstrip(chr(10))}")
+    ended = ran.ended
+    if ended.why == "uncovered":
+        return _WHY[ended.why]  # and nothing of what it printed
+    lines = [ran.stdout.rstrip("\n")] if ran.stdout.strip() else []
+    if ran.stderr.strip():
+        lines.append(f"stderr: {ran.stderr.rstrip(chr(10))}")
     if ended.why is not None:
         lines.append(_WHY[ended.why].format(seconds=seconds))
     elif ended.exit_code:
         lines.append(f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}")
     if ended.left and ended.why is None:
-        lines.append(f"note: {ended.left} of its processes still ran and were ended; use `background` for such")
-    lines += [f"note: {note}" for note in notes if note]
+        were = "process still ran and was" if ended.left == 1 else "processes still ran and were"
+        lines.append(f"note: {ended.left} {were} ended with it; use `background` for such")
+    lines += [f"note: {note}" for note in (_changed(ended, workspace), ran.note) if note]
     return "\n".join(lines) or "(no output)"
 
 
@@ -170,6 +169,7 @@ _WHY = {
     "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
     "crowd": "stopped: it started more processes than it may, and all were ended",
+    "uncovered": "stopped: a protected file was saved anew while it ran, and could be seen; its output is withheld",
 }
 
 

@@ -4,6 +4,7 @@ A change to one file: shown to a person before it is made, and made only to the 
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 from ..approvals.diffs import difference
@@ -14,8 +15,9 @@ from ..requests import Changed
 from ..workspace.space import Workspace
 from .stamps import check_seen, digest, remember, where
 from .texts import UTF_8, decoded
+from .watches import Stopped, Watch
 
-__all__ = ["check_unchanged", "make", "present", "shown_change"]
+__all__ = ["check_time", "check_unchanged", "make", "present", "shown_change"]
 
 _MOST_CHARACTERS = 30_000
 
@@ -29,6 +31,9 @@ def present(workspace: Workspace, path: str) -> bytes | None:
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return None
+        if isinstance(error.__cause__, NotADirectoryError):
+            remedy = "a name on the way to it is a file and no folder; choose another place"
+            raise ToolError(f"{workspace.shown(path)} cannot be written: {remedy}") from error
         raise
     raise ToolError(
         f"{workspace.shown(path)} has {size:,} bytes, and files of more than {workspace.max_read_bytes:,} are not "
@@ -53,18 +58,27 @@ def shown_change(workspace: Workspace, path: str, old: bytes | None, new: bytes)
     return replace(preview, text=f"{preview.text}\nthe same, as text:\n{difference(before, after, name)}")
 
 
-def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context) -> str:
+def check_time(watch: Watch, name: str) -> None:
+    """Raise `ToolError` if there is no time left to change the file called *name*, or nobody waits for it."""
+    try:
+        watch.look()
+    except Stopped:
+        raise ToolError(f"the time was up before {name} was changed, so it is as it was; change less at once") from None
+
+
+def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context, watch: Watch) -> str:
     """
     Change the file from *old* to *new*; gives the difference, and the folders that had to be made.
 
     Raises:
         Changed: A person agreed to the change of another content than the file has now.
-        ToolError: Somebody else changed it just now.
+        ToolError: Somebody else changed it just now, or the time is up.
     """
     place = where(workspace.root, path)
     agreed = context.permissions.preconditions
     if agreed and (place, digest(old)) not in [(each.path, each.sha256) for each in agreed]:
         raise Changed(f"{workspace.shown(path)} is not as it was when somebody agreed")
+    check_time(watch, workspace.shown(path))  # the last moment: whoever gave up is not surprised later
     try:
         written = workspace.write(path, new, expected=digest(old))
     except Changed as error:
@@ -74,8 +88,10 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
             f"{workspace.shown(path)} was changed by somebody else just now; read it again first"
         ) from error
     remember(context.session, place, str(digest(new)))
-    made = f"\n(made folders: {', '.join(written.created_folders)})" if written.created_folders else ""
-    return _difference(old, new, workspace.shown(path)) + made
+    notes = [f"(made folders: {', '.join(written.created_folders)})"] if written.created_folders else []
+    if place != os.path.normpath(os.path.join(workspace.root, path)):
+        notes.append(f"({workspace.shown(path)} leads to {workspace.shown(place)}, and that file was changed)")
+    return "\n".join([_difference(old, new, workspace.shown(path)), *notes])
 
 
 def _difference(old: bytes | None, new: bytes, name: str) -> str:

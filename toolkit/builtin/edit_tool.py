@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from ..access import Reads, Writes
@@ -13,11 +14,15 @@ from ..decorator import tool
 from ..errors import BadArgs, ToolError
 from ..spec import Tool
 from ..workspace.space import Workspace
-from .changes import check_unchanged, make, present, shown_change
-from .edits import Edit, edited, objections
+from .changes import check_time, check_unchanged, make, present, shown_change
+from .edits import Edit, Edits, edited, objections
+from .misses import missing
 from .texts import decoded
+from .watches import Watch, watch_for
 
 __all__ = ["edit_for"]
+
+_PREVIEW_SECONDS = 4.0  # a little less than previews are waited for
 
 
 def edit_for(workspace: Workspace) -> Tool:
@@ -26,18 +31,19 @@ def edit_for(workspace: Workspace) -> Tool:
     def preview(arguments: Any) -> Preview:
         path = arguments["path"]
         old = _content(workspace, path)
-        new, _ = _applied(workspace, path, old, arguments["edits"])
+        new, _ = _applied(workspace, path, old, arguments["edits"], Watch(_PREVIEW_SECONDS, lambda: False))
         return shown_change(workspace, path, old, new)
 
     @tool(
         catalog=None,
         group="files",
         search_hint="change replace modify patch update a part of a text file",
+        timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],
         preview=preview,
         validate=lambda arguments: objections(arguments["edits"]),
     )
-    def edit(path: Annotated[str, Writes], edits: list[Edit], *, context: Context) -> str:
+    def edit(path: Annotated[str, Writes], edits: Edits, *, context: Context) -> str:
         """Replace exact pieces of a text file; if one of the edits fails, none is made.
 
         Every edit is looked up in the file as it is now, not in what the others make of it. Line endings
@@ -50,10 +56,11 @@ def edit_for(workspace: Workspace) -> Tool:
         """
         if problems := objections(edits):
             raise BadArgs(problems)
+        watch = watch_for(workspace, context)
         old = _content(workspace, path)
         check_unchanged(workspace, path, old, context)
-        new, count = _applied(workspace, path, old, edits)
-        change = make(workspace, path, old, new, context)
+        new, count = _applied(workspace, path, old, edits, watch)
+        change = make(workspace, path, old, new, context, watch)
         return f"Edited {workspace.shown(path)}: {count} replacement{'s' * (count != 1)}\n{change}"
 
     return Tool.of(edit)
@@ -62,18 +69,19 @@ def edit_for(workspace: Workspace) -> Tool:
 def _content(workspace: Workspace, path: str) -> bytes:
     old = present(workspace, path)
     if old is None:
-        raise ToolError(f"{workspace.shown(path)} does not exist; make it with `write`, or look for it with `glob`")
+        raise ToolError(f"{workspace.shown(path)} {missing(workspace, path)} (a new file is made with `write`)")
     return old
 
 
-def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit]) -> tuple[bytes, int]:
+def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit], watch: Watch) -> tuple[bytes, int]:
     """The file with all *edits* made, and how many places they changed."""
     name = workspace.shown(path)
     found = decoded(old)
     if found is None:
         raise ToolError(f"{name} is not a text file, and `edit` changes text")
     text, encoding = found
-    new, count = edited(text, edits, name, most_characters=workspace.max_write_bytes)
+    look = partial(check_time, watch, name)
+    new, count = edited(text, edits, name, most_characters=workspace.max_write_bytes, look=look)
     try:
         data = encoding.encode(new)
     except UnicodeEncodeError as error:

@@ -7,16 +7,20 @@ matter, and two that touch the same place are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
+from typing import Annotated
 
+from ..codecs import Codec, Reader, assembled
+from ..codecs.limits import length, limited
 from ..errors import Problem, ToolError
 from .near import near_help
 from .texts import Text, unwritable
 
-__all__ = ["Edit", "edited", "objections"]
+__all__ = ["MOST_EDITS", "Edit", "Edits", "edited", "objections"]
 
+MOST_EDITS = 100
 _MOST_PLACES = 100_000
 _MOST_PLACES_NAMED = 10
 _MOST_HELPED = 3  # looking for what is near takes long
@@ -38,10 +42,24 @@ class Edit:
     replace_all: bool = False
 
 
+def _edits_codec() -> Codec:
+    reader = Reader()
+    codec = reader.codec(list[Edit])
+    codec = replace(codec, schema=assembled(codec.schema, reader.definitions))
+    return limited(codec, list(length(codec, "max_length", MOST_EDITS)))
+
+
+Edits = Annotated[list[Edit], _edits_codec()]
+"""The edits of one call; how many there may be at most is in the schema."""
+
+
 def objections(edits: Sequence[Edit]) -> list[Problem]:
     """What is wrong with *edits*, whatever the file holds."""
     if not edits:
         return [Problem("there is nothing to do; give at least one edit", ("edits",))]
+    if len(edits) > MOST_EDITS:
+        remedy = f"{len(edits):,} are too many for one call, which takes {MOST_EDITS}; make several calls"
+        return [Problem(remedy, ("edits",))]
     found = []
     for index, edit in enumerate(edits):
         if not edit.old:
@@ -55,24 +73,36 @@ def objections(edits: Sequence[Edit]) -> list[Problem]:
     return found
 
 
-def edited(text: str, edits: Sequence[Edit], name: str, *, most_characters: int) -> tuple[str, int]:
+def edited(
+    text: str, edits: Sequence[Edit], name: str, *, most_characters: int, look: Callable[[], object] = lambda: None
+) -> tuple[str, int]:
     """
     *text* with all *edits* made, and at how many places.
 
-    Raises `ToolError`, which says everything that is in the way; *name* is what the file is called in it.
+    Raises `ToolError`, which says everything that is in the way.
+
+    Args:
+        name: What the file is called in errors.
+        look: Called before each edit; what it raises ends the work.
     """
+    if not text:
+        raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")
     source = Text(text)
     found: list[tuple[int, int, str, int]] = []
     wrong: list[str] = []
     for index, edit in enumerate(edits):
+        look()
         which = f"edits[{index}]: " if len(edits) > 1 else ""
-        starts = list(islice(_starts(source.plain, edit), _MOST_PLACES + 1))
+        room = _MOST_PLACES - len(found)
+        starts = list(islice(_starts(source.plain, edit), room + 1 if edit.replace_all else _MOST_PLACES_NAMED))
         if not starts:
             wrong.append(f"{which}`old` does not appear in {name}{_help(source, edits, edit, len(wrong))}")
         elif not edit.replace_all and (ambiguous := _ambiguous(source.plain, edit, starts)):
             wrong.append(f"{which}`old` {ambiguous}")
-        elif len(starts) > _MOST_PLACES:
-            wrong.append(f"{which}`old` appears more than {_MOST_PLACES:,} times; use a command to replace as many")
+        elif len(starts) > room:
+            most = f"one call changes {_MOST_PLACES:,} places at most"
+            wrong.append(f"{which}`old` appears more than {room:,} times, and {most}; use a command")
+            break
         length = len(_plain(edit.old))
         found += ((start, start + length, edit.new, index) for start in starts)
     found.sort()

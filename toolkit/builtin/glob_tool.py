@@ -9,13 +9,14 @@ from typing import Annotated, Any
 from ..access import Reads
 from ..context import Context
 from ..decorator import tool
-from ..errors import BadArgs, Problem
+from ..errors import BadArgs, Problem, ToolError
 from ..spec import Tool
 from ..workspace import Entry, Workspace
 from .globs import Glob
 from .ignoring import Ignoring, start_of
-from .searching import Stopped, watch_for
+from .misses import present_at
 from .tallies import shown_path
+from .watches import Stopped, watch_for
 
 __all__ = ["glob_for"]
 
@@ -59,16 +60,22 @@ def glob_for(workspace: Workspace) -> Tool:
         ignoring = Ignoring(workspace, path, ignored=ignored)
         start = len(start_of(workspace, path))
         found: list[Entry] = []
+        left_out = 0
 
         def skip(entry: Entry) -> bool:
+            nonlocal left_out
             watch.look()
+            inner, is_folder = entry.path.removeprefix("./")[start:], entry.kind == "folder"
+            is_taken, goes_on = wanted.takes(inner, is_folder=is_folder), is_folder and wanted.goes_into(inner)
             if ignoring(entry):
+                left_out += entry.name != ".git" and (is_taken or goes_on)
                 return True
-            inner = entry.path.removeprefix("./")[start:]
-            if wanted.takes(inner, is_folder=entry.kind == "folder"):
+            if is_taken:
                 found.append(entry)
-            return entry.kind == "folder" and not wanted.goes_into(inner)
+            return is_folder and not goes_on
 
+        if present_at(workspace, path).kind != "folder":
+            raise ToolError(f"{workspace.shown(path)} is no folder; give the folder that it is in as `path`")
         is_whole = True
         try:
             for _ in workspace.walk(path, skip=skip):
@@ -76,7 +83,9 @@ def glob_for(workspace: Workspace) -> Tool:
         except Stopped:
             is_whole = False
         found.sort(key=lambda entry: (-entry.modified, entry.path))
-        notes = _notes(len(found), limit, ignoring.left_out, is_whole=is_whole)
+        notes = _notes(len(found), limit, left_out, is_whole=is_whole)
+        if not found and pattern != "*" and "/" not in pattern and "**" not in pattern:
+            notes.append(f"`{pattern}` looks in one folder; `**/{pattern}` looks at any depth")
         return "\n".join([*map(_row, found[:limit]), *(f"({note})" for note in notes)])
 
     return Tool.of(glob)

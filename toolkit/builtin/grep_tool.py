@@ -7,6 +7,7 @@ ripgrep is used where it is there and there is much to search; the answer is the
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from ..access import Reads
@@ -15,13 +16,15 @@ from ..decorator import tool
 from ..errors import BadArgs, Problem, ToolError
 from ..spec import Tool
 from ..workspace import Entry, Workspace
-from .dialect import query_of
+from .dialect import Query, query_of
 from .file_types import FILE_TYPES, FileType
 from .globs import Glob
 from .ignoring import Ignoring, start_of
-from .ripgrep import is_worth_it, ripgrep_for
-from .searching import MOST_BYTES, NOTHING, Found, Stopped, Watch, search, watch_for
+from .misses import present_at
+from .ripgrep import Ripgrep, is_worth_it, ripgrep_for
+from .searching import MOST_BYTES, NOTHING, Found, search
 from .tallies import Mode, Tally, named, shown_path
+from .watches import Stopped, Watch, watch_for
 
 __all__ = ["grep_for"]
 
@@ -79,42 +82,66 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
             limit: How many lines, or files, to show at most.
             ignored: Whether to search what .gitignore leaves out, too.
         """
-        given = {"glob": glob, "context_lines": context_lines, "limit": limit}
-        if problems := _objections(given):
+        if problems := _objections({"glob": glob, "context_lines": context_lines, "limit": limit}):
             raise BadArgs(problems)
         query = query_of(pattern, fixed=fixed, ignore_case=ignore_case)
         watch = watch_for(workspace, context)
         ignoring = Ignoring(workspace, path, ignored=ignored)
-        wanted = _Filter(workspace, path, glob, file_type)
-        tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
-        notes: list[str] = []
         try:
-            files = _files(workspace, path, ignoring, wanted, watch)
+            listed = _files(workspace, path, ignoring, _Filter(workspace, path, glob, file_type), watch)
         except Stopped:
             return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
-        if large := [shown_path(entry.path) for entry in files if entry.size > MOST_BYTES]:
-            notes.append(f"{len(large):,} larger than {MOST_BYTES:,} bytes not searched: {named(large)}")
-            files = [entry for entry in files if entry.size <= MOST_BYTES]
-        done = 0
-        try:
-            is_used = sieve is not None and (ripgrep or is_worth_it(files))
-            cleared = sieve.cleared(query, files, watch) if sieve is not None and is_used else set()
-            for done, entry in enumerate(files):
-                watch.look()
-                if not done % _REPORT_EVERY:
-                    context.report(done, len(files), "searching")
-                if entry.path not in cleared:
-                    found = search(workspace, entry, query, watch, first_only=mode == "files")
-                    tally.add(entry, _permitted(workspace, entry, found, context))
-                if tally.is_full:
-                    break
-        except Stopped:
-            notes.append(f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files")
-        if tally.is_empty and ignoring.left_out:
-            notes.append(f"{ignoring.left_out:,} left out by .gitignore; ignored=true searches them")
-        return tally.text(notes=notes)
+        files = [entry for entry in listed if entry.size <= MOST_BYTES]
+        helper = sieve if ripgrep or is_worth_it(files) else None
+        tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
+
+        def look_into(entry: Entry) -> Found:
+            found = search(workspace, entry, query, watch, first_only=mode == "files")
+            return _permitted(workspace, entry, found, context)
+
+        overdue = _searched(files, look_into, tally, query, watch, context, helper)
+        notes = [
+            _too_large([shown_path(entry.path) for entry in listed if entry.size > MOST_BYTES]),
+            overdue,
+            _left_out(ignoring.left_out) if tally.is_empty else "",
+        ]
+        return tally.text(notes=[note for note in notes if note])
 
     return Tool.of(grep)
+
+
+def _searched(
+    files: list[Entry],
+    look_into: Callable[[Entry], Found],
+    tally: Tally,
+    query: Query,
+    watch: Watch,
+    context: Context,
+    helper: Ripgrep | None,
+) -> str:
+    """Look into *files*, one after the other, as far as *tally* and the time go; a note if the time was up."""
+    done = 0
+    try:
+        cleared = set() if helper is None else helper.cleared(query, files, watch)
+        for done, entry in enumerate(files):
+            watch.look()
+            if not done % _REPORT_EVERY:
+                context.report(done, len(files), "searching")
+            if entry.path not in cleared:
+                tally.add(entry, look_into(entry))
+            if tally.is_full:
+                break
+    except Stopped:
+        return f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
+    return ""
+
+
+def _too_large(names: list[str]) -> str:
+    return f"{len(names):,} larger than {MOST_BYTES:,} bytes not searched: {named(names)}" if names else ""
+
+
+def _left_out(count: int) -> str:
+    return f"{count:,} left out by .gitignore; ignored=true searches them" if count else ""
 
 
 def _permitted(workspace: Workspace, entry: Entry, found: Found, context: Context) -> Found:
@@ -160,7 +187,7 @@ class _Filter:
 
 def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter, watch: Watch) -> list[Entry]:
     """The files to search, the one that changed last first."""
-    top = workspace.stat(path)
+    top = present_at(workspace, path)
     if top.kind != "folder":
         workspace.open(path).close()  # whoever names one file is told why it cannot be read
         return [top]

@@ -47,15 +47,17 @@ class Job:
         return _WHY.get(ended.why or "", f"exit code: {ended.exit_code}")
 
     def read(self) -> str:
-        """What it printed since this was last asked, both streams as they came."""
+        """What it printed since this was last asked, both streams as they came; nothing if that is withheld."""
         with self.lock:
-            return self.output.take()
+            printed = self.output.take()
+        return "" if self.state() == _WHY["uncovered"] else printed
 
 
 _WHY = {
     "stopped": "stopped",
     "timeout": "stopped: it took too long",
     "crowd": "stopped: it started more processes than it may",
+    "uncovered": "stopped: a protected file was saved anew while it ran, and could be seen; its output is withheld",
 }
 
 
@@ -102,7 +104,7 @@ class Jobs:
             known = list(self._jobs)
         if job is None:
             hint = ", ".join(nearest(name, known) or known[-3:])
-            raise ToolError(f"there is no job {name[:40]!r}; {f'there are {hint}' if hint else 'none was started'}")
+            raise ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
         return job
 
     def close(self, *, wait_seconds: float = 3.0) -> None:

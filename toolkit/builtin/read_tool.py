@@ -8,18 +8,18 @@ images; anything else is described and never dumped.
 from __future__ import annotations
 
 import os
-import posixpath
 from typing import Annotated, Any, BinaryIO
 
 from ..access import Reads
 from ..context import Context
 from ..decorator import tool
-from ..errors import BadArgs, Problem, Safety, ToolError, nearest
+from ..errors import BadArgs, Problem, Safety, ToolError
 from ..parts import ImagePart, TextPart
 from ..safety.paths import shown as quoted
 from ..spec import Tool
 from ..workspace.space import Workspace
 from .kinds import Kind, image_size, kind_of
+from .misses import missing
 from .pages import Line, Page, Step, Survey, page, survey
 from .stamps import remember, where
 from .texts import UTF_8, Encoding, detected
@@ -103,18 +103,8 @@ def _hint(workspace: Workspace, path: str) -> str | None:
     try:
         is_folder = workspace.stat(path).kind == "folder"
     except ToolError as error:
-        return _missing(workspace, path) if isinstance(error.__cause__, FileNotFoundError) else None
+        return missing(workspace, path) if isinstance(error.__cause__, FileNotFoundError) else None
     return "is a folder, and `read` reads files; list it with `glob`" if is_folder else None
-
-
-def _missing(workspace: Workspace, path: str) -> str:
-    folder, name = posixpath.split(path)
-    try:
-        known = [entry.name for entry in workspace.entries(folder or ".")]
-    except ToolError:
-        return f"does not exist, nor does the folder {quoted(folder)}; look for it with `glob`"
-    near = " or ".join(quoted(posixpath.join(folder, each)) for each in nearest(name, known))
-    return f"does not exist; did you mean {near}?" if near else "does not exist; look for it with `glob`"
 
 
 def _watch(context: Context, size: int) -> Step:

@@ -61,7 +61,8 @@ class Ended:
 
     Attributes:
         exit_code: As a shell counts them: 128 and the signal's number, if it was killed.
-        why: "timeout", "stopped" or "crowd" (more processes than allowed), if it did not end by itself.
+        why: "timeout", "stopped", "crowd" (more processes than allowed) or "uncovered" (a protected file could be
+            seen, because somebody saved it anew), if it did not end by itself.
         left: How many processes it had left running; they were ended.
         said: What it wrote to descriptor 3.
         changed: The files among those with marks that were changed, made or removed.
@@ -162,6 +163,8 @@ class Reading:
         if "failed" in outcome:
             raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
         why = "crowd" if outcome.get("stopped") == "crowd" else self._why
+        if "path" in outcome:  # also if it had ended before anybody noticed
+            why = "uncovered"
         return Ended(
             exit_code=int(outcome["exit"]),
             why=why,

@@ -19,11 +19,11 @@ from contextlib import suppress
 from ..errors import ToolError
 from ..sandbox.base import Sandbox
 from ..sandbox.bubblewrap import bubblewrap
-from ..sandbox.grounds import Grounds
+from ..sandbox.grounds import grounds_of
 from ..sandbox.programs import program
 from ..workspace import Entry, Workspace
 from .dialect import Query
-from .searching import Watch
+from .watches import Watch
 
 __all__ = ["Ripgrep", "is_worth_it", "ripgrep_for"]
 
@@ -182,5 +182,4 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 def _sandbox(workspace: Workspace, program: str) -> Sandbox:
     """A sandbox in which the workspace is only read, and its secrets are covered."""
-    folders = (*workspace.folders, *workspace.read_only)
-    return bubblewrap(Grounds((), folders, lambda path, access: workspace.is_kept(path, "read")), program=program)
+    return bubblewrap(grounds_of(workspace), program=program, read_only=True)

@@ -8,17 +8,16 @@ passed over without being decoded, because they do not hold what every match wou
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..context import Context
 from ..errors import ToolError
 from ..patterns import Undecidable
 from ..workspace import Entry, Workspace
 from .dialect import Query
+from .watches import Watch
 
-__all__ = ["MOST_BYTES", "NOTHING", "Found", "Stopped", "Watch", "search", "watch_for"]
+__all__ = ["MOST_BYTES", "NOTHING", "Found", "search"]
 
 MOST_BYTES = 20_000_000
 """A file that is larger is not searched."""
@@ -26,43 +25,6 @@ MOST_BYTES = 20_000_000
 _SAMPLE = 8192
 _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _LOOK_EVERY = 16
-_SHARE = 0.9
-
-
-class Stopped(Exception):  # noqa: N818 -- named by what happened, as all our errors are
-    """The time is up."""
-
-
-class Watch:
-    """
-    Looks at the clock, and whether anybody still waits.
-
-    Args:
-        seconds: How long the work may take.
-        is_cancelled: Whether nobody waits any more.
-    """
-
-    def __init__(
-        self, seconds: float, is_cancelled: Callable[[], bool], *, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._now = now
-        self._end = now() + seconds
-        self._is_cancelled = is_cancelled
-
-    def look(self) -> None:
-        """Raise `Stopped` if the time is up, `ToolError` if nobody waits any more."""
-        if self._is_cancelled():
-            raise ToolError("the search was cancelled")
-        if self._now() > self._end:
-            raise Stopped
-
-
-def watch_for(workspace: Workspace, context: Context) -> Watch:
-    """Watches over one call, such that there is time left to answer."""
-    most = workspace.timeout_seconds
-    if context.deadline is not None:
-        most = min(most, context.deadline - time.monotonic())
-    return Watch(most * _SHARE, lambda: context.cancelled)
 
 
 class Found(NamedTuple):

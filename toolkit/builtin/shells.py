@@ -6,21 +6,32 @@ It is kept in the session's state and ends with it: jobs are ended, and the priv
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import ToolError
 from ..sandbox.base import Sandbox
 from ..session import Session
 from ..workspace.space import Workspace
 from .jobs import Jobs
+from .removing import remove_folder
 
-__all__ = ["Shell", "as_state", "checked_names", "end_shells", "environment", "script", "shell_of"]
+__all__ = [
+    "Shell",
+    "as_state",
+    "checked_names",
+    "end_shells",
+    "environment",
+    "known_shell",
+    "script",
+    "shell_for",
+    "shell_of",
+]
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FROM_OUTSIDE = ("PATH", "LANG", "LANGUAGE", "TZ")
@@ -55,25 +66,49 @@ class Shell:
         if found is None:
             return ""
         where, self.variables = found
-        try:
-            is_folder = workspace.stat(where).kind == "folder"
-            place = workspace.place(where)
-        except ToolError:
-            is_folder = False
-        self.cwd = place if is_folder else workspace.root
-        return "" if is_folder else f"the working folder is {workspace.root} again: the command left the workspace"
+        place = _folder(workspace, where)
+        self.cwd = place or workspace.root
+        return "" if place else f"the working folder is {workspace.root} again: the command left the workspace"
+
+    def folder(self, workspace: Workspace) -> str:
+        """Where the next command starts: the root, if the folder is gone or something else is in its place."""
+        return self.cwd if _folder(workspace, self.cwd) == self.cwd else workspace.root
+
+
+def _folder(workspace: Workspace, path: str) -> str | None:
+    """Where the folder *path* of *workspace* really is; None if it is none."""
+    try:
+        return workspace.place(path) if workspace.stat(path).kind == "folder" else None
+    except ToolError:
+        return None
 
 
 def shell_of(session: Session | None, root: str) -> Shell:
     """The shell of *session* in the workspace at *root*; one for this call alone if there is no session."""
     if session is None:
         return Shell(root)
-    key = f"{_KEY}{root}"
     with _OPENING:
-        found = session.state.get(key)
-        if not isinstance(found, Shell) or not found.close.alive:
-            found = session.state[key] = Shell(root)
+        found = known_shell(session, root)
+        if found is None:
+            found = session.state[f"{_KEY}{root}"] = Shell(root)
         return found
+
+
+def known_shell(session: Session | None, root: str) -> Shell | None:
+    """The same, if there is one already."""
+    found = None if session is None else session.state.get(f"{_KEY}{root}")
+    return found if isinstance(found, Shell) and found.close.alive else None
+
+
+@contextlib.contextmanager
+def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
+    """The same for the length of one call: without a session it ends with the call."""
+    shell = shell_of(session, root)
+    try:
+        yield shell
+    finally:
+        if session is None:
+            shell.close()
 
 
 def end_shells(session: Session) -> None:
@@ -88,7 +123,7 @@ def _close(jobs: Jobs, private: str, pid: int) -> None:
     if os.getpid() != pid:
         return  # a child that was forked has copies of both, and they are not its own
     jobs.close()
-    shutil.rmtree(private, ignore_errors=True)
+    remove_folder(private)
 
 
 def environment(sandbox: Sandbox, given: Mapping[str, str], shell: Shell) -> dict[str, str]:
@@ -121,12 +156,10 @@ def script(names: Sequence[str]) -> str:
     """A shell script that runs its first argument, and says to descriptor 3 at its end where it is and what it kept."""
     values = "".join(f'[ -n "${{{name}+x}}" ] && printf \'{name}=%s\\0\' "${name}"; ' for name in names)
     said = f"{{ printf 'cwd=%s\\0' \"$PWD\"; {values}:; }} >&3 2>/dev/null"
+    # On one line, so that what bash says about a line of the command has its right number.
     return (
-        f"__toolkit_end() {{ {said}; }}\n"
-        "trap __toolkit_end EXIT\n"
-        "__toolkit_command=$1\n"
-        "shift\n"
-        'eval "$__toolkit_command"\n'
+        f"__toolkit_end() {{ {said}; }}; trap __toolkit_end EXIT; "
+        '__toolkit_command=$1; shift; eval "$__toolkit_command"\n'
     )
 
 

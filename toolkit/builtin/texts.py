@@ -192,9 +192,12 @@ class Text:
             spans: Start, end and new text; in order, and not overlapping.
         """
         pieces, done = [], 0
+        line_end, ending = -1, "\n"
         for start, end, new in spans:
+            if "\n" in new and start > line_end:  # looked for once a line: there may be many spans on one
+                line_end, ending = self._line_end(start)
             pieces.append(self._text[done : self._place(start)])
-            pieces.append(new.replace("\r\n", "\n").replace("\n", self._ending_at(start)))
+            pieces.append(new.replace("\r\n", "\n").replace("\n", ending))
             done = self._place(end)
         pieces.append(self._text[done:])
         return "".join(pieces)
@@ -208,12 +211,10 @@ class Text:
     def _place(self, at: int) -> int:
         return at + bisect_left(self._returns, at)
 
-    def _ending_at(self, at: int) -> LineEnding:
-        """How the line ends that *at* is on; the one before, if it is the last."""
-        if not self._returns:
-            return "\n"
+    def _line_end(self, at: int) -> tuple[int, LineEnding]:
+        """Where the line ends that *at* is on, and how; as the one before it, if it is the last."""
         end = self.plain.find("\n", at)
-        if end == -1:
-            end = self.plain.rfind("\n", 0, at)
-        index = bisect_left(self._returns, end)
-        return "\r\n" if index < len(self._returns) and self._returns[index] == end else "\n"
+        known = end if end != -1 else self.plain.rfind("\n", 0, at)
+        index = bisect_left(self._returns, known)
+        has_return = index < len(self._returns) and self._returns[index] == known
+        return len(self.plain) if end == -1 else end, "\r\n" if has_return else "\n"

@@ -78,18 +78,14 @@ def web_fetch_for(
         # The address itself was judged before the call, and is judged here by what this tool may reach.
         place = doors.place(url)
         pages = Pages.of(context.session, fetcher, most=limits.keep_pages, clock=clock)
-        page = pages.get(place.url)
-        age = ""
-        if page is None:
-            context.report(message=f"fetching {place.url[:200]}")
-            page, seconds = await _fetched(fetcher, place.url, context)
-            pages.add(place.url, page, seconds)
-        else:
-            for hop in page.hops:
-                doors.place(hop)
-                _check_redirect(context, place.url, hop)
-            age = f", kept for {clock() - page.since:.0f} s"
-        return _shown(page, offset, limits.max_chars, age)
+        kept = pages.get(place.url)
+        if kept is not None:
+            _check_again(kept, place.url, doors, context)
+            return _shown(kept, offset, limits.max_chars, age=f", kept for {clock() - kept.since:.0f} s")
+        context.report(message=f"fetching {place.url[:200]}")
+        page, seconds = await _fetched(fetcher, place.url, context)
+        pages.add(place.url, page, seconds)
+        return _shown(page, offset, limits.max_chars)
 
     return Tool.of(web_fetch)
 
@@ -104,6 +100,13 @@ async def _fetched(fetcher: Fetcher, url: str, context: Context) -> tuple[Kept, 
     limits = fetcher.limits
     seconds = limits.keep_seconds if page.keep_seconds is None else min(page.keep_seconds, limits.keep_seconds)
     return Kept(page.hops, _head(page, found), found.text), seconds
+
+
+def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:
+    """Judge the way to a kept page as if it were gone today: rules may have changed."""
+    for hop in page.hops:
+        doors.place(hop)
+        _check_redirect(context, url, hop)
 
 
 def _check_redirect(context: Context, url: str, hop: str) -> None:
@@ -148,7 +151,7 @@ def _head(page: Page, found: Reading) -> str:
     return "\n".join(lines)
 
 
-def _shown(page: Kept, offset: int, most: int, age: str) -> str:
+def _shown(page: Kept, offset: int, most: int, *, age: str = "") -> str:
     """The part of a page that was asked for, beneath what is said about it."""
     whole = len(page.text)
     if offset and offset >= whole:

@@ -15,6 +15,7 @@ from ..spec import Tool
 from ..workspace.space import Workspace
 from .changes import check_unchanged, make, present, shown_change
 from .texts import UTF_8, Encoding, decoded, encoded_like, line_ending, unwritable, with_line_ending
+from .watches import watch_for
 
 __all__ = ["write_for"]
 
@@ -31,6 +32,7 @@ def write_for(workspace: Workspace) -> Tool:
         catalog=None,
         group="files",
         search_hint="create save make overwrite replace a whole text file",
+        timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],  # what is replaced is shown in the difference
         preview=preview,
         validate=_objections,
@@ -47,10 +49,11 @@ def write_for(workspace: Workspace) -> Tool:
         """
         if problems := _objections({"content": content}):
             raise BadArgs(problems)
+        watch = watch_for(workspace, context)
         old = present(workspace, path)
         check_unchanged(workspace, path, old, context)
         new, notes = _encoded(content, old)
-        change = make(workspace, path, old, new, context)
+        change = make(workspace, path, old, new, context, watch)
         return "\n".join([f"Wrote {len(new)} bytes to {workspace.shown(path)}", change, *notes])
 
     return Tool.of(write)

@@ -82,7 +82,8 @@ class Sandbox:
         What to start in place of *argv*, and with which environment: nothing of our own gets in.
 
         Start it in a session of its own, by a thread that lives as long as the command: that thread's end ends
-        it. SIGTERM to it ends the command and all that it started. It looks for protected files, so it takes a while.
+        it. SIGTERM to it ends the command and all that it started. It looks for protected files, so it takes a while;
+        before the command begins this process is asked once more, by way of a thread, so it has to go on running.
 
         Args:
             cwd: Where the command starts, as the sandbox shows it.

@@ -1,7 +1,8 @@
 """
 The strongest level: a file system of the command's own, and namespaces, made by `bwrap`.
 
-The command sees the system's programs, the workspace and nothing else. Protected files are covered, in their places.
+The command sees the system's programs, the workspace and nothing else. Protected files are covered, in their places:
+those that are there when the command begins, for as long as it runs.
 """
 
 from __future__ import annotations
@@ -11,33 +12,56 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import seccomp
+from ..errors import ToolError
 from .base import Sandbox
 from .grounds import Grounds
 from .limits import Limits
+from .lookout import Lookout
+from .seccomp import LOCAL, NETWORK, supports
+from .seccomp import program as filter_for
 from .system import readable, settings
 
 __all__ = ["bubblewrap"]
 
 _ROOT = "as root, processes are counted a few times a second where no control group can be made"
 _ROOM = str(256 << 20)
+# What `bwrap` is built with, less those that the launcher adds.
+_MOST_ARGUMENTS = 9000 - 20
 _TEMPORARY = "/tmp"  # noqa: S108 -- a private one, inside the sandbox
 
 
 def bubblewrap(
-    grounds: Grounds, *, program: str, network: bool = False, limits: Limits | None = None, further: Sequence[str] = ()
+    grounds: Grounds,
+    *,
+    program: str,
+    network: bool = False,
+    limits: Limits | None = None,
+    further: Sequence[str] = (),
+    read_only: bool = False,
+    machine: str | None = None,
 ) -> Sandbox:
-    """The level, with the `bwrap` at *program*; *further* folders can be read."""
+    """
+    The level, with the `bwrap` at *program*.
+
+    Args:
+        further: Folders that can be read, besides the workspace and the system's.
+        read_only: Whether nothing in the workspace can be written.
+        machine: Whose system calls are filtered; this one's unless given.
+    """
     bounds = (limits or Limits()).as_wish()
-    is_filtered = seccomp.supports()
+    is_filtered = supports(machine)
+    lookout = Lookout(lambda: {"shut": list(_workspace(grounds, read_only))})
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        options = [*_frame(network), *_empty(private), *_system(network, further), *_workspace(grounds)]
-        options += ["--remount-ro", "/", "--chdir", cwd]
-        wish = {"argv": [program, *argv], "options": options, "drop": False, **bounds}
+        options = [*_frame(network), *_empty(private), *_system(network, further)]
+        shut = list(_workspace(grounds, read_only))
+        then = ["--remount-ro", "/", "--chdir", cwd]
+        _check_number(len(options) + sum(map(len, shut)) + len(then) + len(argv), len(shut) - len(grounds.tops))
+        wish = {"argv": [program, *argv], "options": options, "shut": shut, "then": then, "tops": list(grounds.tops)}
+        wish |= {"look": lookout.address, "drop": False, **bounds}
         if is_filtered:
-            families = (*seccomp.LOCAL, *seccomp.NETWORK)  # without a network they reach each other, and nothing else
-            wish["filter"] = base64.b64encode(seccomp.program(families)).decode()
+            families = (*LOCAL, *NETWORK)  # without a network they reach each other, and nothing else
+            wish["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
         return wish
 
     does = (
@@ -49,8 +73,8 @@ def bubblewrap(
     )
     does_not = (
         *(("it reaches the network, this machine's own services included",) if network else ()),
-        "what has a protected name but is made by the command itself is covered only from the next command on",
-        "a secret that somebody saves anew while a command runs is seen by that command",
+        "what gets a protected name only while a command runs, by itself or somebody else, is covered from the next on",
+        "if somebody saves a protected file anew by renaming, the command is ended, but may see it for a moment before",
         "a hard link to a protected file is taken for another file",
         *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
         *((_ROOT,) if "crowd" in bounds else ()),
@@ -93,16 +117,28 @@ def _system(network: bool, further: Sequence[str]) -> Iterator[str]:
         yield from ("--symlink", "/proc/self/mounts", "/etc/mtab")
 
 
-def _workspace(grounds: Grounds) -> Iterator[str]:
+def _workspace(grounds: Grounds, read_only: bool) -> Iterator[list[str]]:
+    """The mounts, the outer before the inner; the last word of each is where it is."""
     for top, may_write in grounds.tops.items():
-        yield from ("--bind" if may_write else "--ro-bind", top, top)
+        yield ["--bind" if may_write and not read_only else "--ro-bind", top, top]
     for each in grounds.kept():
         if each.level == "hidden" and each.is_folder:
-            yield from ("--perms", "0000", "--tmpfs", each.path, "--remount-ro", each.path)
+            yield ["--perms", "0000", "--tmpfs", each.path, "--remount-ro", each.path]
         elif each.level == "hidden":
-            yield from ("--ro-bind", "/dev/null", each.path)
+            yield ["--ro-bind", "/dev/null", each.path]
+        elif read_only:
+            continue
         elif each.level == "read-only" or not grounds.may_write(each.path):
-            yield from ("--ro-bind-try", each.path, each.path)
+            yield ["--ro-bind-try", each.path, each.path]
         else:
             # A mount cannot be renamed, so nobody puts another folder in its place.
-            yield from ("--bind-try", each.path, each.path)
+            yield ["--bind-try", each.path, each.path]
+
+
+def _check_number(arguments: int, files: int) -> None:
+    if arguments > _MOST_ARGUMENTS:
+        raise ToolError(
+            f"the workspace has {files:,} protected files and folders, more than bubblewrap can cover: it takes "
+            f"{_MOST_ARGUMENTS:,} arguments, about three for each; choose a smaller root, or lift patterns with "
+            f"Workspace(unprotected=...)"
+        )

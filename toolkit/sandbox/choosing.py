@@ -115,8 +115,8 @@ _MAKERS: dict[LevelName, Callable[[Grounds, bool, Limits, list[str]], Sandbox | 
 
 def _problem(sandbox: Sandbox, root: str) -> str | None:
     """Why nothing runs in *sandbox*; None if something does."""
-    argv, env = sandbox.command(["/bin/sh", "-c", "echo $((6 * 7))"], cwd=root, env={"PATH": os.defpath})
     try:
+        argv, env = sandbox.command(["/bin/sh", "-c", "echo $((6 * 7))"], cwd=root, env={"PATH": os.defpath})
         done = subprocess.run(  # noqa: S603 -- the argument list is ours
             argv,
             env=env,
@@ -126,7 +126,7 @@ def _problem(sandbox: Sandbox, root: str) -> str | None:
             start_new_session=True,
             check=False,
         )
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, subprocess.SubprocessError, ToolError) as error:
         return f"a trial run failed: {error}"
     if done.stdout.strip() == b"42":
         return None

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..workspace import Workspace
+from .names import PROBE, IsKept, by_name
 
 __all__ = ["Grounds", "Kept", "grounds_of"]
 
 Level = Literal["hidden", "read-only", "held"]
-_PROBE = "some file"
 _MOST_MARKED = 2000
 # A change within the clock's own grain leaves the time as it was, so a young folder is read again.
 _GRAIN_NANOSECONDS = 100_000_000
@@ -64,7 +64,7 @@ class Grounds:
 
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
-    is_kept: Callable[[str, Literal["read", "write"]], bool]
+    is_kept: IsKept
     clock: Callable[[], int] = time.time_ns
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
 
@@ -152,7 +152,7 @@ class Grounds:
         if not self.is_kept(path, "write"):
             return None
         # A pattern for files does not protect a folder that happens to have the name.
-        inner = f"{path}/{_PROBE}" if is_folder else path
+        inner = f"{path}/{PROBE}" if is_folder else path
         if self.is_kept(inner, "read"):
             return "hidden"
         if self.is_kept(inner, "write"):
@@ -190,5 +190,8 @@ def _within(top: str) -> Iterator[str]:
 
 
 def grounds_of(workspace: Workspace) -> Grounds:
-    """The folders of *workspace*, judged by its own protected files."""
-    return Grounds(workspace.folders, workspace.read_only, workspace.is_kept)
+    """The folders of *workspace*, judged by its own protected files; always the same, so that it is searched once."""
+    files = workspace.protected_files  # not the workspace, which would hold itself that way
+    is_kept = by_name(lambda path, access: files.protecting(path, access) is not None)
+    found: Grounds = workspace.remembered.setdefault(Grounds, Grounds(workspace.folders, workspace.read_only, is_kept))
+    return found

@@ -15,10 +15,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import seccomp
 from .base import Sandbox
 from .grounds import Grounds
 from .limits import Limits
+from .lookout import Lookout
+from .seccomp import NETWORK, program, supports
 from .system import readable, settings
 
 __all__ = ["NEWEST", "landlock", "version"]
@@ -67,15 +68,23 @@ def landlock(
     network: bool = False,
     limits: Limits | None = None,
     further: Sequence[str] = (),
+    machine: str | None = None,
 ) -> Sandbox:
-    """The level, as far as *version* of the interface goes; *further* folders can be read."""
+    """
+    The level, as far as *version* of the interface goes.
+
+    Args:
+        further: Folders that can be read, besides the workspace and the system's.
+        machine: Whose system calls are filtered; this one's unless given.
+    """
     known = min(version, NEWEST)
     files, ports, scoped, size = _HANDLED[known]
     bounds = (limits or Limits()).as_wish()
-    is_filtered = seccomp.supports()
+    is_filtered = supports(machine)
 
-    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        rules = {**_system(further), **dict(_workspace(grounds, files)), **({private: files} if private else {})}
+    def looked() -> dict[str, Any]:
+        hidden = [each.path for each in grounds.kept() if each.level == "hidden"]
+        rules = {**_system(further), **dict(_workspace(grounds, hidden, files))}
         asked = {
             "files": files,
             "network": 0 if network else ports,
@@ -84,9 +93,15 @@ def landlock(
             "file_rights": _FILE & files,
             "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
         }
-        wish = {"argv": list(argv), "cwd": cwd, "drop": True, "landlock": asked, **bounds}
+        return {"landlock": asked, "shut": [[path] for path in hidden]}
+
+    lookout = Lookout(looked)
+
+    def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
+        wish = {"argv": list(argv), "cwd": cwd, "drop": True, "look": lookout.address, **looked(), **bounds}
+        wish["own_rules"] = [(private, files & ~_MAKE_DEVICES)] if private else []
         if is_filtered:
-            wish["seccomp"] = base64.b64encode(seccomp.program(seccomp.NETWORK if network else ())).decode()
+            wish["seccomp"] = base64.b64encode(program(NETWORK if network else (), machine=machine)).decode()
         return wish
 
     return Sandbox(
@@ -121,6 +136,7 @@ def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tu
         (True, "files that make programs run code can be changed in the workspace, which is noticed and told"),
         (True, "names, owners and modes of files outside can be seen, and changed where the user may"),
         (True, "the names of all processes can be seen"),
+        (True, "what gets a protected name only while a command runs can be seen by that command"),
         (True, "there is no shared folder for temporary files; they go to the private one, TMPDIR"),
         (known < 2, "files cannot be moved from one folder to another"),
         (known < 3, "files outside can be emptied where the user may"),
@@ -139,11 +155,10 @@ def _system(further: Sequence[str]) -> dict[str, int]:
     return found | _DEVICES
 
 
-def _workspace(grounds: Grounds, everything: int) -> Iterator[tuple[str, int]]:
-    hidden = {each.path for each in grounds.kept() if each.level == "hidden"}
+def _workspace(grounds: Grounds, hidden: Sequence[str], everything: int) -> Iterator[tuple[str, int]]:
     tops = {top: everything if may_write else _LOOK for top, may_write in grounds.tops.items()}
     # A folder of its own rights inside another has to be left out of that one's, as a secret is.
-    special = hidden | set(tops)
+    special = {*hidden, *tops}
     parents = {parent for each in special for parent in _parents(each)}
     for top, rights in tops.items():
         yield from _granted(top, rights, special - {top}, parents)

@@ -8,13 +8,9 @@ from ..later import later as _later
 
 if TYPE_CHECKING:
     from .entries import Entry
-    from .line_endings import with_line_endings_of
     from .space import Workspace
     from .writing import Written
 
-__all__ = ["Entry", "Workspace", "Written", "with_line_endings_of"]
+__all__ = ["Entry", "Workspace", "Written"]
 
-__getattr__ = _later(
-    __name__,
-    {"Entry": "entries", "Workspace": "space", "Written": "writing", "with_line_endings_of": "line_endings"},
-)
+__getattr__ = _later(__name__, {"Entry": "entries", "Workspace": "space", "Written": "writing"})

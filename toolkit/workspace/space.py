@@ -94,6 +94,8 @@ class Workspace:
         every = dict.fromkeys((*self._folders.writable, *self._folders.read_only))
         self._borders: Borders | None = Borders(self._folders, self._files, [_held(path, way) for path in every])
         self._lock = _Lock()
+        # What others have found out about these folders, by its type: it ends with the workspace.
+        self.remembered: dict[type, Any] = {}
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -104,6 +106,11 @@ class Workspace:
     def read_only(self) -> tuple[str, ...]:
         """What may only be read, resolved."""
         return self._folders.read_only
+
+    @property
+    def protected_files(self) -> ProtectedFiles:
+        """The patterns that keep tools from files."""
+        return self._files
 
     def safety(self, **options: Any) -> SafetyChecks:
         """The same folders and protected files as checks, for `Dispatcher(safety=...)`; *options* are further ones."""

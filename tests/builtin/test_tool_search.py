@@ -1,0 +1,202 @@
+"""`tool_search`, and deferred tools called with and without it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
+from toolkit.builtin import tool_search_for
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def catalog():
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True, group="files")
+    def read(path: str) -> str:
+        """Read a file."""
+        return path
+
+    @catalog.tool(defer=True, group="mail")
+    def send_email(to: str, body: str) -> str:
+        """Send an email to a person."""
+        return f"sent to {to}"
+
+    @catalog.tool(defer=True, destructive=True, group="mail")
+    def wipe_mailbox() -> str:
+        """Delete every email of a mailbox."""
+        return "gone"
+
+    catalog.add(tool_search_for(catalog))
+    return catalog
+
+
+async def searched(dispatcher, query, session=None, **options):
+    result = await dispatcher.call("tool_search", {"query": query, **options}, session=session)
+    assert result.kind == "ok", result.text
+    assert json.loads(result.text) == result.value
+    return result.value
+
+
+def defined(catalog, session):
+    return [definition["name"] for definition in catalog.definitions(session=session)]
+
+
+async def test_what_is_found_comes_with_its_schema_and_is_loaded(catalog):
+    """The answer is enough to call it, and the next definitions end with it."""
+    session, dispatcher = Session(), Dispatcher(catalog)
+    assert defined(catalog, session) == ["read", "tool_search"]
+    answer = await searched(dispatcher, "send email", session, limit=1)
+    assert answer["tools"] == [
+        {
+            "name": "send_email",
+            "description": "Send an email to a person.",
+            "group": "mail",
+            "input_schema": catalog["send_email"].schema,
+        }
+    ]
+    assert defined(catalog, session) == ["read", "tool_search", "send_email"]
+
+
+async def test_what_the_model_knows_already_is_named_without_its_schema(catalog):
+    """Neither tools that are always there nor loaded ones are told again."""
+    session, dispatcher = Session(), Dispatcher(catalog)
+    session.load("send_email")
+    answer = await searched(dispatcher, "read file, send email, wipe mailbox", session)
+    known = {each["name"]: each for each in answer["tools"]}
+    assert known["read"]["already_loaded"]
+    assert known["send_email"]["already_loaded"]
+    assert "input_schema" not in known["read"]
+    assert "input_schema" in known["wipe_mailbox"]
+    assert session.loaded == ("send_email", "wipe_mailbox")
+
+
+async def test_it_does_not_find_itself(catalog):
+    """However well it would fit."""
+    answer = await searched(Dispatcher(catalog), "find further tools")
+    assert "tool_search" not in [each["name"] for each in answer["tools"]]
+
+
+async def test_tools_are_selected_by_name_in_the_order_named(catalog):
+    """`select:` takes several; an alias selects its tool, once."""
+    catalog.alias("mail", "send_email")
+    session = Session()
+    answer = await searched(Dispatcher(catalog), " select: wipe_mailbox , mail,send_email", session)
+    assert [each["name"] for each in answer["tools"]] == ["wipe_mailbox", "send_email"]
+    assert session.loaded == ("wipe_mailbox", "send_email")
+    assert "note" not in answer
+
+
+async def test_names_that_nobody_has_are_answered_with_near_ones(catalog):
+    """The others are loaded all the same."""
+    answer = await searched(Dispatcher(catalog), "select:send_emial,read")
+    assert [each["name"] for each in answer["tools"]] == ["read"]
+    assert answer["note"] == "unknown tool `send_emial`; did you mean `send_email`?"
+
+
+async def test_select_without_names_says_how_it_is_written(catalog):
+    """The form is shown."""
+    assert "select:read,write" in (await searched(Dispatcher(catalog), "select:"))["note"]
+
+
+async def test_nothing_found_names_the_groups(catalog):
+    """The model can try another word."""
+    session = Session()
+    answer = await searched(Dispatcher(catalog), "xylophone", session)
+    assert answer == {"tools": [], "note": "nothing fits; the groups are mail (2), files (1)"}
+    assert session.loaded == ()
+
+
+async def test_a_group_narrows_the_search(catalog):
+    """Only tools of that group are found."""
+    answer = await searched(Dispatcher(catalog), "read email", group="files")
+    assert [each["name"] for each in answer["tools"]] == ["read"]
+
+
+@pytest.mark.parametrize("limit", [0, 51])
+async def test_the_limit_has_limits(catalog, limit):
+    """One to fifty."""
+    result = await Dispatcher(catalog).call("tool_search", {"query": "email", "limit": limit})
+    assert result.kind == "bad_args"
+    assert "1 to 50" in result.text
+
+
+@pytest.mark.parametrize("query", ["delete mailbox", "select:wipe_mailbox", "select:wipe_mailbo"])
+async def test_what_the_session_could_never_run_is_not_found(catalog, query):
+    """Neither by words nor by name, nor is its name suggested or its group counted."""
+    dispatcher = Dispatcher(catalog, permissions=Permissions("auto", ["deny wipe_mailbox"]))
+    session = Session()
+    answer = await searched(dispatcher, query, session)
+    assert "wipe_mailbox" not in json.dumps(answer).replace("unknown tool `wipe_mailbox`", "")
+    assert "wipe_mailbox" not in session.loaded
+
+
+async def test_plan_mode_finds_only_what_reads(catalog):
+    """What plan mode denies is not offered."""
+    answer = await searched(Dispatcher(catalog, permissions=Permissions("plan")), "email file", Session())
+    assert [each["name"] for each in answer["tools"]] == ["read"]
+
+
+async def test_an_imported_tool_names_its_origin(catalog):
+    """The model can tell whose words it reads."""
+    tool = Tool.from_schema("pay", "Pay a bill.\x1b[2J", {"type": "object"}, print, defer=True)
+    catalog.add(replace(tool, origin="mcp:shop"))
+    (found,) = (await searched(Dispatcher(catalog), "pay bill"))["tools"]
+    assert found["origin"] == "mcp:shop"
+    assert "\x1b" not in found["description"]
+
+
+async def test_a_ranker_of_your_own_is_asked(catalog):
+    """Its scores are fused with ours."""
+    catalog.remove("tool_search")
+    catalog.add(tool_search_for(catalog, ranker=lambda query, names: {"send_email": 1.0}))
+    answer = await searched(Dispatcher(catalog), "postcard")
+    assert [each["name"] for each in answer["tools"]] == ["send_email"]
+
+
+async def test_a_deferred_tool_runs_by_name_without_a_search(catalog):
+    """If its arguments fit, nobody has to look first."""
+    session = Session()
+    result = await Dispatcher(catalog).call("send_email", {"to": "ada", "body": "hi"}, session=session)
+    assert result.text == "sent to ada"
+    assert session.loaded == ()
+
+
+async def test_wrong_arguments_for_a_tool_never_seen_are_answered_with_its_schema(catalog):
+    """Once: from then on it is among the definitions."""
+    session, dispatcher = Session(), Dispatcher(catalog)
+    first = await dispatcher.call("send_email", {"to": 7}, session=session)
+    assert first.kind == "bad_args"
+    assert json.dumps(catalog["send_email"].schema, separators=(",", ":")) in first.text
+    assert session.loaded == ("send_email",)
+    second = await dispatcher.call("send_email", {"to": 7}, session=session)
+    assert "JSON Schema" not in second.text
+    assert "JSON Schema" not in (await dispatcher.call("read", {}, session=session)).text
+
+
+async def test_without_a_session_the_schema_comes_every_time(catalog):
+    """There is nothing to load it into."""
+    dispatcher = Dispatcher(catalog)
+    for _ in range(2):
+        assert "JSON Schema" in (await dispatcher.call("send_email", {})).text
+
+
+async def test_a_forbidden_tool_does_not_show_its_schema(catalog):
+    """What could never run is not introduced."""
+    dispatcher = Dispatcher(catalog, permissions=Permissions("plan"))
+    session = Session()
+    assert "JSON Schema" not in (await dispatcher.call("send_email", {}, session=session)).text
+    assert session.loaded == ()
+
+
+async def test_one_can_call_the_function_by_hand(catalog):
+    """Like every tool it is a plain function."""
+    from toolkit import Context
+
+    tool = catalog["tool_search"]
+    assert tool.function("email", context=Context(facts=tool.facts))["tools"]

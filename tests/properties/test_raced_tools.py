@@ -1,0 +1,254 @@
+"""
+The file tools, while another process moves files, folders and links of a random tree about.
+
+What lies outside has the same names and holds a marker: a byte of it in any answer, or a byte changed there, is a
+leak. `TOOLKIT_RACES=20` races twenty times as long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, Permissions, Session, ToolError
+from toolkit.builtin import edit_for, glob_for, grep_for, read_for, write_for
+from toolkit.workspace import Workspace
+from toolkit.workspace.beneath import kernel_has_openat2
+from toolkit.workspace.writing import Written
+
+from .mover import DOOR, KEPT
+
+pytestmark = pytest.mark.anyio
+
+TIMES = int(os.environ.get("TOOLKIT_RACES", "1"))
+CALLS = 5_000
+NAMES = ("a", "b", "c", "d.txt", "e.txt")
+MARKER = "this was outside"
+SECRET = "TOKEN=hunter2"
+WORDS = ("inside", "within", "written")
+ONLY_OUTSIDE = "only-outside.txt"
+
+
+@pytest.fixture
+def scratch():
+    """A folder on a disk in memory where there is one: what is flushed there costs nothing."""
+    memory = "/dev/shm"
+    folder = Path(os.path.realpath(tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK | os.X_OK) else None)))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """Thousands of calls fail here, as they should."""
+    logger = logging.getLogger("toolkit")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    yield
+    logger.setLevel(level)
+
+
+@pytest.fixture(params=["openat2", "walk"])
+def way(request):
+    """Both ways of opening files."""
+    if request.param == "openat2" and not kernel_has_openat2():
+        pytest.skip("NOT TESTED: this kernel has no openat2")
+    return request.param
+
+
+def plant(folder, draw, text, *, outside=None, depth=0):
+    """A random tree of folders, files and links under the usual names; *outside* is where their doors lead."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in NAMES:
+        door = None if outside is None else outside / name
+        if name.endswith(".txt"):
+            (folder / name).write_text(f"{text}\n" * draw.randrange(1, 4))
+        elif depth < 2 and (depth == 0 or draw.random() < 0.6):
+            plant(folder / name, draw, text, outside=door, depth=depth + 1)
+        else:
+            (folder / name).symlink_to(draw.choice([*NAMES, "..", "../a", "../../b/d.txt"]))
+            continue
+        if door is not None:
+            (folder / f"{name}{DOOR}").symlink_to(door)
+
+
+@pytest.fixture
+def stage(scratch):
+    """Makes a random tree to race in, and another like it outside."""
+
+    def make(seed):
+        draw = random.Random(seed)
+        root, outside = scratch / f"root{seed}", scratch / f"outside{seed}"
+        plant(root, draw, WORDS[0], outside=outside)
+        plant(outside, draw, MARKER)
+        for folder in (outside, outside / "a"):
+            (folder / ONLY_OUTSIDE).write_text(MARKER)
+        plant(root / KEPT, draw, WORDS[0])
+        (root / KEPT / ".env").write_text(SECRET)
+        return root, outside
+
+    return make
+
+
+@contextlib.contextmanager
+def moving(root, outside, seed):
+    """A process that moves what lies in *root* about; afterwards the list holds how often it did."""
+    moves = []
+    command = [sys.executable, "-P", Path(__file__).with_name("mover.py"), root, outside, str(seed)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            yield moves
+        finally:
+            said, _ = process.communicate()
+            moves.append(int(said))
+
+
+def snapshot(folder):
+    """Everything in a folder, by name, with its content."""
+    return {
+        os.path.join(at, name): Path(at, name).read_bytes() if Path(at, name).is_file() else None
+        for at, folders, files in os.walk(folder)
+        for name in (*folders, *files)
+    }
+
+
+def random_path(draw, root, known):
+    """A path that may lead anywhere by now: mostly one that led to a file when the tree was planted."""
+    names = draw.choice(known).split("/")
+    if draw.random() < 0.3:
+        names = [draw.choice((*NAMES, KEPT)) for _ in range(draw.randrange(1, 5))]
+    if draw.random() < 0.05:
+        names.insert(draw.randrange(len(names)), "..")
+    path = "/".join(names)
+    return f"{root}/{path}" if draw.random() < 0.1 else path
+
+
+def random_call(draw, root, known, number):
+    """A tool, and what a model might send it."""
+    path = random_path(draw, root, known)
+    name = draw.choices(["read", "write", "edit", "glob", "grep"], [10, 6, 4, 1, 1])[0]
+    old, new = draw.sample(WORDS, 2)
+    match name:
+        case "read":
+            return name, {"path": path}
+        case "write":
+            fresh = f"{os.path.dirname(path) or '.'}/x{number % 9}/new.txt" if draw.random() < 0.2 else path
+            return name, {"path": fresh, "content": f"{WORDS[2]}\n"}
+        case "edit":
+            return name, {"path": path, "edits": [{"old": old, "new": new, "replace_all": True}]}
+        case "glob":
+            return name, {"path": draw.choice([".", path]), "pattern": draw.choice(["**/*", "*", "a/**"])}
+    return name, {"path": draw.choice([".", path]), "pattern": draw.choice(["i", "outside", "TOKEN"])}
+
+
+def tools_in(workspace):
+    """The tools of *workspace*, asked of nobody."""
+    catalog = Catalog(
+        read_for(workspace),
+        write_for(workspace),
+        edit_for(workspace),
+        glob_for(workspace),
+        grep_for(workspace, ripgrep=False),
+    )
+    return Dispatcher(catalog, permissions=Permissions("bypass"), safety=workspace.safety())
+
+
+def files_in(root):
+    """The files of a tree that nobody moves yet, by their paths from *root*."""
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*.txt") if not path.is_symlink())
+
+
+async def raced(dispatcher, root, known, draw, count):
+    """Call tools *count* times; how they ended, by tool and kind, and every answer that tells of the outside."""
+    ends, leaks = Counter(), []
+    session = Session()
+    for number in range(count):
+        if number % 50 == 0:
+            session = Session()  # a new one has read nothing, so that it may write
+        name, arguments = random_call(draw, root, known, number)
+        result = await dispatcher.call(name, arguments, session=session)
+        ends[name, result.kind] += 1
+        said = repr(result.to_json())
+        if any(each in said for each in (MARKER, SECRET, ONLY_OUTSIDE)):
+            leaks.append((name, arguments, result.text))
+    return ends, leaks
+
+
+@pytest.mark.parametrize("seed", range(2 * TIMES))
+async def test_no_byte_crosses_the_border_by_any_tool(stage, way, seed):
+    """Five thousand raced calls each: an answer from inside or an error, and nothing outside is touched."""
+    root, outside = stage(seed)
+    before = snapshot(outside), snapshot(root / KEPT)
+    workspace = Workspace(root, read_only=[root / KEPT], way=way)
+    known = files_in(root)
+    with moving(root, outside, seed) as moves:
+        ends, leaks = await raced(tools_in(workspace), root, known, random.Random(seed), CALLS)
+    assert leaks == []
+    assert (snapshot(outside), snapshot(root / KEPT)) == before
+    assert {kind for _, kind in ends} == {"ok", "tool", "safety"}
+    for name, least in {"read": 500, "write": 100, "edit": 20, "glob": 50, "grep": 50}.items():
+        assert ends[name, "ok"] >= least, ends
+    assert moves[0] > 5_000
+    left = [name for _, folders, files in os.walk(root) for name in (*folders, *files) if name.startswith(".toolkit-")]
+    assert left == []
+
+
+class Careless(Workspace):
+    """Resolves a path, looks whether that is inside, and opens the path then: what everybody writes first."""
+
+    def _inside(self, path):
+        whole = os.path.join(self.root, path)
+        if not os.path.realpath(whole).startswith(f"{self.root}/"):
+            raise ToolError("outside")
+        time.sleep(0.0001)  # two busy processors leave the other process little time in between
+        return whole
+
+    def open(self, path):
+        with _told():
+            return open(self._inside(path), "rb")
+
+    def read(self, path, *, max_bytes=None):
+        with _told(), open(self._inside(path), "rb") as file:
+            return file.read()
+
+    def write(self, path, data, *, expected=...):
+        with _told(), open(self._inside(path), "r+b") as file:
+            old = file.read()
+            file.seek(0)
+            file.write(data)
+            return Written(path=path, old=old)
+
+
+@contextlib.contextmanager
+def _told():
+    try:
+        yield
+    except OSError as error:
+        raise ToolError("it cannot be opened") from error
+
+
+async def test_the_race_is_real(stage):
+    """With a workspace that resolves and then opens, answers leak and the outside is changed: the test can fail."""
+    root, outside = stage(0)
+    before, known = snapshot(outside), files_in(root)
+    dispatcher, draw = tools_in(Careless(root, read_only=[root / KEPT])), random.Random(0)
+    has_leaked = is_changed = False
+    with moving(root, outside, 0):
+        for _ in range(40):
+            _, leaks = await raced(dispatcher, root, known, draw, 500)
+            has_leaked = has_leaked or bool(leaks)
+            is_changed = is_changed or snapshot(outside) != before
+            if has_leaked and is_changed:
+                return
+    pytest.fail(f"too tame to show anything: leaked {has_leaked}, changed {is_changed}")

@@ -1,0 +1,234 @@
+"""
+In the child of the launcher: take everything away that the command shall not have, and become it.
+
+Stands alone and imports nothing of ours: the launcher loads it by path.
+"""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, NoReturn
+
+__all__ = ["FAILED", "Gate", "become", "bubblewrapped", "prctl", "put", "write"]
+
+FAILED = 125
+"""The exit code where no command was run."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
+_SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT, _SYS_OPENAT2 = 444, 445, 446, 437
+_O_PATH, _RESOLVE_NO_SYMLINKS = 0o10000000, 4
+
+
+def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
+    """Become the command that *wish* asks for; if that fails, the reason goes to *told*, and this process ends."""
+    step = "start"
+    try:
+        os.setsid()
+        if sys.platform == "linux":
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        for step, take_away in _STEPS:  # noqa: B007 -- named in the message below
+            take_away(wish)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a command would inherit that
+            signal.signal(number, signal.SIG_DFL)
+        step = "run"
+        argv = list(wish["argv"])
+        if wish.get("options") is not None:
+            if gate is not None:
+                gate.give()  # before the files for bubblewrap, which might be opened in its places
+            argv = bubblewrapped(wish, is_gated=gate is not None)
+        elif gate is not None:
+            gate.wait()
+        os.execvpe(argv[0], argv, dict(os.environ))  # noqa: S606 -- a shell is what is asked for
+    except BaseException as error:  # noqa: BLE001 -- whatever it is, the command must not run
+        write(told, f"cannot {step} {wish['argv'][0]}: {error}".encode(errors="replace"))
+    os._exit(FAILED)
+
+
+class Gate(NamedTuple):
+    """
+    Where a child waits for its parent to let it begin.
+
+    Attributes:
+        way: A socket; the child writes a byte when it is there, and reads one to begin.
+        said: A file for what is said before the command begins, and is not the command's.
+        errors: The command's standard error.
+    """
+
+    way: int
+    said: int
+    errors: int
+
+    def wait(self) -> None:
+        os.write(self.way, b"\n")
+        if not os.read(self.way, 1):
+            os._exit(FAILED)  # nobody is there any more
+
+    def give(self) -> None:
+        """Leave the waiting to `_WAIT`, which is started inside of bubblewrap."""
+        for number, place in ((self.errors, _ERRORS), (self.way, _WAY), (self.said, 2)):
+            os.dup2(number, place, inheritable=True)
+
+
+# What the first program inside of bubblewrap does. It has single digits for descriptors, as a shell needs them.
+_ERRORS, _WAY = 8, 9
+_WAIT = f"""
+    exec 2>&{_ERRORS} {_ERRORS}>&-
+    echo >&{_WAY}
+    read -r go <&{_WAY} || exit {FAILED}
+    exec {_WAY}>&-
+    exec "$@"
+"""
+
+
+def _enter(wish: dict[str, Any]) -> None:
+    if wish.get("cwd") is not None:
+        os.chdir(wish["cwd"])
+
+
+def _enter_pen(wish: dict[str, Any]) -> None:
+    if wish["pen"] is not None:
+        put(f"{wish['pen']}/cgroup.procs", "0")
+
+
+def _limit(wish: dict[str, Any]) -> None:
+    import resource
+
+    for name, most in wish.get("limits", {}).items():
+        kind = getattr(resource, f"RLIMIT_{name}", None)
+        if kind is None:
+            continue
+        if name == "NPROC":
+            most += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all that the user has, not only ours
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901 -- as above
+        resource.setrlimit(kind, (most, most))
+
+
+def _drop_privileges(wish: dict[str, Any]) -> None:
+    if not wish.get("drop"):
+        return
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if os.geteuid() == 0:
+        with open("/proc/sys/kernel/cap_last_cap") as file:
+            last = int(file.read())
+        for capability in range(last + 1):
+            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # what it did not have, it need not lose
+        header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+        _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
+
+
+def _landlock(wish: dict[str, Any]) -> None:
+    asked = wish.get("landlock")
+    if asked is None:
+        return
+    handled = (ctypes.c_uint64 * 3)(asked["files"], asked["network"], asked["scoped"])
+    ruleset = _syscall(_SYS_LANDLOCK_CREATE, handled, asked["size"], 0)
+    for path, rights in (*asked["rules"], *wish.get("own_rules", ())):
+        try:
+            folder = _opened(path)
+        except OSError:
+            continue  # it is not there, or a link took its place: then it is not granted
+        if not os.path.isdir(f"/proc/self/fd/{folder}"):
+            rights &= asked["file_rights"]  # noqa: PLW2901 -- the kernel refuses the others on a file
+        rule = ctypes.create_string_buffer(rights.to_bytes(8, sys.byteorder) + folder.to_bytes(4, sys.byteorder), 12)
+        _syscall(_SYS_LANDLOCK_ADD, ruleset, 1, rule, 0)
+        os.close(folder)
+    _syscall(_SYS_LANDLOCK_RESTRICT, ruleset, 0)
+    os.close(ruleset)
+
+
+def _opened(path: str) -> int:
+    """*path* itself: a link anywhere in it could have been put there to widen the sandbox."""
+    how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), how, 24)
+
+
+def _seccomp(wish: dict[str, Any]) -> None:
+    if wish.get("seccomp") is None:
+        return
+    code = base64.b64decode(wish["seccomp"])
+    buffer = ctypes.create_string_buffer(code, len(code))
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+
+    program = Program(len(code) // 8, ctypes.addressof(buffer))
+    _checked(_libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0), "seccomp")
+
+
+def bubblewrapped(wish: dict[str, Any], *, is_gated: bool) -> list[str]:
+    """The command line of bubblewrap; what it is told goes through a file, where it may be long."""
+    options = [*wish["options"], *(each for group in wish.get("shut", ()) for each in group), *wish.get("then", ())]
+    program, *rest = wish["argv"]
+    if wish.get("filter") is not None:
+        options = ["--seccomp", str(_memory("filter", base64.b64decode(wish["filter"]))), *options]
+    text = b"".join(os.fsencode(each) + b"\0" for each in options)
+    waiting = ["/bin/sh", "-c", _WAIT, "sh"] if is_gated else []
+    return [program, "--args", str(_memory("options", text)), "--", *waiting, *rest]
+
+
+def _memory(name: str, content: bytes) -> int:
+    file = os.memfd_create(name, 0)
+    write(file, content)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
+
+
+_STEPS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
+    ("enter the folder for", _enter),
+    ("count the processes of", _enter_pen),
+    ("limit", _limit),
+    ("drop privileges for", _drop_privileges),
+    ("apply Landlock to", _landlock),
+    ("apply seccomp to", _seccomp),
+]
+
+
+def put(path: str, text: str) -> None:
+    file = os.open(path, os.O_WRONLY)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
+
+
+def _threads_of_user() -> int:
+    if sys.platform != "linux":
+        return 0
+    found, user = 0, os.getuid()
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            if os.stat(f"/proc/{name}").st_uid == user:
+                found += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:
+            continue
+    return found
+
+
+def write(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def prctl(option: int, value: int) -> None:
+    _checked(_libc.prctl(option, value, 0, 0, 0), f"prctl {option}")
+
+
+def _syscall(number: int, *arguments: Any) -> int:
+    return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"{what}: {os.strerror(code)}")
+    return result

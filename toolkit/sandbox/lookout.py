@@ -1,0 +1,99 @@
+"""
+A second look at the workspace, once the sandbox of a command stands.
+
+What is protected is looked up before a sandbox is made, and a secret may appear in between. So the launcher asks
+again before it lets the command begin, and begins anew if there is more to shut away. Only this process knows the
+patterns, and what it has already seen of the disk; a thread of it answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import struct
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..errors import ToolError
+
+__all__ = ["Look", "Lookout"]
+
+Look: TypeAlias = Callable[[], dict[str, Any]]
+"""What is to be shut away now, as the launcher is told."""
+
+_PATIENCE_SECONDS = 5.0
+
+
+class Lookout:
+    """Answers launchers with what *look* finds, from the first time that its address is asked for."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        self._lock = threading.Lock()
+        self._address: str | None = None
+        self._pid = 0
+
+    @property
+    def address(self) -> str:
+        """Where launchers ask; the name of a socket that is in no folder."""
+        if self._pid != os.getpid():
+            self._lock = threading.Lock()  # a child that was forked has no thread, and perhaps a lock that nobody opens
+            self._address, self._pid = None, os.getpid()
+        with self._lock:
+            if self._address is None:
+                self._address = self._opened()
+            return self._address
+
+    def _opened(self) -> str:
+        name = f"toolkit-{os.getpid()}-{secrets.token_hex(16)}"
+        with contextlib.ExitStack() as stack:
+            try:
+                listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                listening.bind(f"\0{name}")
+                listening.listen(64)
+                given = (listening, self._look)
+                threading.Thread(target=_answer, args=given, name="toolkit-lookout", daemon=True).start()
+            except (OSError, RuntimeError) as error:
+                raise ToolError(f"protected files could not be looked up ({error}); try again later") from error
+            stack.pop_all()
+        weakref.finalize(self, _close, listening, os.getpid())
+        return name
+
+
+def _close(listening: socket.socket, pid: int) -> None:
+    if os.getpid() == pid:
+        with contextlib.suppress(OSError):
+            listening.shutdown(socket.SHUT_RDWR)  # this ends the waiting; closing alone does not
+    listening.close()
+
+
+def _answer(listening: socket.socket, look: Look) -> None:
+    while listening.fileno() >= 0:
+        try:
+            asking, _ = listening.accept()
+        except OSError:
+            time.sleep(0.05)  # closed, or there is no descriptor left for a moment
+            continue
+        with asking, contextlib.suppress(OSError):
+            if _is_ours(asking):
+                asking.settimeout(_PATIENCE_SECONDS)
+                asking.sendall(_found(look))
+
+
+def _is_ours(asking: socket.socket) -> bool:
+    """Whether it is the same user who asks; such a socket can be found by everybody on the machine."""
+    credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return bool(struct.unpack("iII", credentials)[1] == os.geteuid())
+
+
+def _found(look: Look) -> bytes:
+    try:
+        return json.dumps(look()).encode()
+    except Exception as error:  # noqa: BLE001 -- it fails the command, which says it, and not the thread
+        return json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode()
