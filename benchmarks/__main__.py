@@ -6,7 +6,7 @@ import platform
 import sys
 from importlib.metadata import version
 
-from . import accepting, decorating, defining, dispatching, endurance, files, importing, judging, refusing
+from . import accepting, decorating, defining, dispatching, endurance, files, importing, judging, refusing, search
 from .timing import print_table
 
 BENCHMARKS = {
@@ -29,6 +29,8 @@ def main(chosen: list[str]) -> None:
     for title, benchmark in BENCHMARKS.items():
         if not chosen or benchmark.__name__.rpartition(".")[2] in chosen:
             print_table(title, benchmark.rows())
+    if not chosen or "search" in chosen:
+        search.main()
     if not chosen or "endurance" in chosen:
         print()
         endurance.main(60.0)

@@ -66,7 +66,7 @@ async def peers(function: Any, arguments: dict[str, Any]) -> dict[str, Candidate
     }
 
 
-async def best_of(candidates: dict[str, Candidate], *, number: int = 300, rounds: int = 30) -> dict[str, float]:
+async def best_of(candidates: dict[str, Candidate], *, number: int = 1000, rounds: int = 30) -> dict[str, float]:
     """Microseconds for one await of each candidate; they take turns, and the best round counts."""
     best = dict.fromkeys(candidates, float("inf"))
     count = dict.fromkeys(candidates, number)

@@ -386,3 +386,21 @@ async def test_ten_thousand_calls_are_all_answered(catalog):
     results = await Dispatcher(catalog, hooks=[Log()]).call_many([("echo", {"n": n}) for n in range(10_000)])
     assert [result.value for result in results] == list(range(10_000))
     assert len({result.call_id for result in results}) == 10_000
+
+
+async def test_a_tool_that_cannot_be_described_fails_alone():
+    """The call says why, and its siblings have their results."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def fine() -> str:
+        """Go well."""
+        return "fine"
+
+    @catalog.tool
+    async def waits_for_a_name(to: Nowhere) -> None:  # noqa: F821 -- that is the point
+        """Go nowhere."""
+
+    results = await Dispatcher(catalog).call_many([("fine", {}), ("waits_for_a_name", {}), ("fine", {})])
+    assert [result.kind for result in results] == ["ok", "internal", "ok"]
+    assert "Nowhere" in results[1].text

@@ -67,6 +67,9 @@ class ChecksAccess(Protocol):
     def check(self, access: Access) -> None:
         """Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason."""
 
+    def permitted(self, catalog: Any) -> Any:
+        """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
+
 
 class _NobodyAsked:
     """Outside a dispatcher: a function called by hand may do what its caller may."""
@@ -75,6 +78,9 @@ class _NobodyAsked:
 
     def check(self, access: Access) -> None:
         return
+
+    def permitted(self, catalog: Any) -> Any:
+        return catalog
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -22,12 +22,12 @@ from .batch import run_batch
 from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
-from .errors import DefinitionError, UnknownTool
+from .errors import DefinitionError, UnknownTool, nearest
 from .hooks.base import Chain
 from .judging import Judge, Judges
 from .pipeline import Walk, unstarted, walk
 from .planner import Planner
-from .plans import Settings
+from .plans import Plan, Settings
 from .redaction import Redaction, RedactionRule
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # loaded when a call has to be judged, or somebody asked; mos
 __all__ = ["Dispatcher"]
 
 _DEFAULT_RETRY = RetryPolicy()
+_MOST_NEAR = 20
 
 
 class Dispatcher:
@@ -107,9 +108,7 @@ class Dispatcher:
         if validation not in get_args(Validation):
             raise ValueError(f'validation has to be "fast" or "jsonschema", got {validation!r}')
         _check_parts(permissions, safety, approvals, audit)
-        self.catalog = catalog
-        self._max_concurrency = max_concurrency
-        self._settings = Settings(
+        settings = Settings(
             chain=Chain.of(hooks),
             retry=retry,
             repair=repair,
@@ -131,17 +130,22 @@ class Dispatcher:
             approvals=approvals,
             audit=audit,
         )
-        self._settings.judges.explained_by(self.explain)
-        self._planner = Planner(catalog, self._settings)
+        settings.judges.explained_by(self.explain)
+        self._begin(catalog, settings, max_concurrency)
+        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
+        # settings, so one that was made for a single call lives as long as the call.
+        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.threads)
+        self._ending.atexit = False
+
+    def _begin(self, catalog: CatalogView, settings: Settings, max_concurrency: int) -> None:
+        self.catalog = catalog
+        self._settings = settings
+        self._max_concurrency = max_concurrency
+        self._planner = Planner(catalog, settings)
         self._known = self._planner.known
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
-        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
-        # settings, so one that was made for a single call lives as long as the call.
-        subscriptions = self._planner.follow()
-        self._ending = weakref.finalize(self._settings, _end, subscriptions, self._settings.threads)
-        self._ending.atexit = False
 
     # One call.
 
@@ -199,8 +203,11 @@ class Dispatcher:
         )
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
-        table = self.catalog.table
-        error = UnknownTool(call.name, [*table.tools, *table.aliases])
+        table, keep = self.catalog.table, self._settings.judges.possible(self.catalog, call.session)
+        near = nearest(call.name, [*table.tools, *table.aliases], most=_MOST_NEAR)
+        # Nobody is led to what the rules of this session forbid.
+        known = [name for name in near if keep is None or ((tool := table.find(name)) and keep(tool))]
+        error = UnknownTool(call.name, known)
         return unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
 
     # Many calls.
@@ -231,13 +238,19 @@ class Dispatcher:
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
 
+        def planned(call: ToolCall) -> Plan | None:
+            try:
+                return self._planner.find(call.name)
+            except DefinitionError:
+                return None  # the call itself will say so
+
         def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
-            plan = self._planner.find(call.name)
+            plan = planned(call)
             call.tool = None if plan is None else plan.tool
             return unstarted(call, result, plan, self._settings)
 
         def may_wait(call: ToolCall) -> bool:
-            plan = self._planner.find(call.name)
+            plan = planned(call)
             return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
 
         return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._max_concurrency)
@@ -277,6 +290,14 @@ class Dispatcher:
             resources=resources or {},
             timeout_seconds=timeout_seconds,
         )
+
+    def permitted(self, session: Session | None = None) -> CatalogView:
+        """
+        The tools that the rules and the mode of *session* could ever allow, as a view to list, search or summarise.
+
+        Make a new one when the mode or the rules may have changed.
+        """
+        return self._settings.judges.permitted(self.catalog, session)
 
     async def explain(
         self,

@@ -19,9 +19,10 @@ from .plans import Plan, Stopped
 from .redaction import Redaction
 from .rendering import as_json, as_text, cleaned, is_strict
 from .results import KINDS, ErrorInfo, Kind, ToolResult
+from .session import Session
 from .wording import problems_of
 
-__all__ = ["BLANK", "failure", "hook_failure", "rendered", "truncated"]
+__all__ = ["BLANK", "failure", "hook_failure", "introduced", "rendered", "truncated"]
 
 _log = logging.getLogger("toolkit")
 
@@ -203,6 +204,17 @@ def failure(
     else:
         _write(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
     return ToolResult.error(_kind(error), message, details=details, cause=cause)
+
+
+def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolResult:
+    """The refusal of arguments for a deferred tool, with the schema if the model has not seen it yet."""
+    tool = plan.tool
+    is_known = session is not None and tool.name in session.loaded
+    if tool.facts.defer and not is_known and plan.could_be_allowed(session):
+        result.text += f"\nIts arguments, as JSON Schema: {as_text(tool.schema)}"
+        if session is not None:
+            session.load(tool.name)
+    return result
 
 
 def hook_failure(

@@ -24,7 +24,7 @@ from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
 from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
 from .hooks.passing import UNASKED, Answer, from_answer
 from .judging import AccessJudge
-from .outcomes import failure, hook_failure, rendered, truncated
+from .outcomes import failure, hook_failure, introduced, rendered, truncated
 from .plans import Plan, Settings
 from .redaction import Redaction
 from .rendering import described
@@ -155,7 +155,8 @@ class Walk:
                 self.arguments, self.repairs = mended.arguments, mended.notes
             await self._author_check()
         except (BadArgs, DefinitionError) as error:
-            return failure(error, self.plan, redaction=self.redaction())
+            result = failure(error, self.plan, redaction=self.redaction())
+            return introduced(result, self.plan, self.call.session) if isinstance(error, BadArgs) else result
         return None
 
     async def _author_check(self) -> None:

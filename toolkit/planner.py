@@ -40,7 +40,7 @@ class Planner:
         if known is not None:
             return known
         table = self._catalog.table
-        tool = table.find(name)
+        tool = table.called(name)
         if tool is None:
             return None
         plan = Plan(tool, self._settings, table.aliases)
@@ -65,7 +65,11 @@ class Planner:
             raise DefinitionError(f"resources are missing: {listed}; {remedy}")
         for mistake in self._settings.judges.mistakes(self._catalog):
             warnings.warn(mistake, ToolkitWarning, stacklevel=4)
-        return self._catalog.subscribe(_Newcomers(resources)), self._catalog.watch(_Forgetful(self))
+        return self._catalog.subscribe(_Newcomers(resources)), self.watch()
+
+    def watch(self) -> Callable[[], None]:
+        """Work plans out again when the tools change; call what this returns to stop. It holds no planner alive."""
+        return self._catalog.watch(_Forgetful(self))
 
 
 class _Forgetful:

@@ -184,6 +184,10 @@ class Plan:
         """Whether a call may run whatever its arguments; otherwise it has to be judged."""
         return self.gate is not None and self.gate(session)
 
+    def could_be_allowed(self, session: Session | None) -> bool:
+        """Whether any call could ever run in *session*: what may be told of the tool."""
+        return self._settings.judges.could_allow(self.tool, self.names, session)
+
     def redaction(self, *arguments: Any) -> Redaction:
         """What to mask in the exits of a call with these arguments, in whatever forms they came."""
         if not self._secrets:

@@ -11,12 +11,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from .errors import CatalogError, DefinitionError, DuplicateTool, UnknownTool
 from .facts import check_name
 from .origins import is_same, place_of
 from .spec import Definition, Tool
+
+if TYPE_CHECKING:  # loaded when somebody searches or has a session; most programs do neither at first
+    from .finding import Finder, Findings
+    from .ranking import Ranker
+    from .session import Session
 
 __all__ = ["CatalogView", "Change", "Listener", "Table", "described_place", "difference"]
 
@@ -46,6 +51,14 @@ class Table:
         found = self.tools.get(name)
         return self.tools.get(self.aliases.get(name, "")) if found is None else found
 
+    def called(self, name: object) -> Tool | None:
+        """The tool of this name; else the one that is called so where dots are forbidden, and `a.b` is `a--b`."""
+        found = self.find(name)
+        if found is None and isinstance(name, str) and ("." in name or "--" in name):
+            meant = _on_the_wire(name)
+            found = next((tool for own, tool in self.tools.items() if _on_the_wire(own) == meant), None)
+        return found
+
 
 class CatalogView:
     """Tools by name: what a catalog and every view of one can do."""
@@ -55,6 +68,7 @@ class CatalogView:
         self._derive = derive
         self._derived: tuple[tuple[Table, ...], Table] | None = None
         self._defined: tuple[Table, bool, list[Definition]] | None = None
+        self._finder: Finder | None = None
 
     @property
     def table(self) -> Table:
@@ -69,11 +83,11 @@ class CatalogView:
 
     def get(self, name: str) -> Tool | None:
         """The tool of this name or alias, or None."""
-        return self.table.find(name)
+        return self.table.called(name)
 
     def __getitem__(self, name: str) -> Tool:
         table = self.table
-        found = table.find(name)
+        found = table.called(name)
         if found is None:
             raise UnknownTool(name, [*table.tools, *table.aliases])
         return found
@@ -99,18 +113,82 @@ class CatalogView:
         names = self.names() or ["empty"]
         return f"<{type(self).__name__}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
 
-    def definitions(self, *, deferred: bool = False) -> list[Definition]:
+    def offered(self, session: Session | None = None) -> list[Tool]:
+        """The tools a model is told of: those that are not deferred, then what *session* has loaded, in that order."""
+        tools = self.table.tools
+        loaded = () if session is None else session.loaded
+        found = [tools[name] for name in loaded if name in tools and tools[name].facts.defer]
+        return [tool for tool in tools.values() if not tool.facts.defer] + found
+
+    @overload
+    def definitions(
+        self, format: None = None, *, session: Session | None = None, deferred: bool = False
+    ) -> list[Definition]: ...
+    @overload
+    def definitions(self, format: str, *, session: Session | None = None, **options: Any) -> list[dict[str, Any]]: ...
+    def definitions(
+        self,
+        format: str | None = None,  # noqa: A002 -- what everyone calls it
+        *,
+        session: Session | None = None,
+        deferred: bool = False,
+        **options: Any,
+    ) -> list[Any]:
         """
         What a model is told of the tools: name, description, schemas, facts; plain JSON.
 
-        Deferred tools are left out unless asked for. The list is yours; the definitions in it are
-        shared, so copy one before you change it. Checks never look at them.
+        Deferred tools are left out, but those that *session* has loaded come last; *deferred* has all of them in
+        the catalog's order. With *format*, "anthropic" say, they are as that provider wants them; `formats` has its
+        options.
+
+        The list is yours; the definitions in it are shared, so copy one before you change it. Checks never look
+        at them.
         """
+        if format is not None:
+            from .formats import definitions_for
+
+            return definitions_for(format, self, session, **options)
+        if options:
+            raise TypeError(f"{next(iter(options))!r} is an option of a provider's format; name the format too")
         table, defined = self.table, self._defined
         if defined is None or defined[:2] != (table, deferred):
             made = [tool.definition for tool in table.tools.values() if deferred or not tool.facts.defer]
             self._defined = defined = table, deferred, made
-        return list(defined[2])
+        if deferred or session is None or not session.loaded:
+            return list(defined[2])
+        return [*defined[2], *(tool.definition for tool in self.offered(session)[len(defined[2]) :])]
+
+    def search(
+        self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
+    ) -> Findings:
+        """
+        The tools that fit *query*, the best first, with their scores and the words that matched; of *group* alone
+        if it is given. Empty if nothing fits; `advice` says what groups there are.
+
+        *ranker* is your own: called with the query and names, it returns scores that are fused with ours.
+        """
+        return self._found(query, limit, group, ranker, ())
+
+    def _found(
+        self,
+        query: str,
+        limit: int,
+        group: str | None,
+        ranker: Ranker | None,
+        keep: tuple[Callable[[Tool], bool], ...],
+    ) -> Findings:
+        if self._finder is None:
+            from .finding import Finder
+
+            self._finder = Finder()
+        table = self.table
+        return self._finder.search(table.tools, table.aliases, query, limit, group=group, keep=keep, ranker=ranker)
+
+    def summary(self, *, max_tokens: int = 1000) -> str:
+        """The names of all tools by group, in at most so many tokens (estimated): a few lines for a prompt."""
+        from .summaries import summarised
+
+        return summarised(self, max_tokens)
 
     def finish(self) -> None:
         """Complete every tool that still waits for a name; `DefinitionError` names those that cannot be."""
@@ -157,14 +235,10 @@ class CatalogView:
         """
         The tools that *keep* says yes to: `catalog.filtered(lambda tool: tool.facts.read_only)`.
 
-        Each is asked about when the source changes, not at every look.
+        Each is asked about when it is looked up or found, and all when they are listed after a change.
         """
 
-        def derive(table: Table) -> Table:
-            tools = {name: tool for name, tool in table.tools.items() if keep(tool)}
-            return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
-
-        return CatalogView((self,), derive)
+        return _Filtered(self, keep)
 
     def merged(self, *others: CatalogView) -> CatalogView:
         """These tools, then those of *others*; two tools of one name are a `DuplicateTool`."""
@@ -224,6 +298,32 @@ class CatalogView:
         )
 
 
+class _Filtered(CatalogView):
+    """The tools of a source that *keep* says yes to. It is searched in its source's index."""
+
+    def __init__(self, source: CatalogView, keep: Callable[[Tool], bool]) -> None:
+        def derive(table: Table) -> Table:
+            tools = {name: tool for name, tool in table.tools.items() if keep(tool)}
+            return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
+
+        super().__init__((source,), derive)
+        self._keep = keep
+
+    def get(self, name: str) -> Tool | None:
+        found = self._sources[0].get(name)  # one tool is asked about sooner than all
+        return found if found is not None and self._keep(found) else None
+
+    def _found(
+        self,
+        query: str,
+        limit: int,
+        group: str | None,
+        ranker: Ranker | None,
+        keep: tuple[Callable[[Tool], bool], ...],
+    ) -> Findings:
+        return self._sources[0]._found(query, limit, group, ranker, (self._keep, *keep))  # noqa: SLF001 -- a view too
+
+
 class _Remade:
     """Makes tools from tools, the same ones as last time where nothing changed: listeners compare by identity."""
 
@@ -256,6 +356,10 @@ def _merge(*tables: Table) -> Table:
         tools.update(table.tools)
         aliases.update(table.aliases)
     return Table(tools, aliases)
+
+
+def _on_the_wire(name: str) -> str:
+    return name.replace(".", "--")
 
 
 def difference(before: Table, after: Table) -> Change:

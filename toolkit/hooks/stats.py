@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..results import ToolCall, ToolResult
+from ..tokens import estimated_tokens
 
 __all__ = ["Stats", "ToolStats"]
 
-_CHARS_PER_TOKEN = 4
 _UNKNOWN = "(unknown)"
 
 
@@ -115,6 +115,6 @@ def _record(name: str, tally: _Tally) -> ToolStats:
         p95_seconds=at(0.95),
         p99_seconds=at(0.99),
         chars=tally.chars,
-        tokens=-(-tally.chars // _CHARS_PER_TOKEN),
+        tokens=estimated_tokens(tally.chars),
         cost=tally.cost,
     )

@@ -24,7 +24,8 @@ from ..verdicts import Finding, Verdict, Word
 from .commands import unreadable
 from .files import RuleSet, read_rules, user_rules
 from .grants import covered, is_answerable
-from .modes import MODES, TABLE, Mode, checked_mode, row_of
+from .modes import MODES, TABLE, Mode, Row, checked_mode, row_of
+from .possible import is_possible
 from .request import PermissionRequest
 from .rules import Rule, allows_together, read_rule
 from .trust import Trust
@@ -181,14 +182,22 @@ class Permissions:
 
         return may_run
 
+    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
+        """
+        Whether any call of *tool*, which has or had *names*, could ever run in *session*, asked about or not.
+
+        What a search may show; a call is judged on its own.
+        """
+        mode = self.mode_of(session)
+        return is_possible(tool, self._about(tool, names), mode, _own_word(tool, mode), session)
+
 
 def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
     findings = [*request.findings, *_of_rules(request, rules)]
     refusals = [each for each in findings if each.word == "deny"]
     if refusals:
         return _verdict("deny", refusals, findings)
-    row = row_of(request.tool.facts, is_contained=_is_contained(request.tool))
-    own: Word = TABLE[row][mode]
+    row, own = _row(request.tool), _own_word(request.tool, mode)
     by_mode = Finding(own, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
     if mode == "plan" and own == "deny":  # no rule and no grant lifts this one
         return _verdict("deny", [by_mode], [*findings, by_mode])
@@ -209,6 +218,15 @@ def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Ve
         )
         return _verdict("allow", [granted], [*findings, *asks])
     return _verdict(TABLE["asked"][mode], left, [*findings, *asks], mode)
+
+
+def _row(tool: Tool) -> Row:
+    return row_of(tool.facts, is_contained=_is_contained(tool))
+
+
+def _own_word(tool: Tool, mode: Mode) -> Word:
+    """What the mode says of such a tool when nothing else speaks."""
+    return TABLE[_row(tool)][mode]
 
 
 def _is_contained(tool: Tool) -> bool:

@@ -90,6 +90,11 @@ class Rule:
         return self.pattern is not None
 
     @property
+    def is_total(self) -> bool:
+        """Whether it holds for every call of a tool it concerns."""
+        return self.pattern is None or (self.argument is None and self.pattern in _ANYTHING)
+
+    @property
     def names_where(self) -> bool:
         """Whether the rule says where to: by a pattern that is not just any, or by an origin."""
         return self._name.origin is not None or (self.pattern is not None and self.pattern not in _ANYTHING)

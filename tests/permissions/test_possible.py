@@ -1,0 +1,139 @@
+"""What a session's rules and mode could ever allow: what searches, suggestions and summaries may show."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
+from toolkit.approvals.identity import identity_of
+from toolkit.requests import Grant
+
+pytestmark = pytest.mark.anyio
+
+
+def act(path: str = "") -> None:
+    """Do something."""
+
+
+def visit(url: str = "") -> None:
+    """Go somewhere."""
+
+
+@pytest.fixture
+def catalog():
+    return Catalog(
+        Tool.described(act, name="look", read_only=True, group="eyes"),
+        Tool.described(act, name="change"),
+        Tool.described(act, name="wipe", destructive=True, aliases=["erase"]),
+        Tool.described(visit, name="fetch", read_only=True, open_world=True),
+        Tool.described(act, name="sign", read_only=True, approval="always"),
+    )
+
+
+def shown(catalog, mode, rules=(), session=None):
+    dispatcher = Dispatcher(catalog, permissions=Permissions(mode, rules))
+    return dispatcher.permitted(session).names()
+
+
+@pytest.mark.parametrize(
+    ("mode", "rules", "expected"),
+    [
+        ("default", [], "look change wipe fetch sign"),
+        ("auto", [], "look change wipe fetch sign"),
+        ("bypass", [], "look change wipe fetch sign"),
+        ("plan", [], "look fetch sign"),
+        ("plan", ["allow change"], "look fetch sign"),
+        ("dont_ask", [], "look"),
+        ("dont_ask", ["allow change"], "look change"),
+        ("dont_ask", ["allow fetch(https://example.org/**)"], "look fetch"),
+        ("dont_ask", ["ask look"], ""),
+        ("dont_ask", ["ask look(path=/etc/**)"], "look"),
+        ("dont_ask", ["allow sign"], "look"),
+        ("default", ["deny wipe"], "look change fetch sign"),
+        ("default", ["deny erase"], "look change fetch sign"),
+        ("default", ["deny wipe(*)"], "look change fetch sign"),
+        ("default", ["deny wipe(path=/etc/**)"], "look change wipe fetch sign"),
+        ("default", ["deny group:eyes"], "change wipe fetch sign"),
+        ("bypass", ["deny look"], "change wipe fetch sign"),
+    ],
+)
+def test_what_could_never_run_is_not_shown(catalog, mode, rules, expected):
+    """A deny rule for every call, plan mode, or a mode in which nobody is asked."""
+    assert shown(catalog, mode, rules) == expected.split()
+
+
+def test_the_mode_of_the_session_counts(catalog):
+    """A session in plan mode sees less than its dispatcher's others."""
+    permissions, session = Permissions("auto"), Session()
+    dispatcher = Dispatcher(catalog, permissions=permissions)
+    permissions.set_mode("plan", session=session)
+    assert dispatcher.permitted(session).names() == ["look", "fetch", "sign"]
+    assert len(dispatcher.permitted()) == 5
+
+
+def test_what_a_person_granted_is_shown_where_nobody_is_asked(catalog):
+    """A grant answers for a person."""
+    session = Session()
+    Permissions.grant(session, Grant(tool=identity_of(catalog["change"]), scope="tool"))
+    assert shown(catalog, "dont_ask", session=session) == ["look", "change"]
+
+
+def test_a_name_given_by_the_catalog_counts(catalog):
+    """A deny rule follows a tool under every name it answers to."""
+    catalog.alias("scrub", "wipe")
+    assert "wipe" not in shown(catalog, "default", ["deny scrub"])
+
+
+def test_aliases_given_later_are_followed(catalog):
+    """A view that was made before looks again."""
+    view = Dispatcher(catalog, permissions=Permissions("default", ["deny scrub"])).permitted()
+    assert "wipe" in view.names()
+    catalog.alias("scrub", "wipe")
+    assert "wipe" not in view.names()
+
+
+def test_without_permissions_everything_is_shown(catalog):
+    """There is nobody to ask, and the catalog itself is the view."""
+    assert Dispatcher(catalog).permitted() is catalog
+
+
+def test_a_judge_that_cannot_tell_hides_nothing(catalog):
+    """A judge of one's own need not foresee."""
+
+    class Strict:
+        def judge(self, request):
+            return "deny"
+
+    assert Dispatcher(catalog, permissions=Strict()).permitted() is catalog
+
+
+def test_a_judge_that_fails_shows_nothing(catalog):
+    """What cannot be foreseen is not shown."""
+
+    class Broken:
+        def judge(self, request):
+            return "allow"
+
+        def could_allow(self, tool, names, session):
+            raise RuntimeError("oops")
+
+    assert Dispatcher(catalog, permissions=Broken()).permitted().names() == []
+
+
+def test_every_judge_has_a_say(catalog):
+    """What one of several could never allow is not shown."""
+    permissions = [Permissions("default", ["deny wipe"]), Permissions("default", ["deny look"])]
+    assert Dispatcher(catalog, permissions=permissions).permitted().names() == ["change", "fetch", "sign"]
+
+
+async def test_nobody_is_led_to_a_forbidden_tool_by_its_nearest_name(catalog):
+    """The suggestion for a misspelt name leaves out what the rules deny."""
+    denied = Dispatcher(catalog, permissions=Permissions("default", ["deny wipe"]))
+    assert "wipe" not in (await denied.call("wipee", {})).text.replace("`wipee`", "")
+    assert "did you mean `wipe`" in (await Dispatcher(catalog).call("wipee", {})).text
+
+
+async def test_a_call_that_could_never_run_is_denied_all_the_same(catalog):
+    """What is not shown is judged when it is called by name."""
+    dispatcher = Dispatcher(catalog, permissions=Permissions("plan"))
+    assert (await dispatcher.call("change", {})).kind == "denied"

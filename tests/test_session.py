@@ -1,0 +1,115 @@
+"""What belongs to a conversation: what it has loaded, and what of it is saved."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+
+from toolkit import Catalog, Permissions, Session, Tool
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+@pytest.fixture
+def catalog():
+    plain = [Tool.described(nothing, name=name) for name in ("plain", "other")]
+    deferred = [Tool.described(nothing, name=name, defer=True) for name in ("late", "later", "latest")]
+    return Catalog(*plain, *deferred)
+
+
+def names(catalog, **options):
+    return [definition["name"] for definition in catalog.definitions(**options)]
+
+
+def test_loaded_tools_are_appended_in_the_order_they_were_loaded(catalog):
+    """The prefix stays as it was, so that a provider's cache keeps it."""
+    session = Session()
+    assert names(catalog, session=session) == ["plain", "other"]
+    session.load("latest")
+    session.load("late", "latest")
+    assert names(catalog, session=session) == ["plain", "other", "latest", "late"]
+    assert [tool.name for tool in catalog.offered(session)] == ["plain", "other", "latest", "late"]
+    assert names(catalog) == ["plain", "other"]
+
+
+def test_all_of_them_can_be_had_in_the_order_of_the_catalog(catalog):
+    """`deferred=True` leaves nothing out, and twice in nothing."""
+    session = Session()
+    session.load("latest")
+    assert names(catalog, session=session, deferred=True) == ["plain", "other", "late", "later", "latest"]
+
+
+def test_what_is_not_deferred_or_gone_is_not_listed_twice(catalog):
+    """Loading a tool that everybody sees, or that nobody has, changes nothing."""
+    session = Session()
+    session.load("plain", "nowhere", "late")
+    catalog.remove("late")
+    assert names(catalog, session=session) == ["plain", "other"]
+
+
+def test_a_tool_that_is_added_later_does_not_move_loaded_ones_among_the_others(catalog):
+    """Loaded tools stay last."""
+    session = Session()
+    session.load("late")
+    catalog.add(Tool.described(nothing, name="new"))
+    assert names(catalog, session=session) == ["plain", "other", "new", "late"]
+
+
+def test_loading_wants_names():
+    """A tool instead of its name is told so."""
+    with pytest.raises(TypeError, match="names of tools"):
+        Session().load(7)
+
+
+def test_threads_lose_nothing():
+    """Two searches at once both count."""
+    session = Session()
+    threads = [
+        threading.Thread(target=lambda n=number: [session.load(f"t{n}_{i}") for i in range(50)]) for number in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(session.loaded) == 200
+
+
+def test_a_session_is_saved_and_restored_with_what_it_loaded():
+    """The loaded tools survive, in their order."""
+    session = Session()
+    session.load("b", "a")
+    again = Session.from_json(json.loads(json.dumps(session.to_json())))
+    assert again.id == session.id
+    assert again.loaded == ("b", "a")
+
+
+def test_authority_is_not_saved():
+    """A file that somebody may have edited gives neither a mode nor a principal."""
+    session = Session(principal="ada")
+    Permissions().set_mode("bypass", session=session)
+    data = session.to_json()
+    assert set(data) == {"version", "id", "loaded"}
+    again = Session.from_json({**data, "principal": "root", "mode": "bypass"})
+    assert again.principal is None
+    assert again.mode is None
+    assert Session.from_json(data, principal="ada").principal == "ada"
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        ([], "version 1, got 'list'"),
+        ({"version": 9}, "got 9"),
+        ({"version": 1, "loaded": []}, "an `id`"),
+        ({"version": 1, "id": "x", "loaded": "late"}, "list of names"),
+        ({"version": 1, "id": "x", "loaded": [1]}, "list of names"),
+    ],
+)
+def test_what_is_no_session_is_refused(data, what):
+    """The error says what is missing."""
+    with pytest.raises(ValueError, match=what):
+        Session.from_json(data)

@@ -1,0 +1,36 @@
+"""
+Whether any call of a tool could ever run: what a search may show.
+
+Arguments are not known yet, so this errs on the side of yes; whatever it lets
+through is judged again when it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..approvals.identity import identity_of
+from ..session import Session
+from ..spec import Tool
+from ..verdicts import Word
+from .modes import TABLE, Mode
+from .rules import Rule
+
+__all__ = ["is_possible"]
+
+
+def is_possible(tool: Tool, rules: Sequence[Rule], mode: Mode, own: Word, session: Session | None) -> bool:
+    """
+    Whether a call of *tool* may run, or may be asked about, under *rules* that concern it.
+
+    *own* is what the mode says of such a tool when nothing else speaks.
+    """
+    if any(rule.word == "deny" and rule.is_total for rule in rules):
+        return False
+    if TABLE["asked"][mode] != "deny":  # where people can be asked, only plan mode itself says no for good
+        return not (mode == "plan" and own == "deny")
+    if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
+        return True
+    is_allowed = any(rule.word == "allow" for rule in rules)
+    is_asked = tool.facts.approval == "always" or any(rule.word == "ask" and rule.is_total for rule in rules)
+    return not is_asked and (is_allowed or (own == "allow" and not tool.facts.open_world))

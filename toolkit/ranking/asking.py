@@ -1,0 +1,105 @@
+"""
+A query, as it is looked up: which words, and how much each of them counts.
+
+The fewer tools have a word, the more it counts. A word that no tool has counts
+in what was asked for, and is looked for as the words it may stand for, which
+count less. Neighbouring words also count as a pair, and as one word if there is
+such a word: "web hook" finds `webhook`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sized
+from dataclasses import dataclass
+from math import log
+
+from .documents import pair
+from .vocabulary import Vocabulary
+from .words import read, runs, stem
+
+__all__ = ["Asked", "ask"]
+
+PAIR = 0.3
+"""What a pair counts, beside a word that is as rare."""
+
+SHORT = 4
+"""Words of a query in which also words that are known are completed: "repo" may mean `repository`."""
+
+MAX_CHARS = 8_000
+"""Characters of a query that are read: more than a thousand words."""
+
+MAX_TERMS = 64
+"""Words and pairs that are looked up, those that count most."""
+
+MAX_UNKNOWN = 16
+"""Unknown words that others are looked up for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """
+    What a query asks for.
+
+    Attributes:
+        terms: What to look up and how much it counts, what counts most first.
+        shown: The words among them as they were written, in that order; "wether -> weather" if another is looked up.
+        full: What a tool would have that is everything that was asked for.
+    """
+
+    terms: list[tuple[str, float]]
+    shown: dict[str, str]
+    full: float
+
+
+def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tools: int) -> Asked:
+    """
+    Read *query*.
+
+    Args:
+        tools_with: The tools that have each stem, and each pair.
+        tools: How many tools there are.
+    """
+    factors: dict[str, float] = {}
+    shown: dict[str, str] = {}
+    unknown: set[str] = set()
+    last_text = last_stem = ""
+    found = runs(query[:MAX_CHARS])
+    for run in found:
+        texts, stems, whole = read(run)
+        if whole in tools_with and whole not in factors:
+            factors[whole] = 1.0
+            shown[whole] = run
+        for text, each in zip(texts, stems, strict=False):  # a proper name has one more text
+            instead: list[tuple[str, float]] = []
+            if each in tools_with:
+                if factors.get(each) != 1.0:
+                    factors[each] = 1.0
+                    shown[each] = run
+                if len(found) <= SHORT:
+                    instead = vocabulary.completions(text)
+            elif each not in unknown and not each.isdigit():
+                unknown.add(each)
+                if len(unknown) <= MAX_UNKNOWN:
+                    instead = vocabulary.instead_of(text)
+            for other, factor in instead:
+                key = stem(other)
+                if factors.get(key, 0.0) < factor:
+                    factors[key] = factor
+                    shown[key] = f"{run} -> {other}"
+            both, joined = pair(last_stem, each), last_text + each
+            if both in tools_with:
+                factors[both] = PAIR
+            if joined in tools_with and joined != each:
+                factors[joined] = 1.0
+                if each not in tools_with:
+                    shown[joined] = run
+            last_text, last_stem = text, each
+    terms = [(key, factor * _rarity(len(tools_with[key]), tools)) for key, factor in factors.items()]
+    terms.sort(key=lambda term: (-term[1], term[0]))
+    full = sum(weight for _, weight in terms) + len(unknown) * _rarity(0, tools)
+    return Asked(terms[:MAX_TERMS], shown, full or 1.0)
+
+
+def _rarity(having: int, tools: int) -> float:
+    """How much a word counts that so many of the tools have."""
+    return log(1 + (tools - having + 0.5) / (having + 0.5))

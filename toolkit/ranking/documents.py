@@ -1,0 +1,122 @@
+"""
+One tool, as it is searched: its texts, and what each of its words is worth.
+
+A word is worth more in a weightier field, more in a short field than in a long
+one, and the second time less than the first (BM25F). Lengths are measured
+against what is usual for a field, not against the other tools, so that a tool's
+worth never changes when others come and go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from .words import read, runs, spelt
+
+__all__ = ["Document", "Entry", "pair", "read_document"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """
+    What can be searched of one tool.
+
+    Attributes:
+        name: Under which it is found.
+        aliases: Other names.
+        hint: Words by which its author wants it found.
+        description: What it does.
+        parameters: Their names.
+        texts: Their descriptions and the values they may have.
+        foreign: Whether it was imported; such a tool loses a tie to one that was not.
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    hint: str = ""
+    description: str = ""
+    parameters: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    foreign: bool = False
+
+
+class Entry(NamedTuple):
+    """
+    A document, read.
+
+    Attributes:
+        document: What was read.
+        worth: What each stem is worth in it, 0 to 1; a pair of neighbouring stems 1.
+        texts: Its words as they are spelt.
+        names: Its name and aliases as they are compared.
+    """
+
+    document: Document
+    worth: dict[str, float]
+    texts: frozenset[str]
+    names: frozenset[str]
+
+
+class Field(NamedTuple):
+    weight: float
+    usual: int  # words
+    paired: bool  # whether neighbours count as such
+
+
+NAME = Field(3.0, 4, True)
+HINT = Field(2.0, 6, True)
+DESCRIPTION = Field(1.5, 16, True)
+PARAMETERS = Field(0.7, 6, False)
+TEXTS = Field(0.4, 40, False)
+
+LENGTH = 0.75
+"""How much the length of a field matters: 0 not at all, 1 in proportion."""
+
+SATURATION = 1.5
+"""The sum at which a word reaches half of what it can be worth."""
+
+
+def read_document(document: Document) -> Entry:
+    """*document*, its words weighed."""
+    names = (document.name, *document.aliases)
+    sums: dict[str, float] = {}
+    pairs: set[str] = set()
+    seen: set[str] = set()
+    for field, content in (
+        (NAME, "\n".join(names)),
+        (HINT, document.hint),
+        (DESCRIPTION, document.description),
+        (PARAMETERS, "\n".join(document.parameters)),
+        (TEXTS, "\n".join(document.texts)),
+    ):
+        found = runs(content)
+        if found:
+            seen.update(found)
+            _weigh(field, found, sums, pairs)
+    worth = {stem: value / (SATURATION + value) for stem, value in sums.items()}
+    worth.update(dict.fromkeys(pairs, 1.0))
+    texts = frozenset().union(*[read(run).texts for run in seen])
+    return Entry(document, worth, texts, frozenset(map(spelt, names)))
+
+
+def pair(one: str, other: str) -> str:
+    """The key of two neighbouring stems; no stem has a space."""
+    return f"{one} {other}"
+
+
+def _weigh(field: Field, found: list[str], sums: dict[str, float], pairs: set[str]) -> None:
+    """Add what the runs of one field are worth to *sums* and *pairs*."""
+    stems: list[str] = []
+    wholes: list[str] = []
+    for run in found:
+        reading = read(run)
+        stems += reading.stems
+        if reading.whole:
+            wholes.append(reading.whole)
+    factor = field.weight / (1 - LENGTH + LENGTH * len(stems) / field.usual)
+    if field.paired:
+        pairs.update(map(" ".join, pairwise(stems)))
+    for stem in stems + wholes:
+        sums[stem] = sums.get(stem, 0.0) + factor

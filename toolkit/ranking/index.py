@@ -1,0 +1,242 @@
+"""
+The index: which tools fit some words, the best first.
+
+What a word is worth in a tool was weighed when that was added, and how much it
+counts is found when it is asked for. So adding and removing touch the words of
+one tool and nothing else, and a search only looks up and sums.
+
+Rare words choose, all words rank: when the rarest words of a long query have
+named enough tools, the common ones are looked up only for the best of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import nlargest, nsmallest
+from typing import Any, NamedTuple
+
+from .asking import Asked, ask
+from .documents import Document, Entry, read_document
+from .fusion import Ranker, fused, opinion
+from .vocabulary import Vocabulary
+from .words import spelt
+
+__all__ = ["Hit", "Index"]
+
+ENOUGH = 800
+"""Lookups after which there are enough tools to choose from."""
+
+CHOSEN = 30
+"""Tools that are chosen then, if no more are wanted."""
+
+NEARLY = 0.7
+"""What a tool needs of the score of the last one that is chosen to be chosen as well."""
+
+LEAST_ASKED = 0.02
+"""A tool with a smaller share of what was asked for is no hit."""
+
+LEAST_BESIDE_BEST = 0.2
+"""Nor is one whose score is a smaller part of the best one's."""
+
+LONGEST_NAME = 200
+"""A longer query is not the name of a tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """
+    A tool that fits a query.
+
+    Attributes:
+        name: Which one.
+        score: The share of what was asked for that it has, 0 to 1; 1 only if it was asked for by name.
+            Where a ranker had a say: how far in front both of them put it.
+        words: The words of the query that it has, as they were written and in that order.
+            One that was completed or repaired says so: "wether -> weather".
+    """
+
+    name: str
+    score: float
+    words: tuple[str, ...]
+
+
+class _Found(NamedTuple):
+    """A tool and its place: these sort as they are ranked. *aside* says that the query is not literally its name."""
+
+    minus_score: float
+    aside: bool
+    foreign: bool
+    name: str
+    worth: dict[str, float]
+
+
+class Index:
+    """
+    Tools that can be found by words.
+
+    One thread may search while another adds or removes: a search answers from
+    the tools that were there at one moment. *keep* and rankers run outside the
+    lock, and may use the index themselves.
+
+    Example:
+        >>> index = Index([Document(name="get_forecast", description="The weather of the next days.")])
+        >>> index.search("wether tomorrow")
+        [Hit(name='get_forecast', score=0.1..., words=('wether -> weather',))]
+    """
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}
+        self._worth: dict[str, dict[str, float]] = {}
+        self._named: dict[str, dict[str, None]] = {}
+        self._vocabulary = Vocabulary()
+        for document in documents:
+            self.add(document)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def add(self, document: Document) -> None:
+        """Let *document* be found, in place of one of the same name if there is one."""
+        entry, name = read_document(document), document.name
+        with self._lock:
+            if name in self._entries:
+                self._forget(name)
+            self._entries[name] = entry
+            everywhere = self._worth
+            for key, worth in entry.worth.items():
+                there = everywhere.get(key)
+                if there is None:
+                    everywhere[key] = {name: worth}
+                else:
+                    there[name] = worth
+            for known in entry.names:
+                self._named.setdefault(known, {})[name] = None
+            self._vocabulary.add(entry.texts)
+
+    def remove(self, name: str) -> None:
+        """Let the tool of this name be found no longer."""
+        with self._lock:
+            if name not in self._entries:
+                raise KeyError(f"no tool named `{name}` in the index")
+            self._forget(name)
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        keep: Callable[[str], bool] | None = None,
+        ranker: Ranker | None = None,
+    ) -> list[Hit]:
+        """
+        The tools that fit *query*, the best first; none if none fits.
+
+        A tool whose name or alias is the query comes first. Of equals, one that
+        was imported comes after one that was not, then names decide.
+
+        Args:
+            limit: At most so many.
+            keep: Whether a tool of this name may be shown. One that may not takes no place and sets no standard.
+            ranker: Somebody else's opinion, which counts as much as ours. See `Ranker`.
+        """
+        if limit < 1:
+            return []
+        if ranker is not None:
+            return self._fused(query, limit, keep, ranker)
+        asked, found = self._find(query, limit if keep is None else max(limit, CHOSEN))
+        if keep is not None:
+            kept = [each for each in found if keep(each.name)]
+            if len(kept) < min(limit, len(found)):
+                # Of the best some may not be shown; what is to stand in their place was perhaps not even chosen.
+                asked, found = self._find(query, None)
+                kept = [each for each in found if keep(each.name)]
+            found = kept
+        return [_hit(each.name, -each.minus_score, asked, each.worth) for each in _passing(found)[:limit]]
+
+    def _fused(self, query: str, limit: int, keep: Callable[[str], bool] | None, ranker: Ranker) -> list[Hit]:
+        with self._lock:
+            entries = self._entries.copy()
+        names = [name for name in entries if keep is None or keep(name)]
+        asked, found = self._find(query, None)
+        allowed = set(names)
+        ours = _passing([each for each in found if each.name in allowed])
+        scores = fused([each.name for each in ours], opinion(ranker, query, names))
+        scores.update((each.name, 1.0) for each in ours if each.minus_score == -1.0)
+        best = nsmallest(limit, scores, key=lambda name: (-scores[name], entries[name].document.foreign, name))
+        return [_hit(name, scores[name], asked, entries[name].worth) for name in best]
+
+    def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Found]]:
+        """What *query* asks for, and in order the *most* tools that have something of it, or all that have."""
+        literal = query.strip()
+        with self._lock:
+            asked = ask(query, self._worth, self._vocabulary, len(self._entries))
+            scores = self._scores(asked, most)
+            if len(literal) <= LONGEST_NAME:
+                scores.update(dict.fromkeys(self._named.get(spelt(literal), ()), asked.full))
+            least = asked.full * LEAST_ASKED
+            if most is not None and len(scores) > most:
+                least = max(least, nlargest(most, scores.values())[-1])
+            found = []
+            for name, score in scores.items():
+                if score >= least:
+                    document, worth, _, _ = self._entries[name]
+                    aside = literal != name and literal not in document.aliases
+                    found.append(_Found(-score / asked.full, aside, document.foreign, name, worth))
+        found.sort()
+        return asked, found[:most]
+
+    def _scores(self, asked: Asked, most: int | None) -> dict[str, float]:
+        """What each tool has of what was asked for; if only some are wanted, only of those that may be among them."""
+        scores: dict[str, float] = {}
+        get = scores.get
+        looked_up = 0
+        for at, (key, weight) in enumerate(asked.terms):
+            there = self._worth[key]
+            looked_up += len(there)
+            if at and looked_up > ENOUGH and most is not None:
+                return self._completed(scores, asked.terms[at:], max(most, CHOSEN))
+            for name, worth in there.items():
+                scores[name] = get(name, 0.0) + worth * weight
+        return scores
+
+    def _completed(self, scores: dict[str, float], terms: list[tuple[str, float]], most: int) -> dict[str, float]:
+        """The *most* best of *scores*, with what the remaining *terms* add to them."""
+        least = nlargest(most, scores.values())[-1] * NEARLY
+        chosen = {name: score for name, score in scores.items() if score >= least}
+        for key, weight in terms:
+            there = self._worth[key]
+            for name in chosen.keys() & there.keys():
+                chosen[name] += there[name] * weight
+        return chosen
+
+    def _forget(self, name: str) -> None:
+        entry = self._entries.pop(name)
+        _discard(self._worth, entry.worth, name)
+        _discard(self._named, entry.names, name)
+        self._vocabulary.remove(entry.texts)
+
+
+def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:
+    for key in keys:
+        there = where[key]
+        del there[name]
+        if not there:
+            del where[key]
+
+
+def _passing(found: list[_Found]) -> list[_Found]:
+    """Those that can stand beside the best."""
+    if not found:
+        return found
+    least = found[0].minus_score * LEAST_BESIDE_BEST
+    return [each for each in found if each.minus_score <= least]
+
+
+def _hit(name: str, score: float, asked: Asked, worth: dict[str, float]) -> Hit:
+    return Hit(name, score, tuple(dict.fromkeys([shown for key, shown in asked.shown.items() if key in worth])))

@@ -1,0 +1,86 @@
+"""
+The words that the tools use, and which of them an unknown word may stand for.
+
+Words come and go with the tools that use them. What a lookup needs is made with
+the first lookup, and kept up to date from then on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+
+from .spelling import Spelling
+
+__all__ = ["Vocabulary"]
+
+COMPLETED = 3
+"""Letters that a word needs before it is completed; fewer begin too many words."""
+
+MOST = 3
+"""Words that one unknown word may stand for."""
+
+SCANNED = 128
+"""Words with the same beginning that are looked at."""
+
+
+class Vocabulary:
+    """Words, and the number of tools that use each."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+        self._sorted: list[str] | None = None
+        self._spelling: Spelling | None = None
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count one more tool that uses these words, each named once."""
+        counts = self._counts
+        for text in texts:
+            count = counts.get(text, 0)
+            counts[text] = count + 1
+            if not count:
+                if self._sorted is not None:
+                    insort(self._sorted, text)
+                if self._spelling is not None:
+                    self._spelling.learn(text)
+
+    def remove(self, texts: Iterable[str]) -> None:
+        """Count one tool less."""
+        counts = self._counts
+        for text in texts:
+            counts[text] -= 1
+            if not counts[text]:
+                del counts[text]
+                if self._sorted is not None:
+                    del self._sorted[bisect_left(self._sorted, text)]
+                if self._spelling is not None:
+                    self._spelling.forget(text)
+
+    def instead_of(self, text: str) -> list[tuple[str, float]]:
+        """The words that *text*, which no tool uses, may stand for, and what each counts, 0 to 1."""
+        return self.completions(text) or self._repairs(text)
+
+    def completions(self, text: str) -> list[tuple[str, float]]:
+        """The commonest words that begin with *text*, if more tools use them than *text*, and what each counts."""
+        if len(text) < COMPLETED and text.isascii():
+            return []
+        if self._sorted is None:
+            self._sorted = sorted(self._counts)
+        start, least = bisect_left(self._sorted, text), self._counts.get(text, 0)
+        following = self._sorted[start : start + SCANNED]
+        longer = [word for word in following if word.startswith(text) and self._counts[word] > least]
+        return [(word, _likeness(len(word) - len(text), word)) for word in self._commonest(longer)]
+
+    def _repairs(self, text: str) -> list[tuple[str, float]]:
+        if self._spelling is None:
+            self._spelling = Spelling(self._counts)
+        edits, near = self._spelling.nearest(text)
+        return [(word, _likeness(edits, text)) for word in self._commonest(near)]
+
+    def _commonest(self, words: list[str]) -> list[str]:
+        return sorted(words, key=lambda word: (-self._counts[word], word))[:MOST]
+
+
+def _likeness(edits: int, word: str) -> float:
+    """How much of *word* is right, squared: one letter of ten is a slip, one of four may well be another word."""
+    return (1 - edits / len(word)) ** 2

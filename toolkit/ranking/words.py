@@ -1,0 +1,175 @@
+"""
+Text as words that can be compared.
+
+`getHTTPPages` and "get http page" share three words: a text is split where
+case, digits, underscores or scripts change, folded (NFKC, case, accents) and
+stemmed. Chinese and Japanese, which write no spaces, are split into pairs of
+neighbouring characters. Everything here is a pure function of the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+__all__ = ["STOP_WORDS", "Reading", "folded", "read", "runs", "spelt", "stem"]
+
+LONGEST = 64
+"""Letters of a run that count; what is longer is no word, and must not cost as if it were one."""
+
+
+class Reading(NamedTuple):
+    """
+    What one run of letters says.
+
+    Attributes:
+        texts: Its words as they are spelt, folded; words that mean nothing in a search are left out.
+        stems: The same words as they are compared.
+        whole: The stem of the run as one word, if it was split: `YouTube` is also found as "youtube".
+            If it looks like a proper name, as that does, its text is the last one.
+    """
+
+    texts: tuple[str, ...]
+    stems: tuple[str, ...]
+    whole: str
+
+
+def runs(text: str) -> list[str]:
+    """The unbroken runs of letters, digits and underscores of *text*, in order."""
+    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+
+
+class _Memory(dict[str, Reading]):
+    """What was read before: texts repeat themselves, and finding costs a third of calling a remembered function."""
+
+    def __missing__(self, run: str) -> Reading:
+        if len(run) > LONGEST:
+            return _read(run[:LONGEST])
+        if len(self) >= REMEMBERED:
+            self.clear()
+        found = self[run] = _read(run)
+        return found
+
+
+REMEMBERED = 1 << 16
+
+read = _Memory().__getitem__
+"""`read(run)`: what one of `runs` says."""
+
+
+def spelt(text: str) -> str:
+    """*text* without what people write differently: case, accents, spaces, punctuation. Equal means the same name."""
+    return "".join(folded(run) for run in runs(text)).replace("_", "")
+
+
+def folded(text: str) -> str:
+    """*text* in lower case and without accents."""
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFKC", "".join(c for c in decomposed if not unicodedata.combining(c)))
+
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+
+_MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
+"""Accents, and the vowels of the Indic scripts, which `re` takes for the end of a word."""
+
+_RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+")
+_PLAIN = re.compile("[A-Za-z]?[a-z]*")
+_PROPER = re.compile("([A-Z][a-z]+){2}")
+_WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
+_PART = re.compile(
+    rf"[{_UNSPACED}]+"
+    r"|\d+"
+    r"|[A-Z]+(?![a-z])"  # HTTP in HTTPServer ends before the S that begins the next word
+    rf"|[A-Z]?(?:[^\W\d_A-Z{_UNSPACED}]|[{_MARKS}])+"
+)
+_ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def _read(run: str) -> Reading:
+    if _PLAIN.fullmatch(run):
+        return _single(run.lower())
+    parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
+    if len(parts) == 1:
+        return _single(folded(parts[0]))
+    # Parts are words that were read before, nearly always.
+    readings = [read(part) for part in parts]
+    texts = [text for reading in readings for text in reading.texts]
+    stems = [each for reading in readings for each in reading.stems]
+    whole = folded("".join(parts))
+    if _PROPER.fullmatch(run):
+        texts.append(whole)
+    return Reading(tuple(texts), tuple(stems), stem(whole))
+
+
+def _single(text: str) -> Reading:
+    if text in STOP_WORDS or not text:
+        return Reading((), (), "")
+    if _WITHOUT_SPACES.match(text):
+        pairs = _pairs(text)
+        return Reading(pairs, pairs, "")
+    return Reading((text,), (stem(text),), "")
+
+
+def _pairs(text: str) -> tuple[str, ...]:
+    # The last character stands alone, so that each begins one of them and is found by itself.
+    return tuple(text[at : at + 2] for at in range(len(text)))
+
+
+def stem(word: str) -> str:
+    """*word* without its commonest English endings: `files`, `filing` and `filed` are one."""
+    if len(word) < 3 or not word.isascii():
+        return word
+    for ending, instead, least in _ENDINGS.get(word[-1], ()):
+        if word.endswith(ending):
+            kept = word[: -len(ending)] + instead
+            if len(kept) >= least and _VOWEL.search(kept):
+                word = kept
+            break
+    if len(word) > 3 and (word[-1] == "e" or (word[-1] == word[-2] and word[-1] in _DOUBLED)):
+        word = word[:-1]
+    return word[:-1] + "i" if word[-1] == "y" else word
+
+
+_VOWEL = re.compile("[aeiouy]")
+_DOUBLED = "bdfgmnprt"
+"""What is doubled before an ending: `running`, but not `calling`."""
+
+_ENDINGS = {
+    "s": (
+        ("ations", "ate", 3),
+        ("ators", "ate", 3),
+        ("ings", "", 3),
+        ("ies", "y", 3),
+        ("sses", "ss", 3),
+        ("ss", "ss", 3),
+        ("us", "us", 3),
+        ("is", "is", 3),
+        ("ers", "", 5),
+        ("es", "e", 3),
+        ("s", "", 2),
+    ),
+    "n": (("ation", "ate", 3),),
+    "r": (("ator", "ate", 3), ("er", "", 5)),
+    "g": (("ing", "", 3),),
+    "d": (("ied", "y", 3), ("ed", "", 3)),
+}
+"""By the last letter: an ending, what stands in its place, and the letters that must be left."""
+
+_SAYING_HOW = """
+a about after all also am an and any are as at be because been before being between both but by can cannot could
+did do does doing done down during each either else ever every few for from further had has have having he her here
+hers him his how i if in into is it its itself just like may me might mine more most much must my myself neither no
+nor not now of off on once one only onto or other our ours out over own per please rather same shall she should so
+some such than thank thanks that the their theirs them then there these they this those through thus to too under
+until up upon us very via want was we were what whatever when where whether which while who whom whose why will with
+within without would yes yet you your yours yourself
+hello hey hi help know let looking need tell
+d ll m re s t ve don doesn didn isn aren wasn weren won wouldn couldn shouldn ain
+"""
+STOP_WORDS = frozenset(_SAYING_HOW.split())
+"""English words that say how something is asked, not what."""
