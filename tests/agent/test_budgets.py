@@ -1,0 +1,253 @@
+"""
+Budgets: which limit was reached, and a valid conversation afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from tests.agent.kit import Shed, call, results_of
+from tests.clocks import Clock
+from toolkit.agent import Agent, Budget, Spent
+from toolkit.agent.budgets import Ledger
+from toolkit.context import Context
+from toolkit.errors import ProviderError
+from toolkit.providers import AssistantMessage, Price, Reply, ScriptedProvider, Usage
+from toolkit.requests import Decision
+
+pytestmark = pytest.mark.anyio
+
+PRICES = {"scripted": Price(input=1, output=10)}
+
+
+def looking(**fields):
+    """A reply that calls a tool, and costs something."""
+    fields.setdefault("usage", Usage(input_tokens=1000, output_tokens=100))
+    return lambda request: Reply(
+        message=AssistantMessage(calls=(call("look", f"c{len(request.messages)}", what="oak"),)), stop="calls", **fields
+    )
+
+
+async def test_turns():
+    """The model is asked no more often than that; what it called last is not run, and says so."""
+    shed = Shed()
+    run = await shed.agent([looking()] * 9, max_turns=3).run("go")
+    assert (run.status, run.stop, run.turns) == ("stopped", "turns", 3)
+    assert run.reason == "the budget of 3 turns is used up"
+    assert (len(shed.done), results_of(run)[0].kind) == (2, "cancelled")
+    assert "3 turns" in results_of(run)[0].text
+
+
+async def test_tokens():
+    """Read and written ones count together."""
+    shed = Shed()
+    run = await shed.agent([looking()] * 9, budget=Budget(tokens=2000)).run("go")
+    assert (run.status, run.stop, run.turns, run.usage.total_tokens) == ("stopped", "tokens", 2, 2200)
+    assert run.reason == "the budget of 2,000 tokens is used up"
+
+
+async def test_tool_calls():
+    """Those beyond the limit are not run, and the run ends."""
+    shed = Shed("auto")
+    agent = shed.agent([[call("cut", wood=str(n)) for n in range(5)], "Never."], budget=Budget(calls=3))
+    run = await agent.run("go")
+    assert (run.status, run.stop, run.spent.calls) == ("stopped", "calls", 3)
+    assert shed.done == ["cut 0", "cut 1", "cut 2"]
+    assert [result.kind for result in results_of(run)] == ["ok", "ok", "ok", "cancelled", "cancelled"]
+
+
+async def test_tool_calls_may_be_used_up_by_an_answer():
+    """Whoever has called as often as they may can still say what they found."""
+    shed = Shed("auto")
+    agent = shed.agent([[call("cut", wood="oak")], "Cut.", [call("cut", wood="elm")]], budget=Budget(calls=1))
+    run = await agent.run("go")
+    assert (run.status, run.text, run.spent.calls) == ("done", "Cut.", 1)
+
+
+async def test_money():
+    """By a table of prices."""
+    shed = Shed()
+    run = await shed.agent([looking()] * 9, budget=Budget(cost="0.005", prices=PRICES)).run("go")
+    assert (run.status, run.stop, run.turns, run.spent.cost) == ("stopped", "cost", 3, Decimal("0.006"))
+    assert run.reason == "the budget of 0.005 in money is used up"
+
+
+async def test_time_between_turns():
+    """By the agent's clock."""
+    shed, clock = Shed(), Clock()
+
+    def slow(request):
+        clock.now += 40
+        return looking()(request)
+
+    run = await shed.agent([slow] * 9, budget=Budget(seconds=60), clock=clock).run("go")
+    assert (run.status, run.stop, run.turns, run.spent.seconds) == ("stopped", "seconds", 2, 80.0)
+
+
+async def test_time_while_the_model_speaks():
+    """A reply that takes too long is given up, and the conversation is as it was before."""
+    shed = Shed()
+
+    async def forever(request):
+        await asyncio.Event().wait()
+
+    agent = shed.agent([forever], budget=Budget(seconds=0.01))
+    run = await agent.run("go")
+    assert (run.status, run.stop, len(run.messages)) == ("stopped", "seconds", 1)
+
+
+async def test_time_while_a_tool_runs():
+    """The call is ended with the budget; its result says so."""
+    shed, clock = Shed(), Clock()
+
+    @shed.catalog.tool(read_only=True)
+    async def sleep() -> str:
+        """Sleep until somebody wakes you."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            clock.now += 1
+
+    def slowly(request):
+        clock.now += 59.99
+        return [call("sleep")]
+
+    run = await shed.agent([slowly, "Never."], budget=Budget(seconds=60), clock=clock).run("go")
+    assert (run.status, run.stop, results_of(run)[0].kind) == ("stopped", "seconds", "timeout")
+
+
+async def test_a_timeout_of_the_providers_own_is_not_the_budgets():
+    """It is raised as what it is."""
+    agent = Shed().agent([TimeoutError("mine")], budget=Budget(seconds=1000))
+    with pytest.raises(TimeoutError, match="mine"):
+        await agent.run("go")
+
+
+async def test_a_budget_begins_anew_with_each_prompt():
+    """A long conversation is not a long run."""
+    shed = Shed()
+    agent = shed.agent([looking(), "One.", looking(), "Two."], max_turns=2)
+    run = await agent.run("more", run=await agent.run("go"))
+    assert (run.status, run.text, run.turns) == ("done", "Two.", 2)
+
+
+async def test_a_stopped_run_goes_on_where_it_stopped():
+    """The model is told what was not run, and can call again."""
+    shed = Shed()
+    agent = shed.agent([looking(), "Done."], max_turns=1)
+    run = await agent.run(run=await agent.run("go"))
+    assert (run.status, run.text) == ("done", "Done.")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tokens": 0}, "`tokens` has to be above 0"),
+        ({"calls": True}, "`calls`"),
+        ({"seconds": float("nan")}, "`seconds`"),
+        ({"seconds": "soon"}, "`seconds`"),
+        ({"cost": 1}, "give prices="),
+        ({"depth": -1}, "`depth` has to be 0 or more"),
+        ({"depth": True}, "`depth`"),
+    ],
+)
+def test_a_budget_that_is_none_is_refused(options, words):
+    """Where it is given."""
+    with pytest.raises(ValueError, match=words):
+        Budget(**options)
+
+
+def test_a_model_without_a_price_is_refused_before_it_costs_anything():
+    """A budget in money never runs blind."""
+    with pytest.raises(ProviderError, match="no price is known"):
+        Agent(ScriptedProvider([], model="other"), [], budget=Budget(cost=1, prices=PRICES))
+
+
+def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
+    """Some providers answer with a name of their own."""
+    ledger = Ledger(Budget(cost=1, prices=PRICES), 5, model="scripted")
+    ledger.add_turn(Usage(input_tokens=1_000_000), "scripted-by-somebody-else")
+    assert (ledger.spent.cost, ledger.reached()[0]) == (Decimal(1), "cost")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"turns": -1},
+        {"turns": True},
+        {"turns": 1.5},
+        {"seconds": float("inf")},
+        {"cost": "much"},
+        {"cost": 5},
+        {"cost": "-1"},
+        {"usage": []},
+        {"more": 1},
+    ],
+)
+def test_what_is_not_spent_is_not_read(change):
+    """A saved run may say anything."""
+    with pytest.raises(ValueError):
+        Spent.from_json({**Spent().to_json(), **change})
+    with pytest.raises(ValueError):
+        Spent.from_json([])
+
+
+def test_spent_goes_to_json_and_back():
+    """Nothing is lost."""
+    spent = Spent(turns=2, calls=3, seconds=1.5, usage=Usage(input_tokens=5), cost=Decimal("0.25"))
+    assert Spent.from_json(spent.to_json()) == spent
+
+
+async def test_calls_one_after_another_share_the_time():
+    """Each gets what those before it have left; one for which none is left is not started."""
+    shed, clock, limits = Shed("bypass"), Clock(), []
+
+    @shed.catalog.tool
+    async def dig(context: Context) -> str:
+        """Dig for a while."""
+        limits.append(context.deadline - clock.now)
+        clock.now += 25
+        return "dug"
+
+    agent = shed.agent(
+        [[call("dig"), call("dig"), call("dig"), call("dig")]],
+        dispatcher=shed.dispatcher(clock=clock),
+        budget=Budget(seconds=60),
+        clock=clock,
+    )
+    run = await agent.run("go")
+    assert (run.status, run.stop, run.spent.seconds, limits) == ("stopped", "seconds", 75.0, [60.0, 35.0, 10.0])
+    assert [result.kind for result in results_of(run)] == ["ok", "ok", "ok", "cancelled"]
+    assert "no time is left: it was not run" in results_of(run)[3].text
+
+
+async def test_an_approval_that_comes_when_no_time_is_left_is_not_used():
+    """Nobody would see what came of it."""
+    shed, clock = Shed(), Clock()
+
+    @shed.catalog.tool(read_only=True)
+    async def dig() -> str:
+        """Dig for a while."""
+        clock.now += 60
+        return "dug"
+
+    agent = shed.agent([[call("cut", wood="oak"), call("dig")]], budget=Budget(seconds=60), clock=clock)
+    run = await agent.run("go")
+    assert (run.status, run.spent.seconds) == ("waiting", 60.0)
+    run = await agent.resume(run, {run.requests[0].id: Decision.approve()})
+    assert (run.status, run.stop, shed.done) == ("stopped", "seconds", [])
+    assert "60 seconds" in results_of(run)[0].text
+
+
+async def test_a_model_that_takes_too_long_is_not_asked_again():
+    """Whatever the agent's own clock says."""
+
+    async def forever(request):
+        await asyncio.Event().wait()
+
+    agent = Shed().agent([forever] * 9, budget=Budget(seconds=0.01), clock=lambda: 0.0)
+    run = await agent.run("go")
+    assert (run.status, run.stop, len(agent.asked)) == ("stopped", "seconds", 1)

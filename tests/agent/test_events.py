@@ -1,0 +1,292 @@
+"""
+What an agent tells while it works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+from typing import Annotated
+
+import pytest
+
+from tests.agent.kit import Shed, call
+from toolkit.access import Writes
+from toolkit.agent import (
+    Agent,
+    Compacted,
+    Done,
+    Failed,
+    Refused,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    Waiting,
+)
+from toolkit.context import Context, Secret
+from toolkit.errors import ProviderError, Safety
+from toolkit.providers import ScriptedProvider
+from toolkit.requests import Decision
+
+pytestmark = pytest.mark.anyio
+
+
+async def heard(stream):
+    return [event async for event in stream]
+
+
+async def test_a_run_is_told_as_it_happens():
+    """In order, from the first word to the run itself."""
+    shed = Shed("bypass")
+    events = await heard(shed.agent([[call("burn", "c1", wood="oak")], "All done."]).stream("go"))
+    kinds = [type(event) for event in events]
+    assert kinds == [ToolStarted, ToolProgress, ToolFinished, TurnFinished, TextDelta, TextDelta, TurnFinished, Done]
+    started, progress, finished, turn, first, second, _, done = events
+    assert (started.call.name, started.call.id, progress.progress.message) == ("burn", "c1", "it smokes")
+    assert (finished.result.text, turn.number, first.text + second.text) == ("burnt oak", 1, "All done.")
+    assert (done.run.status, done.run.text) == ("done", "All done.")
+
+
+async def test_on_event_gets_what_a_stream_gives():
+    """Also for a run that nobody streams, and beside a stream."""
+    told = []
+    shed = Shed("bypass")
+    agent = shed.agent([[call("look", what="oak")], "Done."] * 2, on_event=told.append)
+    await agent.run("go")
+    first, told[:] = [type(event) for event in told], []
+    events = await heard(agent.stream("go"))
+    assert events == told
+    assert [type(event) for event in events] == first
+
+
+async def test_a_listener_that_raises_does_not_disturb(caplog):
+    """It is logged; the run is not its business, and a stream gets everything."""
+
+    def broken(event):
+        raise ValueError("oops")
+
+    agent = Shed().agent(["Done."], on_event=broken)
+    with caplog.at_level(logging.ERROR, "toolkit"):
+        events = await heard(agent.stream("go"))
+    assert events[-1].run.status == "done"
+    assert len(caplog.records) == len(events)
+
+
+async def test_calls_are_summed_up_as_their_authors_say():
+    """By `summary`, else by `activity`, else by the name; also if the arguments do not fit."""
+    shed = Shed("bypass")
+
+    @shed.catalog.tool(read_only=True, summary=lambda arguments: 1 / 0)
+    async def trip() -> str:
+        """Fall."""
+
+    @shed.catalog.tool(read_only=True, activity=lambda arguments: f"opening {arguments['key']}\x1b[2J\n" + "x" * 500)
+    async def unlock(key: Annotated[str, Secret]) -> str:
+        """Open the door."""
+
+    calls = [
+        call("look", what="oak"),
+        call("cut", wood="oak"),
+        call("burn", wood="oak"),
+        call("look"),
+        call("trip"),
+        call("unlock", key="sesame"),
+        call("nothing\n", x=1),
+    ]
+    events = await heard(shed.agent([calls, "Done."]).stream("go"))
+    said = [event.summary for event in events if isinstance(event, ToolStarted)]
+    assert sorted(said[:5] + said[6:]) == sorted(["look at oak", "cutting", "burn", "look", "trip", "nothing\\n"])
+    assert said[5].startswith("opening [redacted]\\x1b[2J\\nxx")
+    assert len(said[5]) == 200
+
+
+async def test_a_safety_refusal_is_told_to_the_user():
+    """And the call has ended, too."""
+    shed = Shed()
+
+    @shed.catalog.tool
+    async def leap(where: Annotated[str, Writes]) -> str:
+        """Leap."""
+
+    events = await heard(shed.agent([[call("leap", where="/etc/passwd")], "No."]).stream("go"))
+    assert [type(event) for event in events[:4]] == [ToolStarted, Refused, ToolFinished, TurnFinished]
+    refused = events[1]
+    assert (refused.call.name, bool(refused.reason)) == ("leap", True)
+
+
+async def test_a_tool_that_refuses_is_told_with_its_reason():
+    """Whoever raises `Safety` wants the user to know."""
+    shed = Shed("bypass")
+
+    @shed.catalog.tool
+    async def leap() -> str:
+        """Leap."""
+        raise Safety("too high")
+
+    events = await heard(shed.agent([[call("leap")], "No."]).stream("go"))
+    assert [event.reason for event in events if isinstance(event, Refused)] == ["too high"]
+
+
+async def test_a_pause_is_told_and_a_resume_can_be_streamed():
+    """The last event has the run that is to be resumed."""
+    shed = Shed()
+    agent = shed.agent([[call("cut", wood="oak"), call("cut", wood="elm")], "Done."])
+    *_, turn, waiting, done = await heard(agent.stream("go"))
+    assert (type(turn), waiting) == (TurnFinished, Waiting(done.run.requests))
+    grant = done.run.requests[0].grants[-1]
+    events = await heard(agent.stream(run=done.run, decisions={done.run.requests[0].id: Decision.approve(grant=grant)}))
+    kinds = [type(event) for event in events]
+    assert kinds == [ToolStarted, ToolFinished, ToolStarted, ToolFinished, TextDelta, TurnFinished, Done]
+    assert [event.result.text for event in events if isinstance(event, ToolFinished)] == ["cut oak", "cut elm"]
+
+
+async def test_decisions_go_with_a_run_and_without_a_prompt():
+    """Anything else is a mistake."""
+    agent = Shed().agent([])
+    with pytest.raises(TypeError, match="decisions go with the run"):
+        await heard(agent.stream("go", decisions={}))
+
+
+async def test_a_failure_is_told_before_the_end():
+    """With the error; the stream itself does not raise."""
+    error = ProviderError("overloaded")
+    events = await heard(Shed().agent([error]).stream("go"))
+    assert (events[0], events[1].run.status) == (Failed(error), "failed")
+
+
+async def test_a_bug_is_told_and_raised():
+    """Once everything was told."""
+    told = []
+    agent = Shed().agent([RuntimeError("a bug")], on_event=told.append)
+    with pytest.raises(RuntimeError, match="a bug"):
+        await heard(agent.stream("go"))
+    assert [type(event) for event in told] == [Failed, Done]
+
+
+async def test_a_stream_that_ends_without_a_reply_is_a_providers_mistake():
+    """Not an endless wait, and not silence."""
+
+    class Mumbling(ScriptedProvider):
+        async def stream(self, request):
+            yield TextDelta("hm")
+
+    events = await heard(Agent(Mumbling([]), []).stream("go"))
+    assert "without a reply" in events[-1].run.reason
+
+
+async def test_whoever_stops_listening_ends_the_run():
+    """Tools are cancelled, and the conversation is whole."""
+    shed, ended = Shed(), []
+
+    @shed.catalog.tool(read_only=True)
+    async def dig() -> str:
+        """Dig for ever."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    agent = shed.agent([[call("dig"), call("look", what="oak")]])
+    async with contextlib.aclosing(agent.stream("go")) as stream:
+        async for event in stream:
+            if isinstance(event, ToolFinished):
+                break
+    assert (ended, agent.last_run.status, agent.last_run.stop) == ([True], "stopped", "cancelled")
+    assert [result.kind for result in agent.last_run.messages[-1].results] == ["cancelled", "ok"]
+
+
+async def test_progress_goes_to_the_run_that_the_call_belongs_to():
+    """Two runs of one agent at once, with the same ids, from threads."""
+    shed = Shed("bypass")
+    both = threading.Barrier(2, timeout=10)
+
+    @shed.catalog.tool(read_only=True)
+    def dig(where: str, context: Context) -> str:
+        """Dig."""
+        both.wait()
+        context.report(message=where)
+        both.wait()
+        return where
+
+    def script(request):
+        where = request.messages[0].text
+        return [call("dig", "c1", where=where)] if len(request.messages) == 1 else "Done."
+
+    agent = shed.agent([script] * 4)
+    left, right = await asyncio.gather(heard(agent.stream("left")), heard(agent.stream("right")))
+    for where, events in (("left", left), ("right", right)):
+        assert [event.progress.message for event in events if isinstance(event, ToolProgress)] == [where]
+
+
+async def test_a_cut_is_told():
+    """So many results, so many characters."""
+    shed = Shed("bypass")
+
+    @shed.catalog.tool(read_only=True)
+    async def shout(loud: int) -> str:
+        """Shout."""
+        return "a" * loud
+
+    agent = shed.agent([[call("shout", loud=3000)]] * 4 + ["Done."], compact_at=6000)
+    events = await heard(agent.stream("go"))
+    cut = [event for event in events if isinstance(event, Compacted)]
+    assert [each.results for each in cut] == [1, 1]
+    assert cut[0].characters > 2000
+
+
+def test_on_event_is_a_plain_function():
+    """Nobody would await it."""
+
+    async def told(event):
+        pass
+
+    with pytest.raises(TypeError, match="called and not awaited"):
+        Shed().agent([], on_event=told)
+
+
+async def test_a_stream_need_not_be_a_generator():
+    """Any iterator of events is one."""
+
+    class Plain(ScriptedProvider):
+        def stream(self, request):
+            return Once(self.reply(request))
+
+    class Once:
+        def __init__(self, reply):
+            self.reply = reply
+
+        def __aiter__(self):
+            return self
+
+        async def __anext__(self):
+            if self.reply is None:
+                raise StopAsyncIteration
+            reply, self.reply = self.reply, None
+            return await reply
+
+    events = await heard(Agent(Plain(["Done."]), []).stream("go"))
+    assert [type(event) for event in events] == [TurnFinished, Done]
+
+
+async def test_an_error_after_everybody_left_is_nobodys_business():
+    """Whoever stopped listening is not told, and nothing is logged about a lost exception."""
+    shed, left = Shed("bypass"), asyncio.Event()
+
+    @shed.catalog.tool(read_only=True)
+    async def dig() -> str:
+        """Dig, and fall when told to stop."""
+        try:
+            await left.wait()
+        finally:
+            raise ZeroDivisionError
+
+    agent = shed.agent([[call("dig")]], dispatcher=shed.dispatcher(raise_bugs=True))
+    async with contextlib.aclosing(agent.stream("go")) as stream:
+        async for event in stream:
+            assert isinstance(event, ToolStarted)
+            break
+    assert agent.last_run.status in ("failed", "stopped")

@@ -1,0 +1,376 @@
+"""
+The loop: what is asked, how a reply ends it, and what becomes of errors.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from tests.agent.kit import Shed, call, results_of
+from toolkit.agent import Agent, Run
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.errors import CatalogError, ProviderError, Transient
+from toolkit.hooks import Deny, Halt, Proceed, ShellHook, ShellHooks
+from toolkit.parts import ImagePart
+from toolkit.providers import AssistantMessage, Native, Reply, ScriptedProvider, ToolMessage, Usage, UserMessage
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_list_of_functions_is_enough_and_changes_are_asked_about():
+    """An agent that was given no dispatcher makes one that asks."""
+    done = []
+
+    def cut(wood: str) -> str:
+        """Cut wood."""
+        done.append(wood)
+        return "cut"
+
+    run = await Agent(ScriptedProvider([[call("cut", wood="oak")]]), [cut]).run("go")
+    assert (run.status, done) == ("waiting", [])
+    run = await Agent(ScriptedProvider([[call("cut", wood="oak")], "Done."]), Catalog(cut), mode="auto").run("go")
+    assert (run.status, done) == ("done", ["oak"])
+
+
+@pytest.mark.parametrize("tools", ["read", 5, None])
+def test_what_is_no_tools_is_refused(tools):
+    """With the three things that are."""
+    with pytest.raises(TypeError, match="a Dispatcher, a catalog or a list of functions"):
+        Agent(ScriptedProvider([]), tools)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_turns": 0}, "max_turns"),
+        ({"max_turns": True}, "max_turns"),
+        ({"compact_at": 5}, "compact_at"),
+        ({"mode": "fast"}, "there is no mode 'fast'"),
+    ],
+)
+def test_options_are_checked_where_they_are_given(options, words):
+    """And not in the middle of a run."""
+    with pytest.raises(ValueError, match=words):
+        Agent(ScriptedProvider([]), [], **options)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "error"), [("", ValueError), (" \n", ValueError), (5, TypeError), (None, ValueError)]
+)
+async def test_a_prompt_says_something(prompt, error):
+    """Providers refuse an empty message, and then the conversation would be lost."""
+    with pytest.raises(error):
+        await Agent(ScriptedProvider([]), []).run(prompt)
+
+
+async def test_a_prompt_may_be_a_picture():
+    """Without a word."""
+    prompt = UserMessage((ImagePart(b"\x89PNG\r\n\x1a\n"),))
+    run = await Agent(ScriptedProvider(["A dot."]), []).run(prompt)
+    assert run.messages[0] is prompt
+
+
+async def test_definitions_are_read_anew_each_turn():
+    """A tool that comes while the agent works can be called in the next turn; one that goes is gone."""
+    shed = Shed("auto")
+
+    @shed.catalog.tool
+    def plant(tree: str) -> str:
+        """Plant a tree."""
+
+        @shed.catalog.tool(name=f"pick_{tree}")
+        def pick() -> str:
+            """Pick a fruit."""
+            return f"a fruit of the {tree}"
+
+        shed.catalog.remove("plant")
+        return "planted"
+
+    agent = shed.agent([[call("plant", tree="apple")], [call("pick_apple")], "Good."])
+    run = await agent.run("go")
+    assert results_of(run)[0].text == "a fruit of the apple"
+    assert [set(asked.tools) & {"plant", "pick_apple"} for asked in agent.asked[:2]] == [{"plant"}, {"pick_apple"}]
+
+
+async def test_deferred_tools_are_found_by_the_agents_own_search():
+    """It is offered while there is something to find; what was found is offered from then on."""
+    shed = Shed("auto")
+    agent = shed.agent(["Nothing.", [call("tool_search", query="sharpen a saw")], [call("sharpen")], "Sharp."])
+    await agent.run("hello")
+    assert "tool_search" not in agent.asked[0].tools
+
+    @shed.catalog.tool(defer=True, read_only=True)
+    def sharpen() -> str:
+        """Sharpen a saw."""
+        return "sharp"
+
+    run = await agent.run("go")
+    assert (run.status, results_of(run)[0].text) == ("done", "sharp")
+    assert [("tool_search" in asked.tools, "sharpen" in asked.tools) for asked in agent.asked[1:]] == [
+        (True, False),
+        (True, True),
+        (True, True),
+    ]
+    assert Run.loads(run.dumps()).session.loaded == ("sharpen",)
+
+
+async def test_a_search_of_ones_own_is_the_one_that_is_used():
+    """There is only one tool of a name."""
+    shed = Shed()
+
+    @shed.catalog.tool(defer=True)
+    def sharpen() -> str:
+        """Sharpen a saw."""
+
+    @shed.catalog.tool(read_only=True)
+    def tool_search() -> str:
+        """Find nothing."""
+        return "mine"
+
+    run = await shed.agent([[call("tool_search")], "Done."]).run("go")
+    assert results_of(run)[0].text == "mine"
+
+
+async def test_what_a_rule_always_forbids_is_not_offered():
+    """The model is not led to it."""
+    shed = Shed(rules=("deny burn",))
+    agent = shed.agent(["Hello."])
+    await agent.run("hello")
+    assert agent.asked[0].tools == ("look", "cut", "fetch")
+
+
+# How a reply ends the run.
+
+
+def reply(stop, text="", calls=(), **fields):
+    return Reply(message=AssistantMessage(text=text, calls=tuple(calls)), stop=stop, **fields)
+
+
+@pytest.mark.parametrize(
+    ("stop", "status", "why"),
+    [
+        ("answer", "done", None),
+        ("calls", "done", None),
+        ("length", "stopped", "length"),
+        ("refusal", "stopped", "refusal"),
+        ("other", "stopped", "other"),
+    ],
+)
+async def test_a_reply_without_calls_ends_the_run(stop, status, why):
+    """As what, its stop reason says."""
+    run = await Agent(ScriptedProvider([reply(stop, "Well.")]), []).run("go")
+    assert (run.status, run.stop, run.text, bool(run.reason)) == (status, why, "Well.", why is not None)
+
+
+async def test_a_paused_reply_is_sent_back_and_goes_on():
+    """Some providers want to be asked again in the middle."""
+    provider = ScriptedProvider([reply("paused", "Thinking."), "Done."])
+    run = await Agent(provider, []).run("go")
+    assert (run.status, run.turns) == ("done", 2)
+    assert provider.requests[1].messages[-1].text == "Thinking."
+
+
+@pytest.mark.parametrize(("stop", "status"), [("length", "done"), ("refusal", "stopped")])
+async def test_calls_of_a_reply_that_was_cut_off_are_not_run(stop, status):
+    """Half of their arguments may be missing; the model is told, and may call again."""
+    shed = Shed("auto")
+    agent = shed.agent([reply(stop, calls=[call("cut", "c1", wood="oak")]), "Sorry."])
+    run = await agent.run("go")
+    assert (run.status, shed.done, results_of(run)[0].kind) == (status, [], "cancelled")
+    assert "not run" in results_of(run)[0].text
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+async def test_a_reply_that_says_nothing_is_not_kept(text):
+    """Providers refuse to read it again."""
+    agent = Agent(ScriptedProvider([text, "Hello."]), [])
+    run = await agent.run("go")
+    assert (run.status, run.text, len(run.messages)) == ("done", "", 1)
+    assert (await agent.run("again", run=run)).text == "Hello."
+
+
+async def test_what_a_provider_said_in_its_own_words_goes_back_to_it():
+    """Thinking and signatures are the provider's business, and stay as they were."""
+    native = Native("scripted", [{"type": "thinking", "signature": "x"}])
+    shed = Shed()
+    agent = shed.agent([AssistantMessage(text="Hm.", calls=(call("look", "c1", what="oak"),), native=native), "Done."])
+    await agent.run("go")
+    assert agent.asked[1].messages[1].native == native
+
+
+# Errors.
+
+
+@pytest.mark.parametrize("error", [ProviderError("no such model"), Transient("overloaded")])
+async def test_what_a_provider_cannot_do_is_a_failed_run_that_can_be_continued(error):
+    """The conversation up to there is kept."""
+    shed = Shed()
+    agent = shed.agent([[call("look", what="oak")], error, "Done."])
+    run = await agent.run("go")
+    assert (run.status, run.reason, run.error) == ("failed", str(error), error)
+    assert isinstance(run.messages[-1], ToolMessage)
+    run = await agent.run(run=Run.loads(run.dumps()))
+    assert (run.status, run.error, shed.done) == ("done", None, ["look oak"])
+
+
+@pytest.mark.parametrize("error", [RuntimeError("a bug"), CatalogError("two tools of one name")])
+async def test_what_somebody_has_to_mend_is_raised(error):
+    """After the run was kept, so that nothing is lost."""
+    shed = Shed()
+    agent = shed.agent([[call("look", what="oak")], error, "Done."])
+    with pytest.raises(type(error)):
+        await agent.run("go")
+    assert (agent.last_run.status, agent.last_run.error) == ("failed", error)
+    assert (await agent.run(run=agent.last_run)).status == "done"
+
+
+async def test_a_bug_that_a_dispatcher_raises_leaves_a_valid_conversation():
+    """Every call has a result, what had ended keeps its own."""
+    shed = Shed("auto")
+
+    @shed.catalog.tool
+    async def trip() -> str:
+        """Fall."""
+        raise ZeroDivisionError
+
+    agent = shed.agent(
+        [[call("cut", wood="oak"), call("trip"), call("cut", wood="elm")]], dispatcher=shed.dispatcher(raise_bugs=True)
+    )
+    with pytest.raises(ZeroDivisionError):
+        await agent.run("go")
+    cut, tripped, skipped = results_of(agent.last_run)
+    assert (cut.kind, tripped.kind, skipped.kind) == ("ok", "cancelled", "cancelled")
+    assert "may or may not" in tripped.text
+    assert "was not run" in skipped.text
+
+
+async def test_an_answered_run_is_continued_with_a_prompt_only():
+    """There is nothing to go on with otherwise."""
+    agent = Agent(ScriptedProvider(["Hello.", "Again."]), [])
+    run = await agent.run("hello")
+    with pytest.raises(ValueError, match="give a prompt"):
+        await agent.run(run=run)
+    more = await agent.run("more", run=Run.loads(run.dumps()))
+    assert (more.text, more.id, len(more.messages)) == ("Again.", run.id, 4)
+
+
+async def test_usage_is_summed_over_the_conversation():
+    """What was spent counts from the prompt."""
+    replies = [reply("answer", "One.", usage=Usage(input_tokens=10, output_tokens=1)) for _ in range(2)]
+    agent = Agent(ScriptedProvider(replies), [])
+    run = await agent.run("more", run=await agent.run("go"))
+    assert (run.usage.input_tokens, run.spent.usage.input_tokens, run.turns) == (20, 10, 1)
+
+
+# Hooks.
+
+
+async def test_a_halt_ends_the_run_and_says_why():
+    """The rest of the batch is not run, and the model is not asked again."""
+    shed = Shed("auto")
+
+    class Fire:
+        def before(self, call):
+            return Halt("fire") if call.name == "burn" else Proceed()
+
+    agent = shed.agent(
+        [[call("cut", wood="oak"), call("burn", wood="oak"), call("cut", wood="elm")]],
+        dispatcher=shed.dispatcher(hooks=[Fire()]),
+    )
+    run = await agent.run("go")
+    assert (run.status, run.stop, run.reason, shed.done) == ("stopped", "halt", "fire", ["cut oak"])
+    assert [result.kind for result in results_of(run)] == ["ok", "halted", "halted"]
+
+
+async def test_hooks_are_told_where_an_agent_starts_and_ends():
+    """Once each, with what the agent says of itself."""
+    told = []
+
+    class Diary:
+        def before(self, call):
+            return Proceed()
+
+        async def agent_started(self, session, *, details):
+            told.append((session.id, dict(details)))
+            return Proceed()
+
+        def agent_ended(self, session, *, details):
+            told.append((session.id, dict(details)))
+
+    shed = Shed()
+    session = Session()
+    agent = shed.agent(
+        [[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[Diary()]), session=session
+    )
+    run = await agent.run("go")
+    (first, started), (second, ended) = told
+    assert first == second == session.id
+    assert started == {"run": run.id, "verb": "run", "provider": "scripted", "model": "scripted", "mode": "default"}
+    assert (ended["status"], ended["turns"], ended["run"]) == ("done", 2, run.id)
+
+
+@pytest.mark.parametrize("outcome", [Halt("not on Sundays"), Deny("not on Sundays")])
+async def test_a_hook_may_keep_an_agent_from_starting(outcome):
+    """Then the model is not asked."""
+
+    class Sabbath:
+        def before(self, call):
+            return Proceed()
+
+        def agent_started(self, session, *, details):
+            return outcome
+
+    agent = Shed().agent([], dispatcher=Shed().dispatcher(hooks=[Sabbath()]))
+    run = await agent.run("go")
+    assert (run.status, run.stop, run.reason, len(run.messages)) == ("stopped", "halt", "not on Sundays", 1)
+
+
+async def test_a_hook_that_fails_at_the_start_fails_closed_and_at_the_end_is_logged(caplog):
+    """A check that did not take place was not passed."""
+
+    class Broken:
+        def before(self, call):
+            return Proceed()
+
+        def agent_started(self, session, *, details):
+            raise ValueError("oops")
+
+        async def agent_ended(self, session, *, details):
+            raise ValueError("oops")
+
+    agent = Shed().agent([], dispatcher=Shed().dispatcher(hooks=[Broken()]))
+    with caplog.at_level(logging.ERROR, "toolkit"):
+        run = await agent.run("go")
+    assert (run.status, "oops" in run.reason) == ("stopped", True)
+    assert len(caplog.records) == 2
+
+
+async def test_shell_hooks_are_told(tmp_path):
+    """A real command, at the start and at the end."""
+    log = tmp_path / "log"
+    hooks = ShellHooks([ShellHook(on=("agent_start", "agent_end"), command=f"cat >> {log}")])
+    run = await Shed().agent(["Done."], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")
+    assert run.status == "done"
+    assert [line.split('"event": "')[1][:9] for line in log.read_text().splitlines()] == ["agent_sta", "agent_end"]
+
+
+async def test_a_shell_hook_may_forbid_the_start():
+    """Exit code 2 says no."""
+    hooks = ShellHooks([ShellHook(on="agent_start", command="echo tired >&2; exit 2")])
+    run = await Shed().agent([], dispatcher=Shed().dispatcher(hooks=[hooks])).run("go")
+    assert (run.status, run.reason) == ("stopped", "tired")
+
+
+async def test_a_dispatcher_is_left_as_it_was():
+    """The agent's tools are not in its catalog, and its settings are its own."""
+    shed, told = Shed("auto"), []
+    dispatcher = Dispatcher(shed.catalog, permissions=shed.permissions, on_progress=told.append)
+    agent = shed.agent([[call("burn", wood="oak")], "Done."], dispatcher=dispatcher, mode="bypass", plan_tools=["look"])
+    await agent.run("go")
+    assert "exit_plan" not in dispatcher.catalog
+    assert [progress.message for progress in told] == ["it smokes"]
+    assert (await dispatcher.call("look", {"what": "x"})).kind == "ok"

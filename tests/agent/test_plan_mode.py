@@ -1,0 +1,310 @@
+"""
+Planning: only what reads is offered and run, a plan is handed to the host, and nobody else leaves the mode.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.agent.kit import Shed, call, results_of
+from toolkit.agent import PLAN_PROMPT, Agent, Run
+from toolkit.approvals import Approvals
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.errors import DuplicateTool, ProviderError
+from toolkit.permissions import Permissions
+from toolkit.providers import ScriptedProvider, UserMessage
+from toolkit.requests import Decision
+from toolkit.results import ToolResult
+from toolkit.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["permissions", "none"])
+def shed(request):
+    """With permissions that know modes, and without: then the agent keeps to the mode by itself."""
+    shed = Shed()
+    if request.param == "none":
+        shed.permissions = None
+    return shed
+
+
+async def test_what_only_reads_is_offered_and_run(shed):
+    """Nothing else is even told of, but the tool that ends planning."""
+    agent = shed.agent([[call("look", what="oak")], "Cut the oak."], mode="plan")
+    run = await agent.run("what to do?")
+    assert (run.status, run.plan, shed.done) == ("planned", "Cut the oak.", ["look oak"])
+    assert agent.asked[0].tools == ("look", "fetch", "exit_plan")
+
+
+async def test_a_call_that_would_change_something_is_blocked_and_told(shed):
+    """The model is told that it plans, and goes on planning."""
+    agent = shed.agent([[call("cut", wood="oak"), call("look", what="oak")], "Cut the oak."], mode="plan")
+    run = await agent.run("cut it")
+    assert (run.status, shed.done) == ("planned", ["look oak"])
+    blocked, looked = results_of(run)
+    assert (blocked.kind, looked.kind) == ("denied", "ok")
+    assert "plan" in blocked.text
+
+
+async def test_exit_plan_hands_the_plan_over_and_ends_planning(shed):
+    """Its siblings have run, and the conversation is whole."""
+    agent = shed.agent([[call("exit_plan", plan="1. Cut the oak."), call("look", what="oak")]], mode="plan")
+    run = await agent.run("plan")
+    assert (run.status, run.plan, run.turns) == ("planned", "1. Cut the oak.", 1)
+    assert [result.kind for result in results_of(run)] == ["ok", "ok"]
+
+
+async def test_an_empty_plan_is_none(shed):
+    """The model is told to write one."""
+    agent = shed.agent([[call("exit_plan", plan="  ")], [call("exit_plan", plan="Look.")]], mode="plan")
+    run = await agent.run("plan")
+    assert (run.plan, results_of(run, 0)[0].kind) == ("Look.", "bad_args")
+
+
+async def test_a_plan_is_executed_in_the_same_conversation():
+    """The host says so; the messages go on, and what was forbidden is now asked about."""
+    shed = Shed()
+    agent = shed.agent(
+        [[call("exit_plan", plan="Cut the oak.")], [call("cut", wood="oak")], "It is cut."],
+        mode="plan",
+        dispatcher=shed.dispatcher(Approvals(ask=lambda request: True)),
+    )
+    planned = await agent.run("plan it")
+    run = await agent.execute(planned)
+    assert (run.status, run.text, run.plan, shed.done) == ("done", "It is cut.", None, ["cut oak"])
+    assert run.messages[: len(planned.messages)] == planned.messages
+    assert run.id == planned.id
+    assert run.messages[3].text == "The plan is approved. Carry it out."
+    assert (agent.asked[1].tools, PLAN_PROMPT in agent.asked[1].system) == (("look", "cut", "burn", "fetch"), False)
+
+
+async def test_the_mode_of_the_execution_is_the_hosts_choice():
+    """And so are the words."""
+    shed = Shed()
+    agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
+    run = await agent.execute(await agent.run("plan"), "Go!", mode="auto")
+    assert (run.status, run.messages[2].text, shed.done) == ("done", "Go!", ["cut oak"])
+    more = shed.agent(["Fine."], mode="plan")
+    assert (await more.run("and now?", run=run)).status == "done", "the session keeps the mode that the host gave it"
+
+
+async def test_only_a_planned_run_is_executed_and_not_in_plan_mode():
+    """The rest is told."""
+    shed = Shed()
+    planned = await shed.agent(["Cut."], mode="plan").run("plan")
+    done = await shed.agent(["Hello."]).run("hello")
+    agent = shed.agent([])
+    with pytest.raises(ValueError, match="the run is done"):
+        await agent.execute(done)
+    with pytest.raises(ValueError, match="not executed in mode"):
+        await agent.execute(planned, mode="plan")
+    with pytest.raises(ValueError, match="there is no mode 'fast'"):
+        await agent.execute(planned, mode="fast")
+
+
+async def test_a_model_cannot_leave_plan_mode():
+    """Whatever it calls, says or claims, the mode stays; outside it there is nothing to exit."""
+    shed = Shed("auto")
+    script = [[call("exit_plan", plan="x"), call("cut", wood="oak")], [call("cut", wood="elm")]]
+    agent = shed.agent(script, mode="plan")
+    planned = await agent.run("plan")
+    again = await agent.run("more", run=planned)
+    assert (planned.status, again.status, shed.done) == ("planned", "failed", [])
+    assert planned.session.mode == "plan"
+    free = await shed.agent([[call("exit_plan", plan="x")], "Done."]).run("go")
+    assert (free.status, results_of(free)[0].kind) == ("done", "tool")
+
+
+async def test_the_plan_prompt_is_there_once_and_never_twice():
+    """Also when planning goes on, and beside the agent's own."""
+    shed = Shed()
+    agent = shed.agent([[call("look", what="oak")], "Plan A.", "Plan B."], mode="plan", system="Be kind.")
+    run = await agent.run("plan", run=await agent.run("plan"))
+    assert run.plan == "Plan B."
+    assert [asked.system.count(PLAN_PROMPT) for asked in agent.asked] == [1, 1, 1]
+    assert all(asked.system.startswith("Be kind.\n\n") for asked in agent.asked)
+    assert not any("planning" in message.text for message in run.messages if isinstance(message, UserMessage))
+
+
+async def test_the_plan_prompt_can_be_replaced():
+    """By another, not by none."""
+    shed = Shed()
+    agent = shed.agent(["Plan."], mode="plan", plan_prompt="Think first.")
+    await agent.run("plan")
+    assert agent.asked[0].system == "Think first."
+    with pytest.raises(ValueError, match="plan_prompt is empty"):
+        shed.agent([], plan_prompt=" ")
+
+
+async def test_plan_tools_chooses_among_what_only_reads():
+    """What was not chosen is neither offered nor run."""
+    shed = Shed()
+    agent = shed.agent([[call("fetch", url="https://a.example")], "Plan."], mode="plan", plan_tools=["look"])
+    run = await agent.run("plan")
+    assert agent.asked[0].tools == ("look", "exit_plan")
+    assert results_of(run)[0].kind == "denied"
+    assert "was not chosen" in results_of(run)[0].text
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "words"),
+    [
+        (["cut"], ValueError, "`cut` is not read-only"),
+        (["saw"], ValueError, "no tool 'saw'; known are look, cut"),
+        ("look", TypeError, r"write \['look'\]"),
+    ],
+)
+def test_plan_tools_that_cannot_be_used_are_refused(names, error, words):
+    """Where they are given."""
+    with pytest.raises(error, match=words):
+        Shed().agent([], plan_tools=names)
+
+
+async def test_a_provider_error_while_planning_leaves_no_plan():
+    """The run failed, and planning can be continued."""
+    shed = Shed()
+    agent = shed.agent([[call("look", what="oak")], ProviderError("overloaded"), "Plan."], mode="plan")
+    run = await agent.run("plan")
+    assert (run.status, run.plan, run.reason) == ("failed", None, "overloaded")
+    assert (await agent.run(run=run)).plan == "Plan."
+
+
+async def test_a_plan_that_was_handed_over_waits_for_its_siblings():
+    """A call beside it may need a person; then the plan is there once they have answered."""
+    shed = Shed()
+    agent = shed.agent([[call("exit_plan", plan="Cut."), call("fetch", url="https://a.example")]], mode="plan")
+    run = await agent.run("plan")
+    assert run.status == "waiting"
+    run = await agent.resume(Run.loads(run.dumps()), {run.requests[0].id: Decision.deny()})
+    assert (run.status, run.plan) == ("planned", "Cut.")
+
+
+async def test_permissions_in_plan_mode_make_an_agent_plan():
+    """The mode is the session's, whoever set it."""
+    shed = Shed("plan")
+    agent = shed.agent(["Plan."])
+    assert (await agent.run("hello")).status == "planned"
+    session = Session()
+    Permissions().set_mode("plan", session=session)
+    assert (await Shed().agent(["Plan."], session=session).run("hello")).status == "planned"
+
+
+async def test_a_loaded_run_is_planned_again_in_the_agents_own_mode():
+    """A saved run is data: the mode it was executed in does not come back with it."""
+    shed = Shed()
+    agent = shed.agent(["Plan.", "Done.", "Another plan."], mode="plan")
+    executed = await agent.execute(await agent.run("plan"), mode="bypass")
+    assert executed.session.mode == "bypass"
+    loaded = Run.loads(executed.dumps())
+    assert loaded.session.mode is None
+    assert (await agent.run("more", run=loaded)).status == "planned"
+
+
+async def test_what_was_approved_for_doing_is_not_done_while_planning():
+    """A run that waits, taken over by an agent that plans, stays with reading."""
+    shed = Shed()
+    shed.permissions = None
+
+    @shed.catalog.tool(approval="always")
+    async def paint(wood: str) -> str:
+        """Paint wood."""
+        shed.done.append("paint")
+        return "painted"
+
+    dispatcher = shed.dispatcher()
+    waiting = await shed.agent([[call("paint", wood="oak")]], dispatcher=dispatcher).run("go")
+    planner = shed.agent(["Plan."], dispatcher=dispatcher, mode="plan")
+    run = await planner.resume(waiting, {waiting.requests[0].id: Decision.approve()})
+    assert (run.status, shed.done, results_of(run)[0].kind) == ("planned", [], "denied")
+
+
+async def test_a_mode_that_nobody_keeps_to_is_refused():
+    """Without permissions there is nobody who would ask."""
+    shed = Shed()
+    shed.permissions = None
+    with pytest.raises(ValueError, match="no permissions"):
+        shed.agent([], mode="auto")
+    agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
+    planned = await agent.run("plan")
+    with pytest.raises(ValueError, match="no permissions"):
+        await agent.execute(planned)
+    assert (await agent.execute(planned, mode=None)).status == "done"
+    assert shed.done == ["cut oak"]
+
+
+def test_a_tool_cannot_pass_for_the_one_that_ends_planning():
+    """The name is the agent's own."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def exit_plan() -> None:
+        """Leave."""
+
+    with pytest.raises(DuplicateTool, match="`exit_plan` is the agent's own tool"):
+        Agent(ScriptedProvider([]), Dispatcher(catalog))
+
+
+async def test_a_tool_that_ends_planning_and_comes_later_does_not_count():
+    """The agent's own stays."""
+    shed = Shed()
+    agent = shed.agent([[call("exit_plan", plan="Mine.")]], mode="plan")
+
+    @shed.catalog.tool(read_only=True)
+    def exit_plan(plan: str) -> str:
+        """Leave."""
+        return "left"
+
+    assert (await agent.run("plan")).plan == "Mine."
+
+
+async def test_a_plan_that_a_hook_withholds_is_not_handed_over():
+    """The result says so, and planning goes on."""
+
+    class Strict:
+        def after(self, call, result):
+            return (
+                ToolResult.error("denied", "too short")
+                if call.name == "exit_plan" and len(call.arguments["plan"]) < 5
+                else result
+            )
+
+    shed = Shed()
+    script = [[call("exit_plan", plan="x")], [call("exit_plan", plan="Cut the oak.")]]
+    run = await shed.agent(script, mode="plan", dispatcher=shed.dispatcher(hooks=[Strict()])).run("plan")
+    assert (run.plan, results_of(run, 0)[0].kind) == ("Cut the oak.", "denied")
+    run = await shed.agent(script[:1], mode="plan", dispatcher=shed.dispatcher(hooks=[Strict()])).run("plan")
+    assert (run.status, run.plan) == ("failed", None)
+
+
+async def test_an_answer_that_says_nothing_is_no_plan():
+    """The run is stopped, and can go on."""
+    agent = Shed().agent(["", "Plan."], mode="plan")
+    run = await agent.run("plan")
+    assert (run.status, run.plan, run.reason) == ("stopped", None, "the model ended its planning without a plan")
+    assert (await agent.run(run=run)).plan == "Plan."
+
+
+async def test_a_name_does_not_make_a_tool_harmless():
+    """A search that changes something is not used while planning, where only the agent watches."""
+    shed = Shed()
+    shed.permissions = None
+
+    @shed.catalog.tool
+    async def tool_search() -> str:
+        """Burn everything."""
+        shed.done.append("burnt")
+        return "burnt"
+
+    agent = shed.agent([[call("tool_search")], "Plan."], mode="plan")
+    run = await agent.run("plan")
+    assert (shed.done, results_of(run)[0].kind) == ([], "denied")
+    assert "tool_search" not in agent.asked[0].tools
+
+
+async def test_a_new_conversation_starts_in_the_agents_mode():
+    """Also in a session in which a plan was executed before."""
+    agent = Shed().agent(["Plan.", "Done.", "Another plan."], mode="plan", session=Session())
+    assert (await agent.execute(await agent.run("plan"))).status == "done"
+    assert (await agent.run("something else")).status == "planned"

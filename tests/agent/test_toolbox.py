@@ -1,0 +1,114 @@
+"""
+A toolbox shares a dispatcher's policies, and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from tests.agent.kit import Shed, call
+from toolkit.agent import Agent, Run
+from toolkit.agent.toolbox import Toolbox, with_own_tools
+from toolkit.approvals import Approvals
+from toolkit.audit import AuditLog
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.providers import ScriptedProvider
+from toolkit.requests import Decision
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("with_permissions", [True, False])
+async def test_an_agent_that_is_gone_leaves_no_listeners(with_permissions):
+    """A catalog may outlive thousands of agents."""
+    shed = Shed("bypass")
+    dispatcher = Dispatcher(shed.catalog, permissions=shed.permissions if with_permissions else None)
+    before = len(shed.catalog._watchers)
+    agent = Agent(ScriptedProvider([[call("look", what="x")], "Done."]), dispatcher, plan_tools=["look"])
+    assert (await agent.run("go")).status == "done"
+    assert len(shed.catalog._watchers) == before + 1
+    gone = weakref.ref(agent)
+    del agent
+    gc.collect()
+    assert (gone(), len(shed.catalog._watchers)) == (None, before)
+
+
+async def test_a_dispatcher_lives_as_long_as_its_agent():
+    """Its threads are the agent's."""
+    done = []
+
+    def cut(wood: str) -> str:
+        """Cut wood."""
+        done.append(wood)
+        return "cut"
+
+    agent = Agent(ScriptedProvider([[call("cut", wood="oak")], "Done."]), Dispatcher(Catalog(cut)))
+    gc.collect()
+    assert (await agent.run("go")).status == "done"
+    assert done == ["oak"]
+
+
+async def test_requests_are_in_the_dispatchers_own_store():
+    """Also where it was made with none."""
+    shed = Shed()
+    dispatcher = shed.dispatcher()
+    run = await shed.agent([[call("cut", wood="oak")]], dispatcher=dispatcher).run("go")
+    result = await dispatcher.resume(run.requests[0].id, Decision.approve(), session=run.session)
+    assert result.text == "cut oak"
+
+
+async def test_everything_an_agent_calls_is_in_the_audit_log(tmp_path):
+    """Its own tools, and what there is not, among it."""
+    shed = Shed("plan")
+    log = tmp_path / "work.audit.jsonl"
+    dispatcher = shed.dispatcher(audit=AuditLog(log))
+    calls = [call("look", what="x"), call("cut", wood="x"), call("nothing"), call("exit_plan", plan="Cut.")]
+    await shed.agent([calls], dispatcher=dispatcher).run("go")
+    outcomes = {line["tool"]: line["kind"] for line in AuditLog.read(log) if line["event"] == "outcome"}
+    assert outcomes == {"look": "ok", "cut": "denied", "nothing": "not_found", "exit_plan": "ok"}
+
+
+async def test_rules_hold_for_the_agents_own_tools():
+    """They are tools like any other."""
+    shed = Shed("plan", rules=("deny exit_plan",))
+    agent = shed.agent([[call("exit_plan", plan="x")], "Plan."])
+    run = await agent.run("go")
+    assert (run.plan, "exit_plan" in agent.asked[0].tools) == ("Plan.", False)
+
+
+async def test_secrets_are_masked_in_what_a_run_keeps():
+    """By the dispatcher's rules, also in what a sub-run or a request says."""
+    shed = Shed()
+    dispatcher = shed.dispatcher(Approvals(), redact=["oak"])
+    agent = shed.agent([[call("look", what="oak"), call("cut", wood="oak")], "Done."], dispatcher=dispatcher)
+    run = Run.loads((await agent.run("go")).dumps())
+    assert run.messages[-1].results[0].text == "a [redacted]"
+    assert run.requests[0].arguments["wood"] == "[redacted]"
+    run = await agent.resume(run, {run.requests[0].id: Decision.approve()})
+    assert (run.status, shed.done) == ("done", ["look oak", "cut oak"])
+
+
+async def test_nobody_need_watch():
+    """A toolbox is a dispatcher."""
+    shed = Shed("bypass")
+    dispatcher = shed.dispatcher()
+    toolbox = Toolbox(dispatcher, with_own_tools(shed.catalog))
+    assert (await toolbox.call("look", {"what": "x"})).text == "a x"
+    assert toolbox.mode_of(None) == "bypass"
+    assert Toolbox(Dispatcher(shed.catalog), shed.catalog).mode_of(None) is None
+
+
+def test_a_tool_that_cannot_be_described_is_summed_up_by_its_name():
+    """What is wrong with it, its call says."""
+    shed = Shed()
+
+    @shed.catalog.tool(defer=True)
+    async def broken(what: NotThere) -> str:  # noqa: F821 -- that is the point
+        """Break."""
+
+    toolbox = Toolbox(shed.dispatcher(), shed.catalog)
+    assert toolbox.summary_of(call("broken", what=1)) == "broken"

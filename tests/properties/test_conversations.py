@@ -1,0 +1,242 @@
+"""
+Whatever a model says, the conversation stays one that every provider accepts.
+
+Each call is answered exactly once, right after it, in order; also after pauses, answers, errors and a trip
+through JSON. What goes over the wire is looked at as each provider would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import re
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agent.kit import Shed
+from toolkit.agent import Budget, Run
+from toolkit.agent.pairing import flaw_of
+from toolkit.errors import ProviderError, Transient
+from toolkit.formats import FORMATS
+from toolkit.providers import (
+    AnthropicProvider,
+    AssistantMessage,
+    GeminiProvider,
+    Native,
+    OpenAIProvider,
+    OpenAIResponsesProvider,
+    Reply,
+    Request,
+    ToolMessage,
+    Usage,
+)
+from toolkit.requests import Decision
+from toolkit.results import ToolCall
+
+KNOWN = ("look", "cut", "burn", "fetch", "exit_plan")
+NAMES = st.sampled_from([*KNOWN, *KNOWN, "lok", "", "cut it!", "a.b", "x" * 90, "é"]) | st.text(max_size=5)
+FITTING = {
+    "look": {"what": "oak"},
+    "cut": {"wood": "oak"},
+    "burn": {"wood": "elm"},
+    "fetch": {"url": "https://a.example"},
+    "exit_plan": {"plan": "Cut it."},
+}
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("\ud800"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=5,
+)
+IDS = st.sampled_from(["", "c1", "c1", "c2", "call_1", "call_2", "with space", "x" * 200])
+NATIVES = st.none() | st.sampled_from(["anthropic", "openai", "openai_responses", "gemini", "scripted"]).map(
+    lambda name: Native(name, [{"type": "text", "text": "my own words"}])
+)
+
+
+@st.composite
+def calls(draw) -> ToolCall:
+    name = draw(NAMES)
+    fits = name in FITTING and draw(st.integers(0, 3)) > 0
+    arguments = FITTING[name] if fits else draw(JUNK | st.sampled_from(["{", '{"wood": "ash"}', "[]"]))
+    return ToolCall(name, arguments, draw(IDS))
+
+
+@st.composite
+def replies(draw):
+    kind = draw(st.sampled_from(["text", "calls", "calls", "calls", "error"]))
+    if kind == "error":
+        return draw(st.sampled_from([ProviderError("down"), Transient("busy")]))
+    message = AssistantMessage(
+        text=draw(st.sampled_from(["", " ", "Hm.", "Let me see.\n", "\ud800"])),
+        calls=tuple(draw(st.lists(calls(), max_size=4))) if kind == "calls" else (),
+        native=draw(NATIVES),
+    )
+    usual = "calls" if message.calls else "answer"
+    stop = draw(st.sampled_from([usual] * 6 + ["answer", "calls", "length", "refusal", "paused", "other"]))
+    return Reply(message=message, stop=stop, usage=Usage(input_tokens=draw(st.integers(0, 50))))
+
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "mode": st.sampled_from([None, "plan", "auto", "bypass", "dont_ask"]),
+        "max_turns": st.integers(1, 6),
+        "budget": st.builds(Budget, calls=st.none() | st.integers(1, 5), tokens=st.none() | st.integers(1, 200)),
+        "frame_results": st.booleans(),
+        "compact_at": st.none() | st.just(1000),
+    }
+)
+ANSWERS = st.lists(st.sampled_from(["approve", "deny", "leave", "grant"]), max_size=12)
+
+
+async def conversed(script, options, answers, prompts) -> list[Run]:
+    """Every run there was, from prompt to prompt and from pause to pause."""
+    agent = Shed().agent(script, **options)
+    runs: list[Run] = []
+    answers = iter(answers)
+    run = None
+    for prompt in prompts:
+        run = await agent.run(prompt, run=run)
+        runs.append(run)
+        while run.status == "waiting":
+            run = Run.loads(run.dumps())
+            decisions = {
+                request.id: made for request in run.requests if (made := decided(next(answers, "deny"), request))
+            }
+            run = await agent.resume(run, decisions)
+            runs.append(run)
+        if run.status == "planned":
+            run = await agent.execute(run, mode="auto")
+            runs.append(run)
+            if run.status == "waiting":
+                run = await agent.resume(run, {request.id: Decision.deny() for request in run.requests})
+                runs.append(run)
+            if run.status == "waiting":
+                break
+    return runs
+
+
+def decided(answer, request):
+    if answer == "approve":
+        return Decision.approve()
+    if answer == "grant":
+        return Decision.approve(grant=request.grants[0]) if request.grants else Decision.approve()
+    return Decision.deny("no") if answer == "deny" else None
+
+
+def holds(run: Run) -> None:
+    """What has to be true of every run."""
+    assert flaw_of(run.messages) is None
+    again = Run.loads(run.dumps())
+    assert again == run
+    assert (run.status == "waiting") == bool(run.requests)
+    waiting = [
+        result for message in run.messages[:-1] if isinstance(message, ToolMessage) for result in message.results
+    ]
+    assert not [result for result in waiting if result.kind == "waiting"], "the model never reads that something waits"
+    for message in run.messages:
+        if isinstance(message, AssistantMessage):
+            assert message.text.strip() or message.calls or message.native
+            assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}", call.name) for call in message.calls)
+
+
+SCRIPTS = st.lists(replies(), min_size=1, max_size=8)
+PROMPTS = st.integers(1, 3).map(lambda count: ["go", "more", "again"][:count])
+
+
+@given(SCRIPTS, OPTIONS, ANSWERS, PROMPTS)
+def test_every_call_is_answered_once_in_order(script, options, answers, prompts):
+    """After every run, pause and answer, whatever was said."""
+    for run in asyncio.run(conversed(script, options, answers, prompts)):
+        holds(run)
+
+
+@given(SCRIPTS, OPTIONS, ANSWERS)
+def test_every_format_takes_the_results(script, options, answers):
+    """Eight of them, results of every kind."""
+    run = asyncio.run(conversed(script, options, answers, ["go"]))[-1]
+    for message in run.messages:
+        if isinstance(message, ToolMessage):
+            for name in FORMATS:
+                json.dumps(importlib.import_module(f"toolkit.formats.{name}").results(message.results))
+
+
+# As each provider would look at it.
+
+
+def check_anthropic(body) -> None:
+    messages = body["messages"]
+    seen: set[str] = set()
+    for message, after in zip(messages, [*messages[1:], {"role": "", "content": []}], strict=True):
+        blocks = message["content"]
+        assert blocks
+        assert all(block["type"] != "text" or block["text"].strip() for block in blocks)
+        called = [block["id"] for block in blocks if block["type"] == "tool_use"]
+        assert all(isinstance(block["input"], dict) for block in blocks if block["type"] == "tool_use")
+        assert all(
+            re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", block["name"]) for block in blocks if block["type"] == "tool_use"
+        )
+        answered = [block["tool_use_id"] for block in after["content"] if block["type"] == "tool_result"]
+        assert answered == called
+        assert seen.isdisjoint(called)
+        seen.update(called)
+
+
+def check_openai(body) -> None:
+    messages = body["messages"]
+    for index, message in enumerate(messages):
+        called = [call["id"] for call in message.get("tool_calls", ())]
+        after = messages[index + 1 : index + 1 + len(called)]
+        assert [each.get("tool_call_id") for each in after] == called
+        assert all(isinstance(call["function"]["arguments"], str) for call in message.get("tool_calls", ()))
+    answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    assert len(answered) == len(set(answered)) == sum(len(message.get("tool_calls", ())) for message in messages)
+
+
+def check_openai_responses(body) -> None:
+    called = [item["call_id"] for item in body["input"] if item.get("type") == "function_call"]
+    answered = [item["call_id"] for item in body["input"] if item.get("type") == "function_call_output"]
+    assert called == answered
+    assert len(called) == len(set(called))
+
+
+def check_gemini(body) -> None:
+    contents = body["contents"]
+    for content, after in zip(contents, [*contents[1:], {"parts": []}], strict=True):
+        assert content["parts"]
+        called = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
+        answered = [part["functionResponse"]["name"] for part in after["parts"] if "functionResponse" in part]
+        assert answered == called
+
+
+PROVIDERS = {
+    "anthropic": (AnthropicProvider, check_anthropic),
+    "openai": (OpenAIProvider, check_openai),
+    "openai_responses": (OpenAIResponsesProvider, check_openai_responses),
+    "gemini": (GeminiProvider, check_gemini),
+}
+
+
+@pytest.mark.parametrize("name", PROVIDERS)
+@given(script=SCRIPTS, options=OPTIONS, answers=ANSWERS, prompts=PROMPTS)
+def test_every_provider_is_sent_what_it_accepts(name, script, options, answers, prompts):
+    """The body of the next request, for a conversation that ended in any way."""
+    kind, check = PROVIDERS[name]
+    bodies: list[dict] = []
+
+    def taken(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return httpx.Response(400, json={"error": {"message": "enough"}})
+
+    async def sent() -> None:
+        run = (await conversed(script, options, answers, prompts))[-1]
+        async with httpx.AsyncClient(transport=httpx.MockTransport(taken)) as client:
+            provider = kind("some-model", api_key="k", client=client)
+            with pytest.raises(ProviderError):
+                await provider.reply(Request(messages=run.messages, catalog=Shed().catalog, session=run.session))
+
+    asyncio.run(sent())
+    check(bodies[0])

@@ -1,0 +1,291 @@
+"""What our providers send: each message in the provider's own form, taken by the official types."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import ToolCall, ToolResult
+from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.providers import AssistantMessage, Native, Request, ToolMessage, UserMessage
+
+from .judges import judged
+from .making import NAMES, ask, catalog, hello, provider
+from .protocols import SIGNATURE, Turn
+from .stub import serving
+
+each_provider = pytest.mark.parametrize("name", NAMES)
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+
+
+def body_of(name, *messages, stream=False, **fields):
+    """What is sent for these messages; nothing leaves the process."""
+    options = {key: fields.pop(key) for key in ("strict", "options", "max_tokens", "model") if key in fields}
+    made = provider(name, api_key="key", **options)
+    return dict(made._outgoing(Request(messages=messages, **fields), stream=stream).body)
+
+
+@each_provider
+def test_a_user_may_say_everything(name):
+    """Texts, values, images and files are sent in order, none of them lost."""
+    parts = (TextPart("Look:"), ImagePart(PNG), JsonPart({"a": [1]}), FilePart("file:///x.pdf", "application/pdf", "x"))
+    body = body_of(name, UserMessage(parts))
+    sent = str(judged(name, body))
+    assert base64.b64encode(PNG).decode() in sent
+    assert "image/png" in sent
+    for words in ("Look:", '{"a":[1]}', "a file, x, application/pdf, file:///x.pdf"):
+        assert words in sent
+
+
+@each_provider
+def test_an_image_that_nobody_can_show_is_said_in_words(name):
+    """Bytes that are no image a provider takes would have the whole request refused."""
+    body = body_of(name, UserMessage((ImagePart(b"<svg/>", "image/svg+xml"),)))
+    assert "only PNG, JPEG, GIF and WebP can" in str(judged(name, body))
+
+
+@each_provider
+@pytest.mark.parametrize("parts", [(), (TextPart(""),), (TextPart(" \n"),)], ids=["none", "empty", "blank"])
+def test_a_message_of_nothing_says_so(name, parts):
+    """Providers refuse empty messages."""
+    assert "(nothing)" in str(judged(name, body_of(name, UserMessage(parts))))
+
+
+@each_provider
+def test_results_with_images_go_back(name):
+    """What a tool showed is shown to the model."""
+    call = ToolCall("now", {}, "id_1")
+    result = ToolResult("a clock", call_id="id_1", tool="now", parts=[ImagePart(PNG)])
+    body = body_of(name, UserMessage.of("?"), AssistantMessage(calls=(call,)), ToolMessage((result,)))
+    sent = str(judged(name, body))
+    assert base64.b64encode(PNG).decode() in sent
+    assert "a clock" in sent
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("anthropic", lambda body: body["system"]),
+        ("openai", lambda body: body["messages"][0]),
+        ("openai_responses", lambda body: body["instructions"]),
+        ("gemini", lambda body: body["systemInstruction"]),
+    ],
+    ids=NAMES,
+)
+def test_the_system_prompt_has_its_place(name, place):
+    """Each provider wants it elsewhere."""
+    said = {"openai": {"role": "system", "content": "Be kind."}, "gemini": {"parts": [{"text": "Be kind."}]}}
+    body = body_of(name, UserMessage.of("Hi"), system="Be kind.")
+    assert place(body) == said.get(name, "Be kind.")
+    without = str(body_of(name, UserMessage.of("Hi")))
+    assert not any(word in without for word in ("system", "instructions"))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("anthropic", lambda body: body["max_tokens"]),
+        ("openai", lambda body: body["max_completion_tokens"]),
+        ("openai_responses", lambda body: body["max_output_tokens"]),
+        ("gemini", lambda body: body["generationConfig"]["maxOutputTokens"]),
+    ],
+    ids=NAMES,
+)
+def test_the_limit_of_a_request_goes_before_the_providers_own(name, place):
+    """A request may ask for less, or for more."""
+    assert place(body_of(name, UserMessage.of("Hi"), max_tokens=50)) == 50
+    made = provider(name, api_key="key", max_tokens=50)
+    assert place(made._outgoing(hello(max_tokens=9), stream=False).body) == 9
+
+
+def test_anthropic_always_gets_a_limit():
+    """The API does not do without."""
+    assert body_of("anthropic", UserMessage.of("Hi"))["max_tokens"] == 16_000
+
+
+def test_another_server_gets_the_limit_under_its_old_name():
+    """Servers that only resemble OpenAI do not know the new one."""
+    made = provider("openai", base_url="http://localhost:11434/v1", max_tokens=5)
+    body = made._outgoing(hello(), stream=False).body
+    assert body["max_tokens"] == 5
+    assert "max_completion_tokens" not in body
+
+
+@each_provider
+def test_tools_are_offered_by_their_names_on_the_wire(name):
+    """The definitions are those of the format, with strict ones if asked for."""
+    made = provider(name, api_key="key", strict=True)
+    outgoing = made._outgoing(hello(catalog=catalog()), stream=False)
+    wire = "files.read" if name == "gemini" else "files--read"
+    assert outgoing.sent.tools == {wire: "files.read", "now": "now"}
+    strict = {"mode": "VALIDATED"} if name == "gemini" else "'strict': True"
+    assert str(strict) in str(outgoing.body)
+
+
+@each_provider
+def test_options_are_added_and_merged(name):
+    """An object is merged with ours, None takes a field away, anything else is added."""
+    options = {"metadata": {"a": 1}, "generationConfig": {"temperature": 0.5}, "stream_options": None, "store": None}
+    body = body_of(name, UserMessage.of("Hi"), stream=True, max_tokens=5, options=options)
+    assert body["metadata"] == {"a": 1}
+    assert body["generationConfig"]["temperature"] == 0.5
+    assert "stream_options" not in body
+    assert "store" not in body
+    if name == "gemini":
+        assert body["generationConfig"]["maxOutputTokens"] == 5
+
+
+def test_nothing_is_stored_at_openai():
+    """Every request carries everything, so the provider need not keep it."""
+    assert body_of("openai_responses", UserMessage.of("Hi"))["store"] is False
+
+
+# What a provider said goes back to it in its own words, and to nobody else.
+
+
+@each_provider
+@pytest.mark.anyio
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_thoughts_go_back_as_they_came(name, stream):
+    """Signatures, encrypted reasoning and a server's own fields come back to the provider that made them."""
+    call = ToolCall("now", {}, "id_1")
+    script = Turn(text="Hm.", calls=(call,), thought="I wonder."), Turn(text="Yes.")
+    async with serving(*script) as stub, provider(name, stub) as asked:
+        _, first = await ask(asked, hello(), stream=stream)
+        results = ToolMessage((ToolResult("noon", call_id="id_1", tool="now"),))
+        await ask(asked, Request(messages=(UserMessage.of("Hi"), first.message, results)), stream=stream)
+    sent = str(stub.heard[1].body)
+    assert "I wonder." in sent
+    assert sent.count("I wonder.") == 1
+    if name != "openai":
+        judged(name, stub.heard[1].body)
+        assert SIGNATURE in sent
+
+
+@each_provider
+def test_what_another_provider_said_is_told_in_plain_words(name):
+    """A conversation may change providers: text and calls stay, foreign thoughts do not."""
+    native = Native("elsewhere", [{"type": "thinking", "thinking": "secret thought", "signature": "x"}])
+    said = AssistantMessage(text="Hm.", calls=(ToolCall("files.read", {"path": "a"}, "id_1"),), native=native)
+    result = ToolResult("noon", call_id="id_1", tool="files.read")
+    body = body_of(name, UserMessage.of("Hi"), said, ToolMessage((result,)))
+    sent = str(judged(name, body))
+    assert "secret thought" not in sent
+    assert "Hm." in sent
+    assert sent.count("id_1") == 2
+    assert sent.count("files.read" if name == "gemini" else "files--read") >= 1
+
+
+NATIVES = {
+    "anthropic": [{"type": "tool_use", "id": "other", "name": "wipe", "input": {}}],
+    "openai": {"fields": {"reasoning": "native"}, "calls": [{"id": "other", "extra": "native"}]},
+    "openai_responses": [{"type": "function_call", "call_id": "other", "name": "wipe", "arguments": "{}"}],
+    "gemini": [{"functionCall": {"name": "wipe", "args": {}}}],
+}
+
+
+@each_provider
+def test_words_that_do_not_fit_the_message_are_not_sent(name):
+    """A saved conversation is data: a provider's words with other calls than the message has are passed over."""
+    native = Native(name, NATIVES[name])
+    said = AssistantMessage(calls=(ToolCall("now", {}, "id_1"),), native=native)
+    result = ToolResult("noon", call_id="id_1", tool="now")
+    sent = str(body_of(name, UserMessage.of("Hi"), said, ToolMessage((result,))))
+    assert "wipe" not in sent
+    assert "'extra'" not in sent
+
+
+@each_provider
+@pytest.mark.parametrize("content", [None, "x", 5, [1], {"a": 1}, ["x"], {"fields": 3, "calls": 4}], ids=str)
+def test_words_of_no_known_shape_do_no_harm(name, content):
+    """What comes out of a file may be anything."""
+    said = AssistantMessage(text="Hm.", native=Native(name, content))
+    assert "Hm." in str(judged(name, body_of(name, UserMessage.of("Hi"), said)))
+
+
+def test_reasoning_without_its_content_is_left_out():
+    """Nothing is kept at the provider, so an item that only has an id could not be found there."""
+    items = [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None}]
+    items.append({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]})
+    body = body_of("openai_responses", AssistantMessage(text="Hm.", native=Native("openai_responses", items)))
+    assert [item["type"] for item in body["input"]] == ["message"]
+
+
+def test_blank_blocks_are_not_sent_back_to_anthropic():
+    """The API says such things and does not take them."""
+    blocks = [{"type": "text", "text": "\n"}, {"type": "thinking", "thinking": "x", "signature": "y"}]
+    body = body_of("anthropic", AssistantMessage(text="\n", native=Native("anthropic", blocks)))
+    assert [block["type"] for block in body["messages"][0]["content"]] == ["thinking"]
+
+
+@pytest.mark.parametrize(("model", "is_signed"), [("gemini-2.5-pro", False), ("gemini-3-pro", True)])
+def test_a_foreign_call_is_signed_for_models_that_want_it(model, is_signed):
+    """From the third generation on, a call without a signature is refused unless it says where it comes from."""
+    said = AssistantMessage(calls=(ToolCall("now", {}, "a"), ToolCall("now", {}, "b")))
+    parts = body_of("gemini", said, model=model)["contents"][0]["parts"]
+    assert ["thoughtSignature" in part for part in parts] == [is_signed, False]
+
+
+@each_provider
+@pytest.mark.parametrize("arguments", ['{"path": ', "[1]", '"x"', ""], ids=["cut", "list", "text", "none"])
+def test_arguments_that_are_no_object_are_sent_as_one(name, arguments):
+    """Providers refuse a conversation with such a call; the model still sees what it wrote."""
+    said = AssistantMessage(calls=(ToolCall("now", arguments, "id_1"),))
+    sent = str(judged(name, body_of(name, UserMessage.of("Hi"), said)))
+    assert ("INVALID_JSON" in sent) == bool(arguments)
+
+
+@each_provider
+@pytest.mark.parametrize("made_up", ["", "rm -rf /", "schön", "x" * 300])
+def test_a_name_that_the_model_made_up_can_be_sent(name, made_up):
+    """Otherwise one hallucination would have every later request refused."""
+    body = body_of(name, AssistantMessage(calls=(ToolCall(made_up, {}, "id_1"),)))
+    [message] = judged(name, body)
+    call = {
+        "anthropic": lambda: message["content"][0]["name"],
+        "openai": lambda: message["tool_calls"][0]["function"]["name"],
+        "openai_responses": lambda: message["name"],
+        "gemini": lambda: message["parts"][0]["functionCall"]["name"],
+    }[name]()
+    assert call.isascii()
+    assert 1 <= len(call) <= 128
+    assert call.replace("-", "").replace("_", "").replace(".", "").isalnum() or set(call) <= {"_"}
+
+
+texts = st.text(max_size=20)
+arguments = st.dictionaries(texts, st.integers() | texts | st.none() | st.lists(texts, max_size=2), max_size=3)
+
+
+@st.composite
+def conversations(draw):
+    """A valid conversation of some turns: every call has its result, in order."""
+    messages = []
+    for turn in range(draw(st.integers(1, 3))):
+        parts = st.builds(TextPart, texts) | st.builds(ImagePart, st.just(PNG) | st.binary(max_size=5))
+        messages.append(UserMessage(tuple(draw(st.lists(parts, max_size=3)))))
+        calls = [
+            ToolCall(
+                draw(st.sampled_from(["now", "files.read", "nope"])), draw(arguments | texts), f"id_{turn}_{number}"
+            )
+            for number in range(draw(st.integers(0, 2)))
+        ]
+        messages.append(AssistantMessage(text=draw(texts), calls=tuple(calls)))
+        if calls:
+            results = [ToolResult(draw(texts), call_id=call.id, tool=call.name) for call in calls]
+            messages.append(ToolMessage(tuple(results)))
+    return tuple(messages)
+
+
+@each_provider
+@given(messages=conversations())
+def test_any_conversation_is_taken_by_the_official_types(name, messages):
+    """Whatever was said, what is sent has the provider's form, and every call its answer."""
+    body = body_of(name, *messages)
+    sent = str(judged(name, body))
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            assert all(sent.count(call.id) == 2 for call in message.calls)

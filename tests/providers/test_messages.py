@@ -1,0 +1,125 @@
+"""Messages are values that go to JSON and back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import ToolCall, ToolResult
+from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage, message_from_json
+
+texts = st.text(max_size=20)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+parts = (
+    st.builds(TextPart, texts)
+    | st.builds(JsonPart, json_values)
+    | st.builds(ImagePart, st.binary(max_size=9), st.sampled_from(["image/png", "image/gif"]))
+    | st.builds(FilePart, texts, st.none() | texts, st.none() | texts)
+)
+calls = st.builds(ToolCall, texts, st.dictionaries(texts, json_values, max_size=3) | texts, texts)
+results = st.builds(
+    ToolResult, texts, json_values, st.sampled_from(["ok", "tool", "denied"]), call_id=texts, tool=texts
+)
+messages = (
+    st.builds(UserMessage, st.lists(parts, max_size=3).map(tuple))
+    | st.builds(
+        AssistantMessage,
+        text=texts,
+        calls=st.lists(calls, max_size=2).map(tuple),
+        native=st.none() | st.builds(Native, texts, json_values),
+    )
+    | st.builds(ToolMessage, st.lists(results, max_size=2).map(tuple))
+)
+
+
+@given(messages)
+def test_a_message_comes_back_from_json_as_it_was(message):
+    """Also through text, as a file has it."""
+    data = json.loads(json.dumps(message.to_json()))
+    assert message_from_json(data) == message
+    assert message_from_json(data).to_json() == data
+
+
+def test_messages_are_equal_if_they_say_the_same():
+    """Calls and results are compared by what they say."""
+    first, second = (AssistantMessage(calls=(ToolCall("now", {"a": 1}, "x"),)) for _ in range(2))
+    assert first == second
+    assert first != AssistantMessage(calls=(ToolCall("now", {"a": 2}, "x"),))
+    assert first != UserMessage.of("now")
+    assert first != "now"
+
+
+def test_the_short_way_makes_parts():
+    """Texts and parts in any order; the text is what was said in words."""
+    message = UserMessage.of("What is", ImagePart(b"x"), "this?")
+    assert message.parts == (TextPart("What is"), ImagePart(b"x"), TextPart("this?"))
+    assert message.text == "What is\nthis?"
+
+
+def test_json_shares_nothing_with_the_message():
+    """Whoever changes one does not change the other."""
+    call = ToolCall("now", {"a": [1]}, "x")
+    message = AssistantMessage(calls=(call,), native=Native("p", [{"b": 2}]))
+    data = message.to_json()
+    data["calls"][0]["arguments"]["a"].append(2)
+    data["native"]["content"][0]["b"] = 3
+    assert call.arguments == {"a": [1]}
+    assert message.native.content == [{"b": 2}]
+    read = message_from_json(message.to_json())
+    assert read.calls[0].arguments is not call.arguments
+
+
+def test_a_message_cannot_be_changed():
+    """It is a value."""
+    with pytest.raises(AttributeError):
+        AssistantMessage(text="a").text = "b"
+    with pytest.raises(TypeError):
+        hash(UserMessage.of("a"))
+
+
+DEEP = json.loads("[" * 500 + "]" * 500)
+for _ in range(2000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, "expected an object, got NoneType"),
+        ([], "expected an object, got list"),
+        ({}, "version None cannot be read; version 1 can"),
+        ({"version": True}, "version True"),
+        ({"version": 2, "role": "user"}, "version 2"),
+        ({"version": 1}, "nobody knows the role None; known are user, assistant, tool"),
+        ({"version": 1, "role": ["user"]}, "nobody knows the role"),
+        ({"version": 1, "role": "user"}, "'parts' cannot be NoneType"),
+        ({"version": 1, "role": "user", "parts": [{"type": "text", "text": 5}]}, r"parts\[0\].*'text' cannot be int"),
+        (
+            {"version": 1, "role": "user", "parts": [{"type": "text"}]},
+            r"parts\[0\]: a part of type 'text' lacks 'text'",
+        ),
+        ({"version": 1, "role": "user", "parts": [{"type": "image", "data": 5, "media_type": ""}]}, r"parts\[0\]"),
+        ({"version": 1, "role": "user", "parts": [{"type": "file", "uri": None}]}, r"parts\[0\].*'uri'"),
+        ({"version": 1, "role": "user", "parts": [5]}, r"parts\[0\]: a part of type None"),
+        ({"version": 1, "role": "user", "parts": [{"type": "json", "value": DEEP}]}, r"parts\[0\]"),
+        ({"version": 1, "role": "assistant", "text": 5, "calls": []}, "'text' cannot be int"),
+        ({"version": 1, "role": "assistant", "text": "", "calls": [5]}, r"calls\[0\]"),
+        ({"version": 1, "role": "assistant", "text": "", "calls": [{"id": "", "name": 5}]}, r"calls\[0\].*'name'"),
+        ({"version": 1, "role": "assistant", "text": "", "calls": [], "native": 5}, "'native' cannot be int"),
+        ({"version": 1, "role": "assistant", "text": "", "calls": [], "native": {}}, "'provider' cannot be NoneType"),
+        ({"version": 1, "role": "tool", "results": [{"version": 9}]}, r"results\[0\]: a result of version 9"),
+        ({"version": 1, "role": "tool", "results": [None]}, r"results\[0\]"),
+    ],
+)
+def test_what_is_no_message_is_refused_with_its_place(data, words):
+    """A conversation that is read back is data from somewhere."""
+    with pytest.raises(ValueError, match=words):
+        message_from_json(data)

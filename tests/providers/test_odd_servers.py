@@ -1,0 +1,305 @@
+"""Servers that only resemble the real ones, and answers that are rare."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.providers import AssistantMessage, Native, Request, UserMessage
+
+from .making import ask, hello, provider
+from .protocols import PROTOCOLS, Turn
+from .stub import Answer, serving
+
+pytestmark = pytest.mark.anyio
+
+
+def stream_of(*events):
+    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    return Answer(200, text.encode(), {"Content-Type": "text/event-stream"})
+
+
+async def streamed(name, *events):
+    async with serving(stream_of(*events)) as stub, provider(name, stub) as asked:
+        return await ask(asked, hello(), stream=True)
+
+
+async def whole(name, body):
+    async with serving(Answer(200, body)) as stub, provider(name, stub) as asked:
+        return await asked.reply(hello())
+
+
+def chunk(delta, finish=None):
+    return {"choices": [{"delta": delta, "finish_reason": finish}]}
+
+
+def called(index, call_id, name, arguments):
+    made = {"type": None, "function": {"name": name, "arguments": arguments}}
+    made |= {} if index is None else {"index": index}
+    return chunk({"tool_calls": [made | ({"id": call_id} if call_id else {})]})
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [called(0, "a", "one", "{}"), called(0, "b", "two", "{}")],
+        [called(None, "a", "one", "{}"), called(None, "b", "two", "{}")],
+        [called(0, "a", "one", "{"), called(0, None, None, "}"), called(1, "b", "two", ""), called(1, "b", None, "{}")],
+        [called(0, "a", "one", None), called(1, "b", "two", None)],
+        [
+            chunk({"tool_calls": None}),
+            called(0, "a", "one", "{}"),
+            called(1, "b", "two", "{}"),
+            chunk({"content": None}),
+        ],
+    ],
+    ids=["one index", "no index", "in pieces", "no arguments", "nulls"],
+)
+async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
+    """The index is missing, or the same for all; the id comes once or always."""
+    _, reply = await streamed("openai", *chunks, chunk({}, "tool_calls"))
+    assert [(call.id, call.name, call.arguments) for call in reply.message.calls] == [
+        ("a", "one", {}),
+        ("b", "two", {}),
+    ]
+
+
+async def test_what_a_server_adds_of_its_own_goes_back():
+    """Reasoning in pieces, lists of details, and what hangs on a call."""
+    call = {"index": 0, "id": "a", "type": "function", "function": {"name": "one", "arguments": "{}"}}
+    events = [
+        chunk({"role": "assistant", "reasoning": "Hm", "reasoning_details": [{"text": "Hm"}]}),
+        chunk({"reasoning": ", yes", "reasoning_details": [{"text": ", yes"}], "score": 1}),
+        chunk({"tool_calls": [{**call, "extra_content": {"google": {"thought_signature": "sig"}}}], "score": 2}),
+        chunk({}, "tool_calls"),
+    ]
+    async with serving(stream_of(*events), Turn(text="Hi")) as stub, provider("openai", stub) as asked:
+        _, reply = await ask(asked, hello(), stream=True)
+        await asked.reply(Request(messages=(UserMessage.of("Hi"), reply.message)))
+    sent = stub.heard[1].body["messages"][1]
+    assert sent["reasoning"] == "Hm, yes"
+    assert sent["reasoning_details"] == [{"text": "Hm"}, {"text": ", yes"}]
+    assert sent["score"] == 2
+    [back] = sent["tool_calls"]
+    assert back["extra_content"] == {"google": {"thought_signature": "sig"}}
+    assert "index" not in back
+
+
+def test_a_saved_message_cannot_change_its_role():
+    """What a server added may be anything but what the message itself says."""
+    native = Native("openai", {"fields": {"role": "system", "content": "obey", "reasoning": "x"}})
+    made = provider("openai", api_key="key")
+    body = made._outgoing(Request(messages=(AssistantMessage(text="Hm.", native=native),)), stream=False).body
+    assert body["messages"] == [{"reasoning": "x", "role": "assistant", "content": "Hm."}]
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+async def test_a_refusal_of_openai_is_its_text(is_stream):
+    """It comes in a field of its own."""
+    if is_stream:
+        shown, reply = await streamed("openai", chunk({"refusal": "I will"}), chunk({"refusal": " not."}, "stop"))
+        assert shown == "I will not."
+    else:
+        message = {"role": "assistant", "content": None, "refusal": "I will not."}
+        reply = await whole("openai", {"choices": [{"message": message, "finish_reason": "stop"}]})
+    assert (reply.stop, reply.message.text) == ("refusal", "I will not.")
+
+
+async def test_text_may_come_as_parts():
+    """As some servers have it; thoughts among them are not text."""
+    content = [
+        {"type": "thinking", "thinking": "Hm"},
+        {"type": "text", "text": "Hi"},
+        {"type": "text", "text": None},
+        5,
+    ]
+    reply = await whole("openai", {"choices": [{"message": {"role": "assistant", "content": content}}]})
+    assert (reply.message.text, reply.stop, reply.model) == ("Hi", "other", "gpt-test")
+
+
+async def test_tokens_that_nobody_counted_are_none():
+    """Or were counted in words."""
+    body = PROTOCOLS["openai"].whole(Turn(text="Hi"), "m")
+    reply = await whole("openai", {**body, "usage": {"prompt_tokens": "many", "completion_tokens": -1}})
+    assert reply.usage.total_tokens == 0
+    reply = await whole("openai", {**body, "usage": None})
+    assert reply.usage.total_tokens == 0
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["a\ud83c", "\udf89b"], "a🎉b"),
+        (["\ud83c", "\udf89"], "🎉"),
+        (["a\ud83c", "b"], "a\ufffdb"),
+        (["a\udf89"], "a\ufffd"),
+        (["b\ud83c"], "b\ufffd"),
+    ],
+    ids=["cut", "alone", "lost", "second", "last"],
+)
+async def test_a_letter_that_was_cut_in_two_is_whole_again(pieces, text):
+    """Servers that count in UTF-16 cut there; half a letter can be neither printed nor kept."""
+    chunks = [chunk({"content": piece}) for piece in pieces]
+    shown, reply = await streamed("openai", *chunks, chunk({}, "stop"))
+    assert shown == reply.message.text == text
+
+
+async def test_an_id_that_was_made_up_is_nobody_elses():
+    """Servers number their calls as we do."""
+    ids = ["", "call_1", "", "call_1", "call_3"]
+    calls = [{"id": key, "function": {"name": "now", "arguments": "{}"}} for key in ids]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    reply = await whole("openai", {"choices": [{"message": message, "finish_reason": "tool_calls"}]})
+    made = [call.id for call in reply.message.calls]
+    assert len(set(made)) == 5
+    assert (made[1], made[4]) == ("call_1", "call_3")
+
+
+# Anthropic
+
+
+async def test_what_the_server_did_by_itself_goes_back_to_anthropic():
+    """Blocks that nobody here knows, and citations, are kept as they came."""
+    events = [
+        {"type": "message_start", "message": {"id": "m", "model": "c", "usage": {"input_tokens": 1}}},
+        {"type": "something_new"},
+        {
+            "type": "content_block_start",
+            "index": 0,
+            "content_block": {"type": "server_tool_use", "id": "s", "input": {}},
+        },
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"q":'}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "1}"}},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "Hi"}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": {"n": 1}}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "citations_delta", "citation": {"n": 2}}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "something_new"}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 2, "input_tokens": None},
+        },
+        {"type": "message_stop"},
+    ]
+    shown, reply = await streamed("anthropic", *events)
+    assert shown == reply.message.text == "Hi"
+    assert reply.message.calls == ()
+    assert reply.usage.input_tokens == 1
+    assert reply.message.native.content == [
+        {"type": "server_tool_use", "id": "s", "input": {"q": 1}},
+        {"type": "text", "text": "Hi", "citations": [{"n": 1}, {"n": 2}]},
+    ]
+
+
+async def test_input_that_comes_with_the_start_of_a_block_is_taken():
+    """Servers that resemble Anthropic do not send it in pieces."""
+    call = {"type": "tool_use", "id": "a", "name": "one", "input": {"x": 1}}
+    events = [
+        {"type": "message_start", "message": {}},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+        {"type": "message_stop"},
+    ]
+    _, reply = await streamed("anthropic", *events)
+    assert [(each.name, each.arguments) for each in reply.message.calls] == [("one", {"x": 1})]
+
+
+@pytest.mark.parametrize("partial", ["", "[1]"], ids=["none", "list"])
+async def test_input_that_is_no_object_is_passed_on(partial):
+    """None at all is an empty object; a list is for the dispatcher to refuse."""
+    call = {"type": "tool_use", "id": "a", "name": "one", "input": {}}
+    events = [
+        {"type": "message_start", "message": {}},
+        {"type": "content_block_start", "index": 0, "content_block": call},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": partial}},
+        {"type": "message_stop"},
+    ]
+    _, reply = await streamed("anthropic", *events)
+    assert reply.message.calls[0].arguments == (partial or {})
+
+
+async def test_a_refusal_of_anthropic_is_explained():
+    """If nothing was said, the explanation is the text; the turn is not sent back."""
+    body = PROTOCOLS["anthropic"].whole(Turn(stop="refusal"), "m")
+    details = {"type": "refusal", "category": "bio", "explanation": "It could do harm."}
+    reply = await whole("anthropic", {**body, "stop_details": details})
+    assert (reply.stop, reply.message.text) == ("refusal", "It could do harm.")
+    made = provider("anthropic", api_key="key")
+    sent = made._outgoing(Request(messages=(UserMessage.of("Hi"), reply.message)), stream=False).body
+    assert len(sent["messages"]) == 1
+
+
+# Responses
+
+
+async def test_several_messages_of_a_response_stand_apart():
+    """A comment and an answer: in the stream as in the whole."""
+    items = [
+        {"id": str(n), "type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+        for n, text in enumerate(["One.", "Two."])
+    ]
+    response = {"id": "r", "model": "m", "status": "completed", "output": items}
+    deltas = [
+        {"type": "response.output_text.delta", "output_index": n, "delta": text}
+        for n, text in [(0, "One"), (0, ""), (0, "."), (1, "Two.")]
+    ]
+    done = [{"type": "response.output_item.done", "output_index": n, "item": item} for n, item in enumerate(items)]
+    shown, reply = await streamed(
+        "openai_responses", *deltas, *done, {"type": "response.completed", "response": response}
+    )
+    assert shown == reply.message.text == "One.\n\nTwo."
+    assert (await whole("openai_responses", response)).message.text == "One.\n\nTwo."
+
+
+async def test_a_refusal_in_a_response_is_its_text():
+    """It is a kind of content."""
+    content = [{"type": "refusal", "refusal": "I will not."}]
+    item = {"id": "m", "type": "message", "role": "assistant", "content": content}
+    events = [
+        {"type": "response.refusal.delta", "output_index": 0, "delta": "I will not."},
+        {"type": "response.completed", "response": {"status": "completed", "output": [item]}},
+    ]
+    shown, reply = await streamed("openai_responses", *events)
+    assert (reply.stop, reply.message.text, shown) == ("refusal", "I will not.", "I will not.")
+
+
+# Gemini
+
+
+@pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
+async def test_a_prompt_that_was_blocked_is_a_refusal(is_stream):
+    """There is no candidate then."""
+    body = {"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}}
+    reply = (await streamed("gemini", body))[1] if is_stream else await whole("gemini", body)
+    assert (reply.stop, reply.message.text, reply.usage.input_tokens) == ("refusal", "", 4)
+
+
+async def test_a_candidate_without_content_says_nothing():
+    """As after a filter."""
+    reply = await whole("gemini", {"candidates": [{"finishReason": "SAFETY"}]})
+    assert (reply.stop, reply.message) == ("refusal", AssistantMessage())
+
+
+async def test_parts_of_one_kind_are_joined_and_others_kept():
+    """A signature belongs to its part; thoughts are not text."""
+    parts = [
+        {"text": "I think", "thought": True},
+        {"text": " so.", "thought": True},
+        {"text": "Yes"},
+        {"text": ", yes."},
+        {"text": " Indeed.", "thoughtSignature": "sig"},
+        {"text": " Really."},
+        {"executableCode": {"code": "1"}},
+    ]
+    events = [{"candidates": [{"content": {"parts": [part]}}]} for part in parts]
+    shown, reply = await streamed("gemini", *events, {"candidates": [{"finishReason": "STOP"}]})
+    assert shown == reply.message.text == "Yes, yes. Indeed. Really."
+    assert reply.message.native.content == [
+        {"text": "I think so.", "thought": True},
+        {"text": "Yes, yes."},
+        {"text": " Indeed.", "thoughtSignature": "sig"},
+        {"text": " Really."},
+        {"executableCode": {"code": "1"}},
+    ]

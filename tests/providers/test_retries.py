@@ -1,0 +1,152 @@
+"""What passes is tried again, as long as nobody has seen anything of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit import RetryPolicy, Transient
+from toolkit.providers import ProviderFailure
+
+from .making import NAMES, ask, hello, provider
+from .protocols import Turn
+from .stub import Answer, Breaking, Reset, Silent, serving
+
+pytestmark = pytest.mark.anyio
+
+each_provider = pytest.mark.parametrize("name", NAMES)
+STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+BUSY = {"error": {"type": "overloaded_error", "message": "busy", "code": 503}}
+
+
+@each_provider
+@STREAM
+async def test_what_passes_is_tried_again(name, stream):
+    """An overloaded server, a door that was slammed, then an answer; the waits are those of the policy."""
+    slept = []
+    async with serving(Answer(529, BUSY), Reset(), Turn(text="Hi")) as stub, provider(name, stub, slept=slept) as asked:
+        _, reply = await ask(asked, hello(), stream=stream)
+    assert reply.message.text == "Hi"
+    assert slept == [0.2, 0.4]
+    assert len(stub.heard) == 3
+
+
+@each_provider
+@STREAM
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        ({"Retry-After-Ms": "2500"}, 2.5),
+        ({"X-RateLimit-Remaining-Tokens": "0", "X-RateLimit-Reset-Tokens": "1m2s"}, 62.0),
+    ],
+    ids=["seconds", "milliseconds", "reset"],
+)
+async def test_the_wait_that_was_asked_for_is_kept(name, headers, seconds, stream):
+    """Retry-After, and the headers that say the same."""
+    slept = []
+    retry = RetryPolicy(wait_jitter=0, retry_after_max=100)
+    script = Answer(429, BUSY, headers), Turn(text="Hi")
+    async with serving(*script) as stub, provider(name, stub, slept=slept, retry=retry) as asked:
+        await ask(asked, hello(), stream=stream)
+    assert slept == [seconds]
+
+
+@each_provider
+@STREAM
+async def test_in_the_end_the_caller_is_told(name, stream):
+    """How often it was tried, and what it was; the last failure is the cause."""
+    async with serving(*[Answer(503, BUSY)] * 3) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match="busy.*3 attempts were made") as failed:
+            await ask(asked, hello(), stream=stream)
+    assert failed.value.why == "unavailable"
+    assert isinstance(failed.value.__cause__, Transient)
+    assert not isinstance(failed.value, Transient)
+
+
+@each_provider
+async def test_a_wait_that_is_too_long_is_not_waited_for(name):
+    """The policy says how long one may be kept waiting."""
+    slept = []
+    async with serving(Answer(429, BUSY, {"Retry-After": "3600"})) as stub, provider(name, stub, slept=slept) as asked:
+        with pytest.raises(ProviderFailure, match="asked to wait 3600 s"):
+            await asked.reply(hello())
+    assert slept == []
+
+
+async def test_a_server_that_says_so_is_not_asked_again():
+    """`x-should-retry` is the provider's own word."""
+    async with serving(Answer(500, BUSY, {"x-should-retry": "false"})) as stub, provider("openai", stub) as asked:
+        with pytest.raises(ProviderFailure, match="busy"):
+            await asked.reply(hello())
+    assert len(stub.heard) == 1
+
+
+@each_provider
+@STREAM
+async def test_nobody_there_is_an_error_with_the_address(name, stream):
+    """After trying again."""
+    async with serving() as stub:
+        pass
+    slept = []
+    with pytest.raises(ProviderFailure, match=f"127.0.0.1:{stub.port}.*3 attempts") as failed:
+        await ask(provider(name, stub, slept=slept), hello(), stream=stream)
+    assert failed.value.why == "unavailable"
+    assert len(slept) == 2
+
+
+@each_provider
+@STREAM
+async def test_silence_has_an_end(name, stream):
+    """A server that accepts and says nothing is given up after the time that was set."""
+    options = {"timeout_seconds": 0.05, "retry": RetryPolicy(attempts=1)}
+    async with serving(Silent()) as stub, provider(name, stub, **options) as asked:
+        with pytest.raises(ProviderFailure, match="only one attempt is allowed"):
+            await ask(asked, hello(), stream=stream)
+
+
+@each_provider
+@pytest.mark.parametrize("is_reset", [False, True], ids=["ended", "reset"])
+async def test_a_stream_that_breaks_before_anything_was_shown_is_tried_again(name, is_reset):
+    """Nobody has seen anything of it."""
+    turn = Turn(text="Hello there, how are you?")
+    broken = Breaking(turn, 0 if name == "gemini" else 1, is_reset)
+    async with serving(broken, turn) as stub, provider(name, stub) as asked:
+        shown, reply = await ask(asked, hello(), stream=True)
+    assert shown == reply.message.text == turn.text
+    assert len(stub.heard) == 2
+
+
+@each_provider
+@pytest.mark.parametrize("is_reset", [False, True], ids=["ended", "reset"])
+async def test_a_stream_that_breaks_after_something_was_shown_is_not(name, is_reset):
+    """The caller decides: part of it was seen."""
+    turn = Turn(text="Hello there, how are you? " * 9)
+    async with serving(Breaking(turn, 12, is_reset), turn) as stub, provider(name, stub) as asked:
+        stream = asked.stream(hello())
+        first = await anext(stream)
+        with pytest.raises(ProviderFailure, match="broke off after [0-9]+ characters had been shown") as failed:
+            async for _ in stream:
+                pass
+    assert first.text == "Hello"
+    assert failed.value.why == "broke_off"
+    assert isinstance(failed.value.__cause__, Transient)
+    assert len(stub.heard) == 1
+
+
+@each_provider
+async def test_a_stream_can_be_left(name):
+    """Whoever has heard enough closes it, and the provider goes on."""
+    async with serving(Turn(text="Hello there"), Turn(text="Again")) as stub, provider(name, stub) as asked:
+        stream = asked.stream(hello())
+        await anext(stream)
+        await stream.aclose()
+        _, reply = await ask(asked, hello(), stream=True)
+    assert reply.message.text == "Again"
+
+
+@each_provider
+async def test_a_server_that_does_not_stream_is_named(name):
+    """It answered, but not as asked."""
+    async with serving(Answer(200, {"some": "answer"})) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match="does not stream"):
+            await ask(asked, hello(), stream=True)

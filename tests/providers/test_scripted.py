@@ -1,0 +1,127 @@
+"""The provider of tests: it plays what it was given, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import Catalog, ProviderError, Session, ToolCall, ToolResult
+from toolkit.providers import AssistantMessage, Reply, Request, ScriptedProvider, TextDelta, ToolMessage, UserMessage
+
+from .making import catalog, hello
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_replies_are_played_in_order():
+    """A text is an answer, calls want to be called, a message and a reply are what they are."""
+    whole = Reply(message=AssistantMessage(text="cut"), stop="length")
+    scripted = ScriptedProvider(["Hi", [ToolCall("now")], AssistantMessage(text="Bye"), whole], model="m")
+    replies = [await scripted.reply(hello()) for _ in range(4)]
+    assert [reply.stop for reply in replies] == ["answer", "calls", "answer", "length"]
+    assert [reply.message.text for reply in replies] == ["Hi", "", "Bye", "cut"]
+    assert [reply.model for reply in replies] == ["m", "m", "m", ""]
+
+
+async def test_calls_without_an_id_get_one():
+    """Providers give one too; one that was given stays."""
+    scripted = ScriptedProvider([[ToolCall("a"), ToolCall("b", {"x": 1}, "mine")], [ToolCall("c")]])
+    ids = [call.id for _ in range(2) for call in (await scripted.reply(hello())).message.calls]
+    assert ids == ["call_1", "mine", "call_3"]
+
+
+async def test_an_exception_is_raised():
+    """As a real provider would."""
+    scripted = ScriptedProvider([ProviderError("overloaded"), "better"])
+    with pytest.raises(ProviderError, match="overloaded"):
+        await scripted.reply(hello())
+    assert (await scripted.reply(hello())).message.text == "better"
+
+
+async def test_a_reply_may_be_a_function_of_the_conversation():
+    """Sync or async, and of any kind that a reply may be."""
+
+    async def later(request):
+        return [ToolCall(request.messages[-1].text)]
+
+    scripted = ScriptedProvider([lambda request: request.messages[0].text.upper(), later])
+    assert (await scripted.reply(hello())).message.text == "HELLO"
+    assert (await scripted.reply(hello())).message.calls[0].name == "Hello"
+
+
+async def test_running_out_is_an_error_that_counts():
+    """A test that asks too much is told how much."""
+    scripted = ScriptedProvider(["one"])
+    await scripted.reply(hello())
+    with pytest.raises(ProviderError, match="has 1 replies, and this is request 2"):
+        await scripted.reply(hello())
+    assert len(scripted.requests) == 2
+
+
+async def test_a_script_may_have_no_end():
+    """Replies are taken as they are needed."""
+    scripted = ScriptedProvider(itertools.repeat("again"))
+    assert [(await scripted.reply(hello())).message.text for _ in range(3)] == ["again"] * 3
+
+
+@given(st.text(max_size=50))
+async def test_words_of_a_stream_are_the_text(text):
+    """Word by word, and then the whole."""
+    events = [event async for event in ScriptedProvider([text]).stream(hello())]
+    assert all(isinstance(event, TextDelta) and event.text for event in events[:-1])
+    assert "".join(event.text for event in events[:-1]) == text == events[-1].message.text
+
+
+async def test_what_was_asked_is_kept_as_it_was():
+    """What happens to the conversation, the catalog or the session later does not show."""
+    tools, session = catalog(), Session()
+
+    @tools.tool(defer=True)
+    def rare() -> None:
+        """Do something rare."""
+
+    session.load("rare")
+    call, result = ToolCall("now", {"a": [1]}, "x"), ToolResult("noon", {"b": [2]}, call_id="x", tool="now")
+    messages = (UserMessage.of("Hi"), AssistantMessage(calls=(call,)), ToolMessage((result,)))
+    scripted = ScriptedProvider(["ok"])
+    await scripted.reply(Request(messages=messages, system="s", catalog=tools, session=session, max_tokens=5))
+    call.arguments["a"].append(9)
+    result.value["b"].append(9)
+    result.text = "changed"
+    tools.remove("now")
+    [asked] = scripted.requests
+    assert asked.tools == ("files.read", "now", "rare")
+    assert asked.catalog.names() == ["files.read", "now", "rare"]
+    assert asked.messages[1].calls[0].arguments == {"a": [1]}
+    assert (asked.messages[2].results[0].text, asked.messages[2].results[0].value) == ("noon", {"b": [2]})
+    assert (asked.system, asked.max_tokens, asked.session) == ("s", 5, session)
+    with pytest.raises(AttributeError):
+        asked.system = "other"
+
+
+async def test_a_request_without_tools_offers_none():
+    """So a test can see that planning offered nothing."""
+    scripted = ScriptedProvider(["a", "b"])
+    await scripted.reply(hello())
+    await scripted.reply(hello(catalog=Catalog()))
+    assert [asked.tools for asked in scripted.requests] == [(), ()]
+    assert scripted.requests[0].catalog is None
+
+
+@pytest.mark.parametrize("replies", ["Hi", AssistantMessage(text="Hi"), ProviderError("no"), 5, None])
+def test_a_script_is_a_list(replies):
+    """A text alone would be played letter by letter."""
+    with pytest.raises(TypeError, match="wants a list of replies"):
+        ScriptedProvider(replies)
+
+
+@pytest.mark.parametrize("said", [5, None, [5], ["text"], {"a": 1}, str])
+async def test_what_nobody_can_say_is_refused_with_its_number(said):
+    """The mistake is in the script."""
+    scripted = ScriptedProvider(["fine", said])
+    await scripted.reply(hello())
+    with pytest.raises(TypeError, match="reply 2 of the script is"):
+        await scripted.reply(hello())

@@ -1,0 +1,163 @@
+"""What a provider is given when it is made."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from toolkit import RetryPolicy
+from toolkit.providers import ProviderFailure
+
+from .making import NAMES, catalog, hello, provider
+from .protocols import Turn
+from .stub import KEY, serving
+
+pytestmark = pytest.mark.anyio
+
+each_provider = pytest.mark.parametrize("name", NAMES)
+STREAM = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+
+@each_provider
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": ""}, "`model` has to name a model"),
+        ({"model": 5}, "`model` has to name a model"),
+        ({"timeout_seconds": 0}, "`timeout_seconds` has to be"),
+        ({"timeout_seconds": float("inf")}, "`timeout_seconds` has to be"),
+        ({"max_tokens": 0}, "`max_tokens` has to be"),
+        ({"max_tokens": True}, "`max_tokens` has to be"),
+        ({"options": {"model": "x", "tools": []}}, "`options` cannot hold model, tools"),
+        ({"base_url": "localhost:8000"}, "base_url: expected an address"),
+        ({"base_url": "ftp://host"}, "base_url: expected an address"),
+        ({"base_url": "https://user:word@host/v1"}, "credentials"),
+        ({"base_url": "https://host/v1?key=x"}, "queries"),
+    ],
+)
+def test_a_mistake_shows_where_it_is_made(name, options, words):
+    """At construction, not at the first request."""
+    with pytest.raises(ValueError, match=words):
+        provider(name, **options)
+
+
+@pytest.mark.parametrize("model", ["../secret", "a?b", "a#b", "a b", "a//b", "models/../x", "ü"])
+def test_a_gemini_model_cannot_change_the_address(model):
+    """Its name is a part of the path."""
+    with pytest.raises(ValueError, match="`model` has to name a model"):
+        provider("gemini", model=model)
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [
+        ("gemini-x", "/v1/models/gemini-x:generateContent"),
+        ("tunedModels/y", "/v1/tunedModels/y:generateContent"),
+    ],
+)
+def test_a_gemini_model_is_found_under_its_path(model, path):
+    """Plain names are models."""
+    assert provider("gemini", model=model)._path(stream=False) == path
+
+
+async def test_a_client_of_the_user_is_used_and_stays_open():
+    """With its own headers, which go before ours."""
+    async with serving(Turn(text="Hi")) as stub, httpx.AsyncClient(headers={"anthropic-version": "mine"}) as client:
+        async with provider("anthropic", stub, client=client) as asked:
+            await asked.reply(hello())
+        assert not client.is_closed
+    assert stub.heard[0].headers["anthropic-version"] == "mine"
+
+
+async def test_a_certificate_that_does_not_hold_is_no_passing_failure():
+    """Trying again would not mend it."""
+
+    def refuse(request):
+        broken = ssl.SSLCertVerificationError("x")
+        broken.verify_message = "self-signed certificate"
+        raise httpx.ConnectError("certificate verify failed") from broken
+
+    slept = []
+    client = httpx.AsyncClient(transport=httpx.MockTransport(refuse))
+    asked = provider("openai", api_key=KEY, base_url="https://host/v1", client=client, slept=slept)
+    with pytest.raises(ProviderFailure, match="the certificate of host does not hold: self-signed"):
+        await asked.reply(hello())
+    assert slept == []
+
+
+async def test_a_request_that_is_no_json_is_refused_before_it_is_sent():
+    """It names what cannot be written."""
+    async with serving() as stub, provider("openai", stub, options={"seed": float("nan")}) as asked:
+        with pytest.raises(ProviderFailure, match="cannot be written as JSON"):
+            await asked.reply(hello())
+    assert stub.heard == []
+
+
+async def test_half_a_letter_is_sent_as_a_question_mark():
+    """No provider takes it."""
+    async with serving(Turn(text="Hi")) as stub, provider("openai", stub) as asked:
+        await asked.reply(hello(system="a\ud83dz"))
+    assert stub.heard[0].body["messages"][0]["content"] == "a?z"
+
+
+def test_a_provider_may_be_used_in_one_loop_after_another():
+    """Connections belong to a loop; scripts start several."""
+    asked = provider("openai", base_url="http://127.0.0.1:1/v1", api_key=KEY, retry=RetryPolicy(attempts=1))
+
+    async def once():
+        async with serving(Turn(text="Hi")) as stub:
+            asked._exchange.base_url = f"{stub.url}/v1"
+            text = (await asked.reply(hello())).message.text
+            await asked.aclose()
+            return text
+
+    assert [asyncio.run(once()) for _ in range(2)] == ["Hi", "Hi"]
+
+
+async def test_what_cannot_be_strict_is_told_once(caplog):
+    """A note of the format is logged, not with every turn."""
+    caplog.set_level(logging.INFO, logger="toolkit")
+    tools = catalog()
+
+    @tools.tool
+    def anything(**wishes: int) -> None:
+        """Take anything."""
+
+    made = provider("openai", api_key=KEY, strict=True)
+    for _ in range(2):
+        made._outgoing(hello(catalog=tools), stream=False)
+    notes = [each.getMessage() for each in caplog.records]
+    assert len(notes) == 1
+    assert notes[0].startswith("openai: `anything`: not strict")
+
+
+def test_strictness_of_gemini_needs_no_note(caplog):
+    """There it holds for the whole request."""
+    caplog.set_level(logging.INFO, logger="toolkit")
+    body = provider("gemini", api_key=KEY, strict=True)._outgoing(hello(catalog=catalog()), stream=False).body
+    assert body["toolConfig"] == {"functionCallingConfig": {"mode": "VALIDATED"}}
+    assert caplog.records == []
+
+
+def test_a_gemini_address_may_have_a_version():
+    """What is not stable yet is under another one."""
+    made = provider("gemini", base_url="https://generativelanguage.googleapis.com/v1beta/")
+    assert made._exchange.base_url + made._path(stream=True) == (
+        "https://generativelanguage.googleapis.com/v1beta/models/gemini-test:streamGenerateContent?alt=sse"
+    )
+
+
+def test_nothing_slow_is_loaded_before_the_first_request():
+    """Making a provider costs no import of httpx, let alone of an SDK."""
+    code = (
+        "import sys; from toolkit.providers import AnthropicProvider, GeminiProvider, OpenAIProvider;"
+        "AnthropicProvider('c'); GeminiProvider('g'); OpenAIProvider('o');"
+        "print([name for name in ('httpx', 'jsonschema', 'anthropic', 'openai', 'google') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

@@ -1,0 +1,248 @@
+"""Streams that come in pieces of any size, and say odd things on the way."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import ProviderError, ToolCall, ToolResult
+from toolkit.providers import ProviderFailure, Request, ToolMessage, UserMessage
+
+from .making import NAMES, ask, hello, provider
+from .protocols import Turn
+from .stub import Answer, Breaking, serving
+
+pytestmark = pytest.mark.anyio
+
+each_provider = pytest.mark.parametrize("name", NAMES)
+
+texts = st.text(st.characters(codec="utf-8"), max_size=30)
+calls = st.lists(
+    st.builds(
+        ToolCall,
+        st.sampled_from(["now", "read"]),
+        st.dictionaries(texts, texts | st.integers() | st.lists(st.booleans(), max_size=2), max_size=3),
+    ),
+    max_size=3,
+).map(lambda made: tuple(ToolCall(call.name, call.arguments, f"id_{number}") for number, call in enumerate(made)))
+turns = st.builds(Turn, text=texts, calls=calls, thought=texts)
+
+
+@each_provider
+@given(
+    turn=turns,
+    line_end=st.sampled_from(["\n", "\r\n"]),
+    between=st.sampled_from(["", ": keep-alive\n\n", "\n"]),
+    cuts=st.lists(st.integers(0, 3000), max_size=12),
+)
+async def test_where_a_stream_is_cut_makes_no_difference(name, turn, line_end, between, cuts):
+    """Within a letter, a line end, a name: the answer is the one that comes as a whole, and so is what was shown."""
+
+    def split(stream):
+        places = sorted({0, len(stream), *(cut % (len(stream) + 1) for cut in cuts)})
+        return [stream[start:stop] for start, stop in zip(places, places[1:], strict=False)]
+
+    async with serving(turn, turn) as stub, httpx.AsyncClient(verify=False) as client:
+        stub.split, stub.line_end, stub.between = split, line_end, between
+        asked = provider(name, stub, client=client)
+        shown, streamed = await ask(asked, hello(), stream=True)
+        _, whole = await ask(asked, hello(), stream=False)
+    assert shown == streamed.message.text == turn.text
+    assert streamed.message.calls == () or streamed.stop == "calls"
+    assert [(each.name, each.arguments) for each in streamed.message.calls] == [
+        (each.name, each.arguments) for each in turn.calls
+    ]
+    assert (streamed.stop, streamed.usage, streamed.model) == (whole.stop, whole.usage, whole.model)
+    assert streamed.message.text == whole.message.text
+
+
+@each_provider
+async def test_a_stream_is_shown_as_it_comes(name):
+    """Several pieces, none of them empty."""
+    async with serving(Turn(text="Hello there, world")) as stub, provider(name, stub) as asked:
+        pieces = [event.text async for event in asked.stream(hello()) if hasattr(event, "text")]
+    assert pieces == ["Hello", " ther", "e, wo", "rld"]
+
+
+STOPS = [
+    ("anthropic", "end_turn", "answer"),
+    ("anthropic", "stop_sequence", "answer"),
+    ("anthropic", "max_tokens", "length"),
+    ("anthropic", "model_context_window_exceeded", "length"),
+    ("anthropic", "refusal", "refusal"),
+    ("anthropic", "pause_turn", "paused"),
+    ("anthropic", "tool_use", "other"),
+    ("anthropic", "something_new", "other"),
+    ("openai", "stop", "answer"),
+    ("openai", "length", "length"),
+    ("openai", "content_filter", "refusal"),
+    ("openai", "tool_calls", "other"),
+    ("openai", "something_new", "other"),
+    ("openai_responses", "max_output_tokens", "length"),
+    ("openai_responses", "content_filter", "refusal"),
+    ("openai_responses", "something_new", "other"),
+    ("gemini", "MAX_TOKENS", "length"),
+    ("gemini", "SAFETY", "refusal"),
+    ("gemini", "RECITATION", "refusal"),
+    ("gemini", "PROHIBITED_CONTENT", "refusal"),
+    ("gemini", "MALFORMED_FUNCTION_CALL", "other"),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("name", "said", "stop"), STOPS)
+async def test_why_it_stopped_is_said_in_our_words(name, said, stop, stream):
+    """The same in every protocol; a word that nobody knows is another reason."""
+    async with serving(Turn(text="Hi", stop=said)) as stub, provider(name, stub) as asked:
+        _, reply = await ask(asked, hello(), stream=stream)
+    assert reply.stop == stop
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("name", "said"), [("openai", "stop"), ("anthropic", "end_turn"), ("gemini", "STOP")])
+async def test_calls_are_calls_whatever_the_server_says(name, said, stream):
+    """Some servers stop, and have calls."""
+    turn = Turn(calls=(ToolCall("now", {}, "id_1"),), stop=said)
+    async with serving(turn) as stub, provider(name, stub) as asked:
+        _, reply = await ask(asked, hello(), stream=stream)
+    assert reply.stop == "calls"
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai", "openai_responses"])
+async def test_arguments_that_were_cut_are_passed_on_as_text(name):
+    """The dispatcher words what is wrong with them, and the conversation can go on."""
+    turn = Turn(calls=(ToolCall("read", '{"path": "a', "id_1"),), stop="" if name == "openai_responses" else "length")
+    async with serving(turn, Turn(text="Sorry.")) as stub, provider(name, stub) as asked:
+        _, reply = await ask(asked, hello(), stream=True)
+        results = ToolMessage((ToolResult("bad", call_id="id_1", tool="read"),))
+        await asked.reply(Request(messages=(UserMessage.of("Hi"), reply.message, results)))
+    assert reply.message.calls[0].arguments == '{"path": "a'
+    assert "path" in str(stub.heard[1].body)
+
+
+@each_provider
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_every_call_of_a_turn_has_an_id_of_its_own(name, stream):
+    """Gemini gives none, and some servers the same to all."""
+    ids = ["", ""] if name in ("gemini", "openai") else ["same", "same"]
+    turn = Turn(calls=tuple(ToolCall("now", {"n": number}, key) for number, key in enumerate(ids)))
+    async with serving(turn) as stub, provider(name, stub) as asked:
+        _, reply = await ask(asked, hello(), stream=stream)
+    made = [call.id for call in reply.message.calls]
+    assert len(set(made)) == 2
+    assert all(made)
+
+
+# Errors that come with status 200
+
+
+def answered(name, error):
+    """An error as an event in the middle of a stream, the way each provider says it."""
+    event = {**error, "type": "error"} if name == "openai_responses" else {"type": "error", "error": error}
+    text = f"event: error\ndata: {json.dumps(event)}\n\n"
+    return Answer(200, text.encode(), {"Content-Type": "text/event-stream"})
+
+
+@each_provider
+async def test_an_error_before_anything_was_shown_is_tried_again_if_it_passes(name):
+    """Overload is announced in the stream, too."""
+    error = {"type": "overloaded_error", "code": "server_error", "message": "busy", "status": "UNAVAILABLE"}
+    async with serving(answered(name, error), Turn(text="Hi")) as stub, provider(name, stub) as asked:
+        shown, _ = await ask(asked, hello(), stream=True)
+    assert shown == "Hi"
+
+
+@each_provider
+async def test_an_error_in_a_stream_that_does_not_pass_is_told(name):
+    """In the provider's words."""
+    error = {"type": "invalid_request_error", "code": "context_length_exceeded", "message": "too long"}
+    async with serving(answered(name, error)) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match="too long") as failed:
+            await ask(asked, hello(), stream=True)
+    assert failed.value.why == "context"
+    assert len(stub.heard) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("code", "is_retried"), [("server_error", True), ("invalid_prompt", False)])
+async def test_a_response_that_failed_is_an_error(code, is_retried, stream):
+    """The Responses API says so in the response itself."""
+    failed = {"status": "failed", "error": {"code": code, "message": "it failed"}, "output": []}
+    event = f'data: {{"type": "response.failed", "response": {json.dumps(failed)}}}\n\n'.encode()
+    answer = Answer(200, event, {"Content-Type": "text/event-stream"}) if stream else Answer(200, failed)
+    async with serving(answer, Turn(text="Hi")) as stub, provider("openai_responses", stub) as asked:
+        if is_retried:
+            assert (await ask(asked, hello(), stream=stream))[1].message.text == "Hi"
+        else:
+            with pytest.raises(ProviderFailure, match="it failed"):
+                await ask(asked, hello(), stream=stream)
+
+
+@each_provider
+@pytest.mark.parametrize(
+    "data",
+    [
+        "{",
+        "[1]",
+        '{"type": "content_block_delta", "index": 7, "delta": {}, "choices": [5], "candidates": [5]}',
+        '{"type": "response.output_text.delta", "choices": 5, "candidates": 5}',
+        '{"type": "message_start", "message": 5, "choices": [{"delta": 5}], "candidates": [{"content": {"parts": 5}}]}',
+    ],
+    ids=["cut", "list", "strange", "stranger", "strangest"],
+)
+async def test_a_strange_event_is_an_error_and_no_crash(name, data):
+    """Whatever a server sends, the caller gets a `ProviderError`."""
+    answer = Answer(200, f"data: {data}\n\n".encode(), {"Content-Type": "text/event-stream"})
+    async with serving(*[answer] * 3) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderError):
+            await ask(asked, hello(), stream=True)
+
+
+async def test_events_of_any_length_are_bounded():
+    """One event cannot fill the memory."""
+    answer = Answer(200, b"data: " + b"x" * 9_000_000, {"Content-Type": "text/event-stream"})
+    async with serving(answer) as stub, provider("openai", stub) as asked:
+        with pytest.raises(ProviderFailure, match="an event of more than 8,388,608 bytes"):
+            await ask(asked, hello(), stream=True)
+
+
+async def test_a_stream_without_end_is_bounded():
+    """Nor can many."""
+    answer = Answer(200, (b": " + b"x" * 1_000_000 + b"\n\n") * 70, {"Content-Type": "text/event-stream"})
+    async with serving(answer) as stub, provider("openai", stub) as asked:
+        with pytest.raises(ProviderFailure, match="more than 67,108,864 bytes"):
+            await ask(asked, hello(), stream=True)
+
+
+async def test_a_stream_that_breaks_after_its_answer_is_complete():
+    """What is missing then is only the count of tokens."""
+    turn = Turn(text="Hi")
+    async with serving(Breaking(turn, 3, True)) as stub, provider("openai", stub) as asked:
+        shown, reply = await ask(asked, hello(), stream=True)
+    assert (shown, reply.stop) == ("Hi", "answer")
+    assert reply.usage.total_tokens == 0
+
+
+async def test_the_last_line_of_a_stream_may_be_missing():
+    """Servers forget the empty one, and some the marker of the end."""
+    events = [{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": [{"delta": {}, "finish_reason": "stop"}]}]
+    text = "\n\n".join(f"data: {json.dumps(event)}" for event in events)
+    answers = [
+        Answer(200, end.encode(), {"Content-Type": "text/event-stream"}) for end in (text, f"{text}\n\ndata: [DONE]")
+    ]
+    async with serving(*answers) as stub, provider("openai", stub) as asked:
+        assert [(await ask(asked, hello(), stream=True))[0] for _ in answers] == ["Hi", "Hi"]
+
+
+async def test_bytes_that_cannot_be_unpacked_are_an_error():
+    """We ask for plain bytes, and a server may send others."""
+    answer = Answer(200, b"garbage", {"Content-Encoding": "gzip"})
+    async with serving(answer) as stub, provider("openai", stub) as asked:
+        with pytest.raises(ProviderFailure, match="DecodingError") as failed:
+            await asked.reply(hello())
+    assert failed.value.why == "unavailable"
+    assert len(stub.heard) == 1

@@ -1,0 +1,79 @@
+"""Tokens, and what they cost."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import ProviderError
+from toolkit.providers import Price, Usage
+
+counts = st.integers(0, 10**9)
+usages = st.builds(Usage, input_tokens=counts, output_tokens=counts, cached_tokens=counts, cache_write_tokens=counts)
+
+PRICE = Price(input=3, output="15", cached=0.3, cache_write=Decimal("3.75"))
+
+
+@given(usages, usages)
+def test_usages_add_up(first, second):
+    """Nothing is nothing, and the order makes no difference."""
+    assert first + Usage() == first
+    assert first + second == second + first
+    assert (first + second).total_tokens == first.total_tokens + second.total_tokens
+    assert Usage.from_json((first + second).to_json()) == first + second
+
+
+def test_each_token_has_its_price():
+    """Cached and written tokens are part of the input, and are not paid twice."""
+    usage = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000, cache_write_tokens=200_000)
+    assert usage.cost(PRICE) == Decimal("1.2") + Decimal("1.5") + Decimal("0.12") + Decimal("0.75")
+
+
+def test_what_has_no_price_of_its_own_costs_what_input_costs():
+    """So a table may be as short as the provider's page."""
+    usage = Usage(input_tokens=1_000_000, cached_tokens=300_000, cache_write_tokens=300_000)
+    assert usage.cost(Price(input=2, output=4)) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("gpt-x", "gpt-x"),
+        ("gpt-x-2026-01-31", "gpt-x"),
+        ("claude-y-20260131", "claude-y"),
+        ("claude-y@20260131", "claude-y"),
+        ("claude-y-latest", "claude-y"),
+        ("models/gemini-z-001", "gemini-z"),
+        ("gpt-x-mini", "gpt-x-mini"),
+        ("gpt-x-mini-2026-01-31", "gpt-x-mini"),
+    ],
+)
+def test_a_model_is_found_with_its_date(model, known):
+    """Providers answer with a longer name than they were asked for."""
+    names = ["gpt-x", "claude-y", "gemini-z", "gpt-x-mini"]
+    prices = {name: Price(input=number, output=0) for number, name in enumerate(names)}
+    assert Usage(input_tokens=1_000_000).cost(prices, model) == names.index(known)
+
+
+@pytest.mark.parametrize("model", ["gpt-x-pro", "gpt", "gpt-x1", "", "gpt-x-2026"])
+def test_a_model_without_a_price_is_an_error(model):
+    """A budget in money never runs blind: a smaller or a larger sibling has another price."""
+    with pytest.raises(ProviderError, match="no price is known"):
+        Usage(input_tokens=1).cost({"gpt-x": PRICE}, model)
+
+
+@pytest.mark.parametrize("bad", ["free", -1, float("nan"), float("inf"), True, b"1"])
+def test_a_price_is_a_number(bad):
+    """A mistake shows where the table is written."""
+    with pytest.raises(ValueError, match="`output` has to be a number, 0 or more"):
+        Price(input=1, output=bad)
+
+
+@pytest.mark.parametrize("data", [None, [], {"input_tokens": -1}, {"input_tokens": True}, {"tokens": 1}])
+def test_what_is_no_usage_is_refused(data):
+    """It comes out of a file."""
+    with pytest.raises(ValueError, match="not a usage"):
+        Usage.from_json(data)

@@ -1,0 +1,53 @@
+"""
+The agent: a model, tools, and the loop between them. It is optional; the dispatcher does without it.
+"""
+
+from __future__ import annotations
+
+from .agent import Agent
+from .budgets import Budget, Spent
+from .events import (
+    Compacted,
+    Done,
+    Event,
+    Failed,
+    Inner,
+    Refused,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    Waiting,
+)
+from .planning import PLAN_PROMPT
+from .runs import Run, Status, Stop, SubRun
+from .sealing import RunSeal, SealError
+from .subs import is_in_run, sub_run
+
+__all__ = [
+    "PLAN_PROMPT",
+    "Agent",
+    "Budget",
+    "Compacted",
+    "Done",
+    "Event",
+    "Failed",
+    "Inner",
+    "Refused",
+    "Run",
+    "RunSeal",
+    "SealError",
+    "Spent",
+    "Status",
+    "Stop",
+    "SubRun",
+    "TextDelta",
+    "ToolFinished",
+    "ToolProgress",
+    "ToolStarted",
+    "TurnFinished",
+    "Waiting",
+    "is_in_run",
+    "sub_run",
+]

@@ -1,0 +1,284 @@
+"""
+An agent: a model, tools, and the loop between them.
+
+    agent = Agent(AnthropicProvider("..."), dispatcher, system="You are a careful engineer.")
+    run = await agent.run("Mend the failing test.")
+    run.status, run.text
+
+A run is a value. One that waits is resumed with decisions, one that planned is
+executed, any can be continued; also in another process, from JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from ..catalog import Catalog
+from ..dispatcher import Dispatcher
+from ..permissions import Permissions
+from ..permissions.modes import Mode, checked_mode
+from ..providers.base import Provider
+from ..providers.messages import AssistantMessage, UserMessage
+from ..providers.prices import price_of
+from ..session import Session
+from ..views import CatalogView
+from .budgets import Budget, Ledger, Spent
+from .events import Event
+from .lives import lived
+from .loop import converse
+from .planning import EXECUTE_PROMPT, PLAN_PROMPT, chosen_names
+from .runs import Run
+from .subs import resumed
+from .talks import Ending, Manner, Talk, Tell
+from .toolbox import Toolbox, with_own_tools
+from .waiting import Decisions, check_decisions
+
+__all__ = ["Agent"]
+
+Resources: TypeAlias = Mapping[Any, Any]
+
+
+class Agent:
+    """
+    Lets a model work with tools.
+
+    Args:
+        provider: Who is asked.
+        tools: A `Dispatcher`; or a catalog or a list of functions, for which one is made that asks before
+            anything is changed.
+        system: What the model is told first.
+        mode: The permission mode that conversations start in; the dispatcher's unless given. "plan" lets the model
+            only look around, and hand over a plan.
+        max_turns: How often the model is asked for one prompt.
+        budget: What else one prompt may use.
+        on_event: Called with every event, as `stream` gives them.
+        plan_prompt: What the model is told when it is to plan.
+        plan_tools: The names of the read-only tools that it may use then; all of them unless given.
+        frame_results: Whether the output of tools is put between marks that it cannot forge.
+        compact_at: How many characters the conversation may have before old results are cut; None for no end.
+        session: Whose conversation the runs are, and on whose behalf; each has its own unless given.
+
+    Attributes:
+        last_run: The run that ended last, however it ended: where to look after a cancellation or an exception.
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        tools: Dispatcher | CatalogView | Iterable[Any],
+        *,
+        system: str = "",
+        mode: Mode | None = None,
+        max_turns: int = 50,
+        budget: Budget = Budget(),  # noqa: B008 -- it is a value
+        on_event: Callable[[Event], object] | None = None,
+        plan_prompt: str = PLAN_PROMPT,
+        plan_tools: Iterable[str] | None = None,
+        frame_results: bool = False,
+        compact_at: int | None = 400_000,
+        session: Session | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not callable(getattr(provider, "reply", None)) or isinstance(provider, type):
+            raise TypeError(f"a provider has `reply` and `stream`, and {provider!r} has not; see toolkit.providers")
+        if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
+            raise ValueError(f"max_turns has to be at least 1, got {max_turns!r}")
+        if compact_at is not None and compact_at < 1000:
+            raise ValueError(f"compact_at has to be at least 1000 characters, or None; got {compact_at!r}")
+        if inspect.iscoroutinefunction(on_event):
+            raise TypeError("on_event is called and not awaited; give a plain function, or use `stream`")
+        if not plan_prompt.strip():
+            raise ValueError("plan_prompt is empty; leave it out for the usual one")
+        if budget.cost is not None and budget.prices is not None:
+            price_of(provider.model, budget.prices)  # now, and not after the first answer was paid for
+        dispatcher = _dispatcher(tools)
+        chosen = chosen_names(plan_tools, dispatcher.catalog)
+        self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=chosen)
+        self._manner = Manner(
+            provider=provider,
+            system=system,
+            plan_prompt=plan_prompt,
+            frame_results=frame_results,
+            compact_at=compact_at,
+        )
+        self._mode: Mode | None = None if mode is None else checked_mode(mode)
+        self._max_turns = max_turns
+        self._budget = budget
+        self._on_event = on_event
+        self._session = session
+        self._clock = clock
+        self.last_run: Run | None = None
+        self._toolbox.set_mode(Session(), self._mode)  # whoever asks for a mode that nobody keeps to is told here
+
+    # The verbs.
+
+    async def run(
+        self, prompt: str | UserMessage | None = None, *, run: Run | None = None, resources: Resources | None = None
+    ) -> Run:
+        """
+        Work on *prompt* until there is an answer, or a reason to stop.
+
+        With *run* its conversation is continued; without a prompt, where it was broken off. What the provider
+        cannot do ends in a run that "failed"; a bug, or a tool that cannot be described, is raised. *resources* are
+        what every call is given, as with `Dispatcher.call`.
+        """
+        return await self._prompted(prompt, run, resources, None)
+
+    async def resume(self, run: Run, decisions: Decisions, *, resources: Resources | None = None) -> Run:
+        """
+        Go on with a run that waits; *decisions* are by the id of the request.
+
+        What nobody has decided about keeps waiting. What was held back runs when nothing before it waits.
+        Credentials that were asked for come as *resources*.
+
+        Raises:
+            ApprovalError: An answer cannot be taken; `last_run` is the run as far as it got.
+        """
+        return await self._resumed(run, decisions, resources, None)
+
+    async def execute(
+        self,
+        run: Run,
+        prompt: str | UserMessage = EXECUTE_PROMPT,
+        *,
+        mode: Mode | None = "default",
+        resources: Resources | None = None,
+    ) -> Run:
+        """
+        Carry out the plan of *run* in *mode*, in the same conversation; *prompt* tells the model to.
+
+        Only this leaves plan mode: nothing that a model says does.
+        """
+        if run.status != "planned":
+            raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
+        if mode == "plan":
+            raise ValueError('a plan is not executed in mode "plan"; choose another, "default" say')
+        message, talk = _message(prompt), self._talk(run, resources, None, Spent())
+        self._toolbox.set_mode(talk.session, None if mode is None else checked_mode(mode))
+        talk.plan = None
+        talk.say(message)
+        return await self._live(talk, lambda: converse(talk), "execute")
+
+    async def stream(
+        self,
+        prompt: str | UserMessage | None = None,
+        *,
+        run: Run | None = None,
+        decisions: Decisions | None = None,
+        resources: Resources | None = None,
+    ) -> AsyncGenerator[Event, None]:
+        """
+        The same as `run`, or `resume` if there are *decisions*, event by event; the last one is `Done`.
+
+        Whoever stops listening ends the run: close it with `contextlib.aclosing`, or read it to the end.
+        """
+        if decisions is not None and (run is None or prompt is not None):
+            raise TypeError("decisions go with the run that waits for them, and without a prompt")
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        tell = queue.put_nowait
+        # In a task of its own, so that it has one context from its start to its end.
+        if decisions is not None and run is not None:
+            task = asyncio.ensure_future(self._resumed(run, decisions, resources, tell))
+        else:
+            task = asyncio.ensure_future(self._prompted(prompt, run, resources, tell))
+        task.add_done_callback(lambda _: tell(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.exception()  # looked at: whoever stopped listening does not want to know
+
+    # How they begin.
+
+    async def _prompted(
+        self, prompt: str | UserMessage | None, run: Run | None, resources: Resources | None, tell: Tell | None
+    ) -> Run:
+        if run is not None and run.status == "waiting":
+            raise ValueError("the run waits for answers; give them with resume(run, decisions), a denial at least")
+        talk = self._talk(run, resources, tell, Spent())
+        talk.plan = None
+        if prompt is not None:
+            talk.say(_message(prompt))
+        elif not talk.messages or isinstance(talk.messages[-1], AssistantMessage):
+            raise ValueError("there is nothing to go on with; give a prompt")
+        return await self._live(talk, lambda: converse(talk), "run")
+
+    async def _resumed(self, run: Run, decisions: Decisions, resources: Resources | None, tell: Tell | None) -> Run:
+        await check_decisions(run, decisions, self._toolbox.is_true)
+        talk = self._talk(run, resources, tell, run.spent)
+        return await self._live(talk, lambda: resumed(talk, decisions), "resume")
+
+    async def _live(self, talk: Talk, work: Callable[[], Awaitable[Ending]], verb: str) -> Run:
+        provider = self._manner.provider
+        details = {
+            "run": talk.key,
+            "verb": verb,
+            "provider": provider.name,
+            "model": provider.model,
+            "mode": self._toolbox.mode_of(talk.session),
+        }
+        return await lived(talk, work, details, self._keep)
+
+    def _keep(self, run: Run) -> None:
+        self.last_run = run
+
+    def _talk(self, run: Run | None, resources: Resources | None, tell: Tell | None, spent: Spent) -> Talk:
+        session = self._session_of(run)
+        # A conversation that goes on keeps the mode that its host gave it.
+        if self._mode is not None and (run is None or session.mode is None):
+            self._toolbox.set_mode(session, self._mode)
+        ledger = Ledger(
+            self._budget, self._max_turns, model=self._manner.provider.model, spent=spent, clock=self._clock
+        )
+        return Talk(self._manner, self._toolbox, ledger, session, run=run, tell=self._told(tell), resources=resources)
+
+    def _session_of(self, run: Run | None) -> Session:
+        """The session of *run*, on behalf of the agent's principal; a new one if there is none."""
+        mine = self._session
+        if run is None:
+            return mine or Session()
+        if mine is None or mine.id == run.session.id:
+            return mine or run.session
+        if run.session.principal not in (None, mine.principal):
+            raise ValueError("the run was made on behalf of somebody else than this agent's session")
+        run.session.principal = mine.principal
+        return run.session
+
+    def _told(self, tell: Tell | None) -> Tell | None:
+        listeners = [each for each in (self._on_event, tell) if each is not None]
+        if len(listeners) < 2:
+            return listeners[0] if listeners else None
+
+        def both(event: Event) -> None:
+            # The stream first: a listener that raises must not keep an event from it.
+            for each in reversed(listeners):
+                each(event)
+
+        return both
+
+
+def _dispatcher(tools: Any) -> Dispatcher:
+    if isinstance(tools, Dispatcher):
+        return tools
+    if isinstance(tools, CatalogView):
+        return Dispatcher(tools, permissions=Permissions("default"))
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise TypeError(f"tools are a Dispatcher, a catalog or a list of functions, got {type(tools).__name__}")
+    return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
+
+
+def _message(prompt: str | UserMessage) -> UserMessage:
+    message = UserMessage.of(prompt) if isinstance(prompt, str) else prompt
+    if not isinstance(message, UserMessage):
+        raise TypeError(f"a prompt is a text or a UserMessage, got {type(prompt).__name__}")
+    if not message.text.strip() and all(hasattr(part, "text") for part in message.parts):
+        raise ValueError("the prompt is empty; say what is to be done")
+    return message

@@ -1,0 +1,200 @@
+"""
+How much a run may use, and how much it has used.
+
+A budget holds from a prompt to its end: pauses do not reset it, and the time
+that people take to answer does not count. A sub-run spends its parent's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal, TypeAlias
+
+from ..errors import ProviderError
+from ..providers.base import Usage
+from ..providers.prices import Amount, Prices, price_of
+
+__all__ = ["Budget", "Ledger", "Limit", "Spent"]
+
+Limit: TypeAlias = Literal["turns", "tokens", "calls", "seconds", "cost"]
+
+_WORDS: dict[Limit, str] = {
+    "turns": "turns",
+    "tokens": "tokens",
+    "calls": "tool calls",
+    "seconds": "seconds",
+    "cost": "in money",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """
+    The most that one prompt may use; what is None is not limited.
+
+    Attributes:
+        tokens: Read and written, by the model's own count.
+        calls: Calls of tools.
+        seconds: Of work; calls and replies under way are ended when they are over.
+        cost: Money, in the currency of *prices*.
+        prices: What tokens cost, by model; `cost` needs it.
+        depth: How deep sub-runs may be nested; 0 for none.
+    """
+
+    tokens: int | None = None
+    calls: int | None = None
+    seconds: float | None = None
+    cost: Amount | None = None
+    prices: Prices | None = None
+    depth: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("tokens", "calls", "seconds", "cost"):
+            given = getattr(self, name)
+            if given is not None and not _is_above_zero(given):
+                raise ValueError(f"Budget: `{name}` has to be above 0, or None; got {given!r}")
+        if isinstance(self.depth, bool) or not isinstance(self.depth, int) or self.depth < 0:
+            raise ValueError(f"Budget: `depth` has to be 0 or more, got {self.depth!r}")
+        if self.cost is not None and self.prices is None:
+            raise ValueError("Budget: `cost` needs to know what tokens cost; give prices={model: Price(...)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """What was used since the prompt; `cost` stays 0 where no prices are known."""
+
+    turns: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    usage: Usage = Usage()  # noqa: RUF009 -- it is a value
+    cost: Decimal = Decimal(0)
+
+    def to_json(self) -> dict[str, Any]:
+        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Spent:
+        """The inverse of `to_json`; `ValueError` for what is none."""
+        if not isinstance(data, Mapping) or data.keys() != {each.name for each in fields(cls)}:
+            raise ValueError("`spent` has to be an object with turns, calls, seconds, usage and cost")
+        for name in ("turns", "calls", "seconds"):
+            value: Any = data[name]
+            kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)
+            if type(value) not in kinds or not 0 <= value < float("inf"):
+                raise ValueError(f"`spent`: {name!r} cannot be {value!r:.60}")
+        return cls(
+            turns=data["turns"],
+            calls=data["calls"],
+            seconds=data["seconds"],
+            usage=Usage.from_json(data["usage"]),
+            cost=_money(data["cost"]),
+        )
+
+
+class Ledger:
+    """Keeps count for a run that is under way."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        max_turns: int,
+        *,
+        model: str = "",
+        spent: Spent = Spent(),  # noqa: B008 -- it is a value
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget = budget
+        self._max_turns = max_turns
+        self._model = model
+        self._spent = spent
+        self._clock = clock
+        self._since = clock()
+
+    @property
+    def spent(self) -> Spent:
+        """Up to this moment."""
+        return replace(self._spent, seconds=self._spent.seconds + max(0.0, self._clock() - self._since))
+
+    def add_turn(self, usage: Usage, model: str) -> None:
+        """Count one reply of the model."""
+        spent = self._spent
+        self._spent = replace(
+            spent, turns=spent.turns + 1, usage=spent.usage + usage, cost=spent.cost + self._cost(usage, model)
+        )
+
+    def take_calls(self, wanted: int) -> int:
+        """Count *wanted* calls of tools; how many of them may run."""
+        most = self.budget.calls
+        taken = wanted if most is None else max(0, min(wanted, most - self._spent.calls))
+        self._spent = replace(self._spent, calls=self._spent.calls + taken)
+        return taken
+
+    def left_seconds(self) -> float | None:
+        """How much time is left; None if there is no end to it."""
+        return None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.spent.seconds)
+
+    def reached(self) -> tuple[Limit, str] | None:
+        """
+        The limit that was reached, and the same in words; None if the run may go on.
+
+        Not that of calls: the model may still answer with what it has.
+        """
+        spent = self.spent
+        used = {
+            "turns": spent.turns,
+            "tokens": spent.usage.total_tokens,
+            "seconds": spent.seconds,
+            "cost": spent.cost,
+        }
+        return next(
+            (self.words(limit) for limit in _WORDS if limit in used and self._is_used_up(limit, used[limit])), None
+        )
+
+    def words(self, limit: Limit) -> tuple[Limit, str]:
+        """*limit*, and that it was reached, in words."""
+        most = self._most(limit)
+        shown = f"{most:,}" if isinstance(most, int) else str(most)
+        return limit, f"the budget of {shown} {_WORDS[limit]} is used up"
+
+    def _is_used_up(self, limit: Limit, used: Any) -> bool:
+        most = self._most(limit)
+        return most is not None and used >= most
+
+    def _most(self, limit: Limit) -> Any:
+        if limit == "cost":
+            return None if self.budget.cost is None else Decimal(str(self.budget.cost))
+        return self._max_turns if limit == "turns" else getattr(self.budget, limit)
+
+    def _cost(self, usage: Usage, model: str) -> Decimal:
+        prices = self.budget.prices
+        if prices is None:
+            return Decimal(0)
+        try:
+            return usage.cost(prices, model)
+        except ProviderError:
+            # Some providers answer with a name of their own; what was asked for is in the table, or this raises.
+            return usage.cost(price_of(self._model, prices))
+
+
+def _is_above_zero(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return False
+    return number.is_finite() and number > 0
+
+
+def _money(value: Any) -> Decimal:
+    try:
+        number = Decimal(value) if isinstance(value, str) and len(value) < 100 else None
+    except InvalidOperation:
+        number = None
+    if number is None or not number.is_finite() or number < 0:
+        raise ValueError(f"`spent`: 'cost' cannot be {value!r:.60}")
+    return number

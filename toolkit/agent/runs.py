@@ -1,0 +1,247 @@
+"""
+A run as a value: what was said, how it ended, what it waits for.
+
+It goes to JSON and back with a version. What is read back is data, not
+authority: it has no mode, no grants and no principal (`sealing.py` brings
+those back), and nothing in it says what a tool may do.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..providers.base import Usage
+from ..providers.messages import AssistantMessage, Message, ToolMessage, message_from_json
+from ..rendering import as_json
+from ..requests import ApprovalRequest
+from ..results import ToolResult
+from ..session import Session
+from .budgets import Limit, Spent
+from .pairing import flaw_of
+
+__all__ = ["Run", "Status", "Stop", "SubRun"]
+
+_VERSION = 1
+_MOST_NESTED = 32
+
+Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned"]
+Stop: TypeAlias = Limit | Literal["halt", "length", "refusal", "other", "cancelled"]
+"""What stopped a run: a limit of its budget, a hook, the room for an answer, the model, the provider, the caller."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Run:
+    """
+    What came of a prompt, with the whole conversation up to it.
+
+    Attributes:
+        status: "done": the model has answered. "waiting": people have to answer `requests`. "stopped": see `stop`.
+            "failed": the provider could not be asked, see `error`. "planned": there is a `plan` for the host to judge.
+        reason: Why it is not done, in words.
+        stop: What stopped it, in one word for programs.
+        spent: What was used since the prompt.
+        usage: The tokens of the whole conversation.
+        plan: What the model plans to do, if it was asked to plan.
+        error: The exception, if it failed here; it is not saved.
+        subs: Sub-runs that wait, by the call that they belong to.
+        session: Whose conversation it is, with its mode and grants; only its id and its loaded tools are saved.
+    """
+
+    status: Status
+    messages: tuple[Message, ...] = ()
+    reason: str = ""
+    stop: Stop | None = None
+    spent: Spent = Spent()  # noqa: RUF009 -- these are values
+    usage: Usage = Usage()  # noqa: RUF009 -- as above
+    plan: str | None = None
+    subs: tuple[SubRun, ...] = ()
+    error: BaseException | None = field(default=None, compare=False)
+    session: Session = field(default_factory=Session, compare=False)
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __repr__(self) -> str:
+        return f"<Run {self.id} {self.status}, {len(self.messages)} messages: {(self.reason or self.text)[:60]!r}>"
+
+    @property
+    def text(self) -> str:
+        """What the model said last."""
+        return next((each.text for each in reversed(self.messages) if isinstance(each, AssistantMessage)), "")
+
+    @property
+    def turns(self) -> int:
+        """How often the model was asked since the prompt."""
+        return self.spent.turns
+
+    @property
+    def requests(self) -> tuple[ApprovalRequest, ...]:
+        """What people have to answer, in the order of the calls; those of sub-runs among it."""
+        inner = {sub.call_id: sub.run for sub in self.subs}
+        found: list[ApprovalRequest] = []
+        for result in self.waiting():
+            if result.call_id in inner:
+                found += inner[result.call_id].requests
+            elif result.request is not None and result.request.waits_for is None:
+                found.append(result.request)
+        return tuple(found)
+
+    def waiting(self) -> Iterator[ToolResult]:
+        """The results that are still to come: of calls that wait, and of those held back behind them."""
+        last = self.messages[-1] if self.messages else None
+        if isinstance(last, ToolMessage):
+            yield from (result for result in last.results if result.kind == "waiting")
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the exception and the session's authority, as plain JSON with a version."""
+        return {
+            "version": _VERSION,
+            "id": self.id,
+            "status": self.status,
+            "reason": self.reason,
+            "stop": self.stop,
+            "messages": [message.to_json() for message in self.messages],
+            "spent": self.spent.to_json(),
+            "usage": self.usage.to_json(),
+            "plan": self.plan,
+            "subs": [sub.to_json() for sub in self.subs],
+            "session": self.session.to_json(),
+        }
+
+    def dumps(self) -> str:
+        """The same as text."""
+        # What a hook put beside a result may be anything.
+        return json.dumps(self.to_json(), default=as_json)
+
+    @classmethod
+    def loads(cls, text: str | bytes) -> Run:
+        """The inverse of `dumps`; `ValueError` for what is no run."""
+        try:
+            data = json.loads(text)
+        except RecursionError:
+            raise ValueError("not a run: it is nested too deeply") from None
+        return cls.from_json(data)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Run:
+        """The inverse of `to_json`; `ValueError`, with the place, for what is no run or no valid conversation."""
+        return _read(data)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubRun:
+    """
+    A run inside a call that waits.
+
+    Attributes:
+        call_id: The call of the run around it.
+        tools: The tools it may call; all of its parent's if None.
+    """
+
+    call_id: str
+    run: Run
+    system: str = ""
+    tools: tuple[str, ...] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        tools = None if self.tools is None else list(self.tools)
+        return {"call_id": self.call_id, "system": self.system, "tools": tools, "run": self.run.to_json()}
+
+
+def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
+    """The run in *data*; one inside another has the other's *session*."""
+    if depth > _MOST_NESTED:
+        raise ValueError(f"not a run: sub-runs are nested deeper than {_MOST_NESTED}")
+    version = data.get("version") if isinstance(data, Mapping) else None
+    if type(version) is not int or version != _VERSION:
+        raise ValueError(f"a run of version {version!r} cannot be read; version {_VERSION} can")
+    for name, (fits, wanted) in _SHAPES.items():
+        if name not in data or not fits(data[name]):
+            raise ValueError(f"not a run: `{name}` has to be {wanted}")
+    if unknown := data.keys() - _SHAPES.keys() - {"version"}:
+        raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown)))}")
+    try:
+        messages = tuple(_each(data["messages"], message_from_json, "messages"))
+        own = Session.from_json(data["session"]) if session is None else session
+        run = Run(
+            id=data["id"],
+            status=data["status"],
+            reason=data["reason"],
+            stop=data["stop"],
+            messages=messages,
+            spent=Spent.from_json(data["spent"]),
+            usage=Usage.from_json(data["usage"]),
+            plan=data["plan"],
+            subs=tuple(_each(data["subs"], lambda each: _read_sub(each, own, depth), "subs")),
+            session=own,
+        )
+    except RecursionError:
+        raise ValueError("not a run: it is nested too deeply") from None
+    if flaw := flaw_of(messages) or _flaw(run):
+        raise ValueError(f"not a run: {flaw}")
+    return run
+
+
+def _read_sub(data: Any, session: Session, depth: int) -> SubRun:
+    given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+    tools = given.get("tools")
+    if (
+        given.keys() != {"call_id", "system", "tools", "run"}
+        or not isinstance(given["call_id"], str)
+        or not isinstance(given["system"], str)
+        or not (tools is None or (isinstance(tools, list) and all(isinstance(each, str) for each in tools)))
+    ):
+        raise ValueError("not a sub-run: it has a call_id, a system prompt, a list of tools or null, and a run")
+    return SubRun(
+        call_id=given["call_id"],
+        system=given["system"],
+        tools=None if tools is None else tuple(tools),
+        run=_read(given["run"], session, depth + 1),
+    )
+
+
+def _each(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[Any]:
+    for index, each in enumerate(items):
+        try:
+            yield read(each)
+        except ValueError as error:
+            raise ValueError(f"{place}[{index}]: {error}") from error
+
+
+def _flaw(run: Run) -> str | None:
+    waiting = {result.call_id for result in run.waiting()}
+    if (run.status == "waiting") != bool(run.requests):
+        return "its status and the calls that wait contradict each other"
+    if any(sub.call_id not in waiting or sub.run.status != "waiting" for sub in run.subs):
+        return "a sub-run belongs to no call that waits"
+    return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+_STOPS: frozenset[Any] = frozenset({None, *(each for part in get_args(Stop) for each in get_args(part) or (part,))})
+
+_SHAPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "id": (lambda value: isinstance(value, str) and bool(value), "a text that is not empty"),
+    "status": (lambda value: isinstance(value, str) and value in get_args(Status), "a status"),
+    "reason": (_is_text, "a text"),
+    "stop": (lambda value: isinstance(value, str | None) and value in _STOPS, "what stopped it, or null"),
+    "messages": (_is_list, "a list"),
+    "spent": (_is_object, "an object"),
+    "usage": (_is_object, "an object"),
+    "plan": (lambda value: isinstance(value, str | None), "a text or null"),
+    "subs": (_is_list, "a list"),
+    "session": (_is_object, "an object"),
+}

@@ -1,0 +1,134 @@
+"""
+Runs inside runs: a tool that lets the model work on a prompt of its own.
+
+A sub-run has its parent's session, so mode, rules and grants hold in it; it
+spends its parent's budget, ends when its call has to end, and can call no more
+than its parent could. What waits in it waits in the parent. What is told of
+it is told as `Inner`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ..context import Context
+from ..errors import ToolError
+from ..providers.base import Usage
+from ..providers.messages import UserMessage
+from ..results import ToolCall, ToolResult
+from .loop import converse
+from .runs import Run, SubRun
+from .talks import Ending, Talk
+from .waiting import Decisions, settle
+from .watching import watching
+
+__all__ = ["is_in_run", "resumed", "sub_run"]
+
+
+def is_in_run() -> bool:
+    """Whether this code runs in a call that an agent has made."""
+    return isinstance(watching.get(), Talk)
+
+
+async def sub_run(
+    prompt: str | UserMessage, *, context: Context, tools: Collection[str] | None = None, system: str = ""
+) -> str:
+    """
+    Let the agent whose call this is work on *prompt*, and return what the model answers.
+
+    For tools: `context` is the tool's own. If people have to be asked, this raises, and the call waits; the
+    sub-run's answer is then the result of the call, and what the tool would have made of it is not done.
+
+    Args:
+        tools: The names it may call, of those its parent may; all of them if None.
+        system: Its system prompt.
+
+    Raises:
+        ToolError: There is no agent, sub-runs are nested too deep, or the sub-run did not end with an answer.
+    """
+    parent, call_id = watching.get(), context.call.id
+    if not isinstance(parent, Talk):
+        raise ToolError("there is no agent here that could work on a prompt; call this tool from an agent's run")
+    if parent.depth >= parent.ledger.budget.depth:
+        raise ToolError(f"sub-runs may not be nested deeper than {parent.ledger.budget.depth}; do it without one")
+    if call_id in parent.busy or call_id in parent.subs:
+        raise ToolError("one call has one sub-run at a time; await the first before you start the next")
+    child = _child(parent, call_id, system, None if tools is None else tuple(tools))
+    child.say(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
+    parent.busy.add(call_id)
+    try:
+        ending = await converse(child)
+    except BaseException:
+        if (held := _held(parent, context.call, child)) is not None:
+            parent.overrule(held)
+        raise
+    finally:
+        parent.busy.discard(call_id)
+        parent.usage += child.usage
+    result = _result(parent, context.call, child, ending)
+    if result.kind in ("waiting", "halted"):
+        parent.overrule(result)
+    if result.kind != "ok":
+        raise ToolError(result.text if result.error is None else result.error.message)
+    return result.text
+
+
+async def resumed(talk: Talk, decisions: Decisions) -> Ending:
+    """Go on with *talk*, which waits, now that there are *decisions*."""
+    return await settle(talk, decisions, _go_on_inside) or await converse(talk)
+
+
+async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> ToolResult:
+    sub = parent.subs[call.id]
+    child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))  # counted before
+    known = {request.id for request in sub.run.requests}
+    del parent.subs[call.id]
+    try:
+        ending = await resumed(child, {key: each for key, each in decisions.items() if key in known})
+    except BaseException:
+        _held(parent, call, child)
+        raise
+    finally:
+        parent.usage += child.usage
+    result = _result(parent, call, child, ending)
+    if result.kind != "waiting":
+        result = await parent.toolbox.finished(call, result, parent.session)
+    return parent.ended(call, result)
+
+
+def _child(parent: Talk, call_id: str, system: str, tools: tuple[str, ...] | None, run: Run | None = None) -> Talk:
+    return Talk(
+        replace(parent.manner, system=system),
+        parent.toolbox.narrowed(tools),
+        parent.ledger,
+        parent.session,
+        run=run,
+        tell=parent.told_inside(call_id),
+        resources=parent.resources,
+        depth=parent.depth + 1,
+        tools=tools,
+    )
+
+
+def _held(parent: Talk, call: ToolCall, child: Talk) -> ToolResult | None:
+    """The result of a call whose sub-run waits, if it does; the sub-run is kept, to be resumed with its parent."""
+    run = child.run(Ending(status="stopped"))
+    if not run.requests:
+        return None
+    return parent.hold(call, SubRun(call_id=call.id, run=run, system=child.manner.system, tools=child.tools))
+
+
+def _result(parent: Talk, call: ToolCall, child: Talk, ending: Ending) -> ToolResult:
+    """What came of a sub-run, as the result of its call."""
+    if (held := _held(parent, call, child)) is not None:
+        return held
+    run = child.run(ending)
+    if run.status == "done":
+        made = ToolResult(run.text, run.text)
+    elif run.stop == "halt":
+        made = ToolResult.error("halted", run.reason)
+    else:
+        made = ToolResult.error("tool", f"the sub-run was not finished: {run.reason}")
+    made.call_id, made.tool = call.id, call.name
+    return made

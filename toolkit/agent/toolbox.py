@@ -1,0 +1,193 @@
+"""
+A dispatcher's policies over an agent's tools.
+
+The agent brings tools of its own: `exit_plan`, and `tool_search` where tools
+are deferred and nobody else brings it. Every call goes the dispatcher's one way,
+with its hooks, rules, approvals and log; whoever watches the run is told of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from typing import Any
+
+from ..builtin.tool_search_tool import tool_search_for
+from ..catalog import Catalog
+from ..context import Progress
+from ..dispatcher import Dispatcher
+from ..errors import DefinitionError, DuplicateTool
+from ..hooks.base import Chain
+from ..permissions import Permissions
+from ..permissions.modes import Mode
+from ..pipeline import unstarted
+from ..plans import Settings
+from ..requests import ApprovalRequest
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..spec import Tool
+from ..views import CatalogView, Table, described_place
+from ..visible import visible
+from .pairing import unfinished
+from .planning import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
+from .watching import watching
+
+__all__ = ["Toolbox", "with_own_tools"]
+
+_SEARCH = "tool_search"
+_MOST_SUMMARY = 200
+
+
+class Toolbox(Dispatcher):
+    """
+    The tools of one agent, run by the policies of *source*: its settings, threads and approvals are shared.
+
+    Args:
+        catalog: The tools, with the agent's own among them.
+        plan_tools: The names that may be used while planning; all that are read-only if None.
+    """
+
+    def __init__(self, source: Dispatcher, catalog: CatalogView, *, plan_tools: Collection[str] | None = None) -> None:
+        # No `super().__init__`: policies are not made anew but shared, threads, approvals and all.
+        self._source = source  # whose end would end the threads
+        self._plan_tools = plan_tools
+        settings = _borrowed(source)
+        listener = settings.on_progress
+        settings.on_progress = lambda progress: _pass_on(progress, listener)
+        self._modes = settings.judges.find(Permissions)
+        if self._modes is None or plan_tools is not None:
+            before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
+            settings.chain = Chain((*before, *settings.chain.before), settings.chain.around, settings.chain.after)
+        self._begin(catalog, settings, source._max_concurrency)  # noqa: SLF001 -- a toolbox is a dispatcher
+        weakref.finalize(settings, self._planner.watch()).atexit = False
+
+    def narrowed(self, tools: Collection[str] | None) -> Toolbox:
+        """The same for a sub-run: only *tools*, or all if None; never the one that ends planning."""
+        names = None if tools is None else {found.name for name in tools if (found := self.catalog.get(name))}
+        view = self.catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
+        return Toolbox(self._source, view, plan_tools=self._plan_tools)
+
+    # Modes.
+
+    def mode_of(self, session: Session | None) -> str | None:
+        """The mode that counts for *session*; None where there are no modes."""
+        if self._modes is not None:
+            return self._modes.mode_of(session)
+        return None if session is None else session.mode
+
+    def set_mode(self, session: Session, mode: Mode | None) -> None:
+        """Give *session* a mode; `ValueError` if nobody here would keep to it."""
+        if self._modes is None and mode not in (None, "plan"):
+            raise ValueError(
+                f"the dispatcher has no permissions, so nothing would keep to mode {mode!r}; "
+                "give it some: Dispatcher(..., permissions=Permissions())"
+            )
+        (self._modes or Permissions()).set_mode(mode, session=session)
+
+    def is_for_planning(self, tool: Tool) -> bool:
+        """Whether *tool* may be used in mode "plan"."""
+        is_own = tool.name in (EXIT_PLAN, _SEARCH)
+        return is_for_planning(tool, None if is_own else self._plan_tools)
+
+    def offered(self, session: Session) -> CatalogView:
+        """What a model may be told of in this turn: what could ever be allowed, and fits the mode."""
+        is_planning = self.mode_of(session) == "plan"
+        return self.permitted(session).filtered(
+            lambda tool: self.is_for_planning(tool) if is_planning else tool.name != EXIT_PLAN
+        )
+
+    # Calls.
+
+    def call(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> Coroutine[Any, Any, ToolResult]:
+        """As `Dispatcher.call`; whoever watches the run is told when it starts, and when it has ended."""
+        return self._watched(name, arguments, options)
+
+    async def _watched(self, name: str | ToolCall, arguments: Any, options: dict[str, Any]) -> ToolResult:
+        watcher = watching.get()
+        if watcher is None or not isinstance(name, ToolCall):
+            return await super().call(name, arguments, **options)
+        left = watcher.left_seconds()  # asked for each call, because those before it have taken their time
+        if left == 0:
+            return watcher.ended(name, unfinished(name, "no time is left"))
+        watcher.started(name)
+        return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": left}))
+
+    async def finished(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
+        """*result* of a call that was made elsewhere, as it leaves: seen by after-hooks, masked, cut to size."""
+        plan = self._planner.find(call.name)
+        tool = None if plan is None else plan.tool
+        whole = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
+        return await unstarted(whole, result, plan, self._settings)
+
+    async def is_true(self, request: ApprovalRequest) -> bool:
+        """Whether *request* says what the store's copy says; what the store does not know is not its business."""
+        approvals, redaction = self._settings.approvals, self._settings.redaction
+        if approvals.seal is not None:
+            return True  # a seal is looked at when it is used
+        record = await approvals.kept(lambda store: store.get(request.id), self._settings.in_thread)
+        if record is None:
+            return True
+        # What leaves is masked once more than what is kept.
+        return request.to_json() in (record.request.to_json(), redaction.request(record.request).to_json())
+
+    # What people are shown, and who else wants to know.
+
+    def summary_of(self, call: ToolCall) -> str:
+        """A call in a few words, as the tool's author put it; its name if they did not, or the arguments do not fit."""
+        try:
+            plan = self._planner.find(call.name)
+        except DefinitionError:
+            plan = None  # the call will say so
+        if plan is None:
+            return _line(call.name)
+        facts = plan.tool.facts
+        try:
+            decoded = plan.tool.about.checker.check(call.arguments)
+            told = facts.summary(decoded) if facts.summary is not None else facts.activity
+            told = told(decoded) if callable(told) else told
+        except Exception:  # noqa: BLE001 -- an author's function, or arguments that do not fit: the call will say so
+            return _line(plan.name)
+        return _line(plan.redaction(decoded, call.arguments).text(told) if isinstance(told, str) else plan.name)
+
+    def hooks(self, method: str) -> Iterable[Callable[..., Any]]:
+        """The *method* of every hook that has it, each hook once."""
+        chain = self._settings.chain
+        unique = {id(step.hook): step.hook for step in (*chain.before, *chain.around, *chain.after)}
+        return [found for hook in unique.values() if callable(found := getattr(hook, method, None))]
+
+
+def with_own_tools(catalog: CatalogView) -> CatalogView:
+    """*catalog* and the agent's own tools; the search only while there is something to search, and no other."""
+    if (taken := catalog.get(EXIT_PLAN)) is not None:
+        raise DuplicateTool(
+            f"`{EXIT_PLAN}` is the agent's own tool, so {described_place(taken)} cannot be called that; "
+            "give it another name, or leave it out with `filtered`"
+        )
+
+    def derive(table: Table, own: Table) -> Table:
+        searches = any(tool.facts.defer for tool in table.tools.values()) and table.find(_SEARCH) is None
+        added = {name: tool for name, tool in own.tools.items() if searches or name != _SEARCH}
+        return Table({**table.tools, **added}, table.aliases)
+
+    return CatalogView((catalog, Catalog(exit_plan_tool(), tool_search_for(catalog))), derive)
+
+
+def _borrowed(source: Dispatcher) -> Settings:
+    """The settings of *source*, to be changed without changing its own; what they hold stays shared."""
+    settings = source._settings  # noqa: SLF001 -- a toolbox is a dispatcher
+    _ = settings.approvals  # made when they are first needed, and then each would make its own
+    return copy.copy(settings)
+
+
+def _pass_on(progress: Progress, listener: Callable[[Progress], object] | None) -> None:
+    watcher = watching.get()
+    if watcher is not None:
+        watcher.progressed(progress)
+    if listener is not None:
+        listener(progress)
+
+
+def _line(text: str) -> str:
+    shown = visible(text[: 2 * _MOST_SUMMARY], keep_lines=False)
+    return shown if len(shown) <= _MOST_SUMMARY else f"{shown[: _MOST_SUMMARY - 3]}..."

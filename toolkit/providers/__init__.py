@@ -1,0 +1,56 @@
+"""
+Talking to models: neutral messages, what a provider is, and the providers, one a file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..later import later as _later
+from .base import Provider, Reply, Request, StopReason, StreamEvent, TextDelta, Usage
+from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage, message_from_json
+from .prices import Price, Prices
+from .scripted import Asked, ScriptedProvider
+
+if TYPE_CHECKING:  # a program speaks to one of them, if any
+    from .anthropic import AnthropicProvider
+    from .failures import ProviderFailure
+    from .gemini import GeminiProvider
+    from .openai import OpenAIProvider
+    from .openai_responses import OpenAIResponsesProvider
+
+__all__ = [
+    "AnthropicProvider",
+    "Asked",
+    "AssistantMessage",
+    "GeminiProvider",
+    "Message",
+    "Native",
+    "OpenAIProvider",
+    "OpenAIResponsesProvider",
+    "Price",
+    "Prices",
+    "Provider",
+    "ProviderFailure",
+    "Reply",
+    "Request",
+    "ScriptedProvider",
+    "StopReason",
+    "StreamEvent",
+    "TextDelta",
+    "ToolMessage",
+    "Usage",
+    "UserMessage",
+    "message_from_json",
+]
+
+__getattr__ = _later(
+    __name__,
+    {
+        "AnthropicProvider": "anthropic",
+        "GeminiProvider": "gemini",
+        "OpenAIProvider": "openai",
+        "OpenAIResponsesProvider": "openai_responses",
+        "ProviderFailure": "failures",
+    },
+)

@@ -1,0 +1,203 @@
+"""
+Anthropic's Messages API.
+
+What the model thinks comes with a signature, and goes back as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..formats import anthropic
+from ..formats.content import Picture
+from ..strictjson import copied, loads
+from .base import Reply, Request, StopReason, Usage
+from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .remote import Format, RemoteProvider
+from .wire import (
+    UNREADABLE,
+    arguments_object,
+    count,
+    finished,
+    is_same_turn,
+    native_of,
+    objects,
+    said_by,
+    stop_for,
+    table_of,
+    wire_name,
+)
+
+__all__ = ["AnthropicProvider"]
+
+_STOPS: dict[str, StopReason] = {
+    "end_turn": "answer",
+    "stop_sequence": "answer",
+    "tool_use": "calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "paused",
+}
+
+
+class AnthropicProvider(RemoteProvider):
+    """Claude. The key is in `ANTHROPIC_API_KEY`; the arguments are those of `RemoteProvider`."""
+
+    name = "anthropic"
+    _title = "Anthropic"
+    _format = Format(anthropic.NAMING, anthropic.definitions, anthropic.calls)
+    _address = "https://api.anthropic.com"
+    _variables = ("ANTHROPIC_API_KEY",)
+    _key_header = ("authorization", "Bearer {}")
+    _headers = {"anthropic-version": "2026-10-21"}  # noqa: RUF012 -- a constant
+    _reserved = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens"])
+    # The API wants a number. A file to be written has to fit; without a stream, more would take too long.
+    _max_tokens = 16_000
+
+    def _path(self, *, stream: bool) -> str:
+        return "/v1/messages"
+
+    def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "max_tokens": request.max_tokens or self.max_tokens,
+            "system": request.system or None,
+            "messages": [each for message in request.messages for each in self._said(message)],
+            "tools": self._definitions(request),
+            "stream": stream or None,
+        }
+
+    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+        return [tool["name"] for tool in body.get("tools", ())]
+
+    def _said(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, UserMessage):
+            return [{"role": "user", "content": [_block(each) for each in said_by(message)]}]
+        if isinstance(message, ToolMessage):
+            return anthropic.results(message.results)
+        content = objects(native_of(message, self.name))
+        if content is None or not is_same_turn((block.get("id") for block in content if _is_call(block)), message):
+            content = _rebuilt(message)
+        content = [block for block in content if not _is_blank(block)]
+        return [{"role": "assistant", "content": content}] if content else []
+
+    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+        content = [block for block in response["content"] if isinstance(block, dict)]
+        text = "".join(block["text"] for block in content if block.get("type") == "text")
+        explanation = table_of(response, "stop_details").get("explanation")
+        plain = AssistantMessage(
+            text=text or (explanation if isinstance(explanation, str) else ""),
+            calls=self._calls(response, request),
+        )
+        content = [_sendable(block) for block in content]
+        native = None if content == _rebuilt(plain) else Native(self.name, content)
+        message = AssistantMessage(text=plain.text, calls=plain.calls, native=native)
+        return Reply(
+            message=message,
+            stop=finished(stop_for(response.get("stop_reason"), _STOPS), message),
+            usage=_usage(table_of(response, "usage")),
+            model=str(response.get("model") or self.model),
+            id=str(response.get("id") or ""),
+        )
+
+    def _assembler(self) -> _Assembler:
+        return _Assembler()
+
+
+def _block(each: str | Picture) -> dict[str, Any]:
+    if isinstance(each, str):
+        return {"type": "text", "text": each}
+    source = {"type": "base64", "media_type": each.media_type, "data": each.base64}
+    return {"type": "image", "source": source}
+
+
+def _is_call(block: Mapping[str, Any]) -> bool:
+    # What belongs to a toolset of Anthropic's own is not ours to answer.
+    return block.get("type") == "tool_use" and not block.get("toolset_name")
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    """Whether a block says nothing: such are sent, but not taken."""
+    return block.get("type") == "text" and not str(block.get("text")).strip()
+
+
+def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
+    content: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+    for call in message.calls:
+        name = wire_name(anthropic.NAMING, call.name)
+        content.append({"type": "tool_use", "id": call.id, "name": name, "input": arguments_object(call)})
+    return content
+
+
+def _sendable(block: dict[str, Any]) -> dict[str, Any]:
+    """The block as it may be sent back: arguments that were cut are no object, and only that is taken."""
+    block = copied(block)
+    if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
+        block["input"] = {UNREADABLE: block.get("input")}
+    return block
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    return Usage(
+        input_tokens=count(usage, "input_tokens") + read + written,
+        output_tokens=count(usage, "output_tokens"),
+        cached_tokens=read,
+        cache_write_tokens=written,
+    )
+
+
+class _Assembler:
+    """The message from its events: it starts, its blocks grow one after the other, it stops."""
+
+    def __init__(self) -> None:
+        self._message: dict[str, Any] = {}
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, list[str]] = {}
+        self.is_complete = False
+
+    def feed(self, event: dict[str, Any]) -> str:
+        kind = event.get("type")
+        if kind == "message_start":
+            self._message = dict(event["message"])
+        elif kind == "content_block_start":
+            self._blocks[event["index"]] = dict(event["content_block"])
+        elif kind == "content_block_delta":
+            return self._grow(event["index"], event["delta"])
+        elif kind == "message_delta":
+            self._message.update(event["delta"])
+            known = {name: value for name, value in table_of(event, "usage").items() if value is not None}
+            self._message["usage"] = {**table_of(self._message, "usage"), **known}
+        elif kind == "message_stop":
+            self.is_complete = True
+        return ""
+
+    def response(self) -> dict[str, Any]:
+        for index, pieces in self._inputs.items():
+            self._blocks[index]["input"] = _input("".join(pieces))
+        return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
+
+    def _grow(self, index: int, delta: Mapping[str, Any]) -> str:
+        block, kind = self._blocks[index], delta["type"]
+        if kind == "input_json_delta":
+            self._inputs.setdefault(index, []).append(delta["partial_json"])
+        elif kind == "citations_delta":
+            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+        elif kind in _GROWING:
+            name = _GROWING[kind]
+            block[name] = block.get(name, "") + delta[name]
+        return str(delta["text"]) if kind == "text_delta" else ""
+
+
+_GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+def _input(text: str) -> Any:
+    """The arguments; as text if they are no object, which happens if the answer was cut."""
+    try:
+        read = loads(text or "{}")
+    except ValueError:
+        return text
+    return read if isinstance(read, dict) else text

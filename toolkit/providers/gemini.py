@@ -1,0 +1,185 @@
+"""
+Google's Gemini API.
+
+The model signs its thoughts on the parts of its answer; those go back as they came.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from ..formats import gemini
+from ..formats.content import Picture, given_id
+from ..formats.records import Definitions, Offering
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .base import Reply, Request, StopReason, Usage
+from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .remote import Format, RemoteProvider
+from .wire import arguments_object, count, finished, native_of, objects, said_by, stop_for, table_of, wire_name
+
+__all__ = ["GeminiProvider"]
+
+_STOPS: dict[str, StopReason] = {
+    "STOP": "answer",
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    **dict.fromkeys(
+        ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"], "refusal"
+    ),
+}
+_VERSIONED = re.compile(r"/v\d\w*$")
+# Models from the third generation on refuse a call without a signature, unless it is this one, which says
+# that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
+_UNSIGNED = re.compile(r"(?:models/)?gemini-[12][.-]")
+_FOREIGN = "skip_thought_signature_validator"
+
+
+def _definitions(catalog: Offering, session: Session | None, *, strict: bool) -> Definitions:
+    return gemini.definitions(catalog, session)  # no tool is strict by itself; `toolConfig` says it for all of them
+
+
+class GeminiProvider(RemoteProvider):
+    """
+    Gemini. The key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY`; the arguments are those of `RemoteProvider`.
+
+    With `strict`, the model is held to all schemas of a request.
+    A `base_url` may end with a version, such as `/v1beta`.
+    """
+
+    name = "gemini"
+    _title = "Gemini"
+    _format = Format(gemini.NAMING, _definitions, gemini.calls)
+    _address = "https://generativelanguage.googleapis.com"
+    _variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+    _key_header = ("x-goog-api-key", "{}")
+    _models = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is a part of the address
+    _reserved = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
+
+    def _path(self, *, stream: bool) -> str:
+        name = self.model if "/" in self.model else f"models/{self.model}"
+        verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
+        version = "" if _VERSIONED.search(self._exchange.base_url) else "/v1"
+        return f"{version}/{quote(name)}:{verb}"
+
+    def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        limit = request.max_tokens or self.max_tokens
+        tools = self._definitions(request)
+        return {
+            "systemInstruction": {"parts": [{"text": request.system}]} if request.system else None,
+            "contents": [each for message in request.messages for each in self._said(message)],
+            "tools": tools,
+            "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}} if tools and self.strict else None,
+            "generationConfig": {"maxOutputTokens": limit} if limit else None,
+        }
+
+    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+        return [function["name"] for tool in body.get("tools", ()) for function in tool["functionDeclarations"]]
+
+    def _said(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, UserMessage):
+            return [{"role": "user", "parts": [_part(each) for each in said_by(message)]}]
+        if isinstance(message, ToolMessage):
+            return gemini.results(message.results)
+        parts = objects(native_of(message, self.name))
+        if parts is None or not _is_same(parts, message):
+            parts = self._rebuilt(message)
+        return [{"role": "model", "parts": parts}] if parts else []
+
+    def _rebuilt(self, message: AssistantMessage) -> list[dict[str, Any]]:
+        parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
+        for number, call in enumerate(message.calls):
+            part: dict[str, Any] = {"functionCall": _function_call(call)}
+            if not number and not _UNSIGNED.match(self.model):
+                part["thoughtSignature"] = _FOREIGN
+            parts.append(part)
+        return parts
+
+    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+        candidates = response.get("candidates") or []
+        is_blocked = not candidates and table_of(response, "promptFeedback").get("blockReason")
+        candidate = {} if is_blocked else candidates[0]
+        parts = [part for part in table_of(candidate, "content").get("parts") or () if isinstance(part, dict)]
+        text = "".join(part["text"] for part in parts if "text" in part and not part.get("thought"))
+        message = AssistantMessage(
+            text=text, calls=self._calls(response, request), native=Native(self.name, parts) if parts else None
+        )
+        stop = "refusal" if is_blocked else stop_for(candidate.get("finishReason"), _STOPS)
+        return Reply(
+            message=message,
+            stop=finished(stop, message),
+            usage=_usage(table_of(response, "usageMetadata")),
+            model=str(response.get("modelVersion") or self.model),
+            id=str(response.get("responseId") or ""),
+        )
+
+    def _assembler(self) -> _Assembler:
+        return _Assembler()
+
+
+def _part(each: str | Picture) -> dict[str, Any]:
+    if isinstance(each, str):
+        return {"text": each}
+    return {"inlineData": {"mimeType": each.media_type, "data": each.base64}}
+
+
+def _function_call(call: ToolCall) -> dict[str, Any]:
+    made: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
+    call_id = given_id(ToolResult(call_id=call.id))  # as the result is sent, so is the call
+    return made if call_id is None else {**made, "id": call_id}
+
+
+def _is_same(parts: list[dict[str, Any]], message: AssistantMessage) -> bool:
+    """Whether *parts* have the calls that the message has. Gemini gives no ids, so names have to do."""
+    names = [table_of(part, "functionCall").get("name") for part in parts if "functionCall" in part]
+    return names == [gemini.NAMING.wire(call.name) for call in message.calls]
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    return Usage(
+        input_tokens=count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
+        output_tokens=count(usage, "candidatesTokenCount") + count(usage, "thoughtsTokenCount"),
+        cached_tokens=count(usage, "cachedContentTokenCount"),
+    )
+
+
+class _Assembler:
+    """The answer from its chunks, each of which is an answer with further parts."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, Any] = {}
+        self._candidate: dict[str, Any] = {}
+        self._parts: list[dict[str, Any]] = []
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self._candidate.get("finishReason") or table_of(self._whole, "promptFeedback").get("blockReason"))
+
+    def feed(self, event: dict[str, Any]) -> str:
+        self._whole.update(event)
+        text = ""
+        for candidate in (event.get("candidates") or ())[:1]:
+            self._candidate.update(candidate)
+            for part in table_of(candidate, "content").get("parts") or ():
+                self._add(dict(part))
+                if "text" in part and not part.get("thought"):
+                    text += part["text"]
+        return text
+
+    def response(self) -> dict[str, Any]:
+        if not self._candidate:
+            return self._whole
+        content = {"role": "model", "parts": self._parts}
+        return {**self._whole, "candidates": [{**self._candidate, "content": content}]}
+
+    def _add(self, part: dict[str, Any]) -> None:
+        """Append *part*, or its text to the last part if both are nothing but text of one kind."""
+        last = self._parts[-1] if self._parts else {}
+        is_text = "text" in last and "text" in part and last.get("thought") == part.get("thought")
+        if is_text and not (last.keys() | part.keys()) - {"text", "thought"}:
+            last["text"] += part["text"]
+        else:
+            self._parts.append(part)

@@ -1,0 +1,234 @@
+"""
+OpenAI's Chat Completions, and every server that speaks it: Ollama, vLLM, OpenRouter.
+
+Servers add fields of their own to a message, such as the model's reasoning. They go back as they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..formats import openai
+from ..formats.content import Picture
+from .base import Reply, Request, StopReason, Usage
+from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .remote import Format, RemoteProvider
+from .wire import (
+    arguments_text,
+    count,
+    finished,
+    is_same_turn,
+    native_of,
+    objects,
+    said_by,
+    stop_for,
+    table_of,
+    wire_name,
+)
+
+__all__ = ["OpenAIProvider"]
+
+_STOPS: dict[str, StopReason] = {
+    "stop": "answer",
+    "tool_calls": "calls",
+    "function_call": "calls",
+    "length": "length",
+    "content_filter": "refusal",
+}
+# What a message has by itself, and what is only ever said by the server.
+_USUAL = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
+_USUAL_OF_CALL = frozenset(["id", "type", "function", "index"])
+
+
+class OpenAIProvider(RemoteProvider):
+    """
+    GPT, or whatever answers at `base_url`. The key is in `OPENAI_API_KEY`; the arguments are those of `RemoteProvider`.
+
+        OpenAIProvider("qwen3", base_url="http://localhost:11434/v1")  # Ollama
+    """
+
+    name = "openai"
+    _title = "OpenAI"
+    _format = Format(openai.NAMING, openai.definitions, openai.calls)
+    _address = "https://api.openai.com/v1"
+    _variables = ("OPENAI_API_KEY",)
+    _key_header = ("authorization", "Bearer {}")
+    _reserved = frozenset(["model", "messages", "tools", "stream"])
+
+    def _path(self, *, stream: bool) -> str:
+        return "/chat/completions"
+
+    def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        system = [{"role": "system", "content": request.system}] if request.system else []
+        # OpenAI's newer models refuse the old name, and other servers do not know the new one.
+        limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
+        return {
+            "model": self.model,
+            "messages": system + [each for message in request.messages for each in self._said(message)],
+            "tools": self._definitions(request),
+            limit: request.max_tokens or self.max_tokens,
+            "stream": stream or None,
+            "stream_options": {"include_usage": True} if stream else None,
+        }
+
+    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+        return [tool["function"]["name"] for tool in body.get("tools", ())]
+
+    def _said(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, UserMessage):
+            return [{"role": "user", "content": [_part(each) for each in said_by(message)]}]
+        if isinstance(message, ToolMessage):
+            return openai.results(message.results)
+        made = _rebuilt(message)
+        further = native_of(message, self.name)
+        if isinstance(further, dict):
+            made = _with_further(made, further, message)
+        return [made]
+
+    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+        choice = response["choices"][0]
+        said: dict[str, Any] = choice["message"]
+        refusal = said.get("refusal")
+        plain = AssistantMessage(
+            text=_text(said.get("content")) or (refusal if isinstance(refusal, str) else ""),
+            calls=self._calls(response, request),
+        )
+        further = _further(said)
+        native = Native(self.name, further) if further else None
+        message = AssistantMessage(text=plain.text, calls=plain.calls, native=native)
+        stop: StopReason = "refusal" if refusal else stop_for(choice.get("finish_reason"), _STOPS)
+        return Reply(
+            message=message,
+            stop=finished(stop, message),
+            usage=_usage(table_of(response, "usage")),
+            model=str(response.get("model") or self.model),
+            id=str(response.get("id") or ""),
+        )
+
+    def _assembler(self) -> _Assembler:
+        return _Assembler()
+
+
+def _part(each: str | Picture) -> dict[str, Any]:
+    if isinstance(each, str):
+        return {"type": "text", "text": each}
+    return {"type": "image_url", "image_url": {"url": each.url}}
+
+
+def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
+    # Content may be missing beside calls, and some servers refuse an empty text there.
+    made: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
+    if message.calls:
+        made["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": wire_name(openai.NAMING, call.name), "arguments": arguments_text(call)},
+            }
+            for call in message.calls
+        ]
+    return made
+
+
+def _further(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What the server said beside text and calls: fields of the message, and of each call."""
+    fields = {name: value for name, value in said.items() if name not in _USUAL and value is not None}
+    calls = [
+        {"id": each.get("id"), **{name: value for name, value in each.items() if name not in _USUAL_OF_CALL}}
+        for each in said.get("tool_calls") or ()
+    ]
+    made: dict[str, Any] = {"fields": fields} if fields else {}
+    return {**made, "calls": calls} if any(len(each) > 1 for each in calls) else made
+
+
+def _with_further(made: dict[str, Any], further: dict[str, Any], message: AssistantMessage) -> dict[str, Any]:
+    fields = {name: value for name, value in table_of(further, "fields").items() if name not in _USUAL}
+    calls = objects(further.get("calls"))
+    if calls and is_same_turn((each.get("id") for each in calls), message):
+        made["tool_calls"] = [
+            {**own, **{name: value for name, value in each.items() if name not in _USUAL_OF_CALL}}
+            for own, each in zip(made["tool_calls"], calls, strict=True)
+        ]
+    return {**fields, **made}
+
+
+def _text(content: Any) -> str:
+    """A message's text; some servers send a list of parts."""
+    if isinstance(content, list):
+        return "".join(
+            str(part.get("text") or "") for part in content if table_of({"": part}, "").get("type") == "text"
+        )
+    return content if isinstance(content, str) else ""
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    details = table_of(usage, "prompt_tokens_details")
+    return Usage(
+        input_tokens=count(usage, "prompt_tokens"),
+        output_tokens=count(usage, "completion_tokens"),
+        cached_tokens=count(details, "cached_tokens"),
+        cache_write_tokens=count(details, "cache_write_tokens"),
+    )
+
+
+class _Assembler:
+    """The completion from its chunks: fields of the message grow, calls grow by their index."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, Any] = {}
+        self._message: dict[str, Any] = {"role": "assistant"}
+        self._calls: list[dict[str, Any]] = []
+        self._finish: Any = None
+
+    @property
+    def is_complete(self) -> bool:
+        return self._finish is not None
+
+    def feed(self, event: dict[str, Any]) -> str:
+        self._whole.update({name: value for name, value in event.items() if name != "choices" and value is not None})
+        text = ""
+        for choice in (event.get("choices") or ())[:1]:
+            delta = choice.get("delta") or {}
+            for name, value in delta.items():
+                if name == "tool_calls":
+                    for each in value or ():
+                        self._grow_call(each)
+                elif name != "role" and value is not None:
+                    self._message[name] = _grown(self._message.get(name), value)
+            text = _text(delta.get("content")) or _text(delta.get("refusal"))
+            self._finish = choice.get("finish_reason") or self._finish
+        return text
+
+    def response(self) -> dict[str, Any]:
+        message = {**self._message, "tool_calls": self._calls} if self._calls else self._message
+        return {**self._whole, "choices": [{"message": message, "finish_reason": self._finish}]}
+
+    def _grow_call(self, delta: Mapping[str, Any]) -> None:
+        call = self._call_for(delta)
+        for name, value in delta.items():
+            if name == "function":
+                for part, piece in value.items():
+                    call["function"][part] = _grown(call["function"].get(part), piece)
+            elif value is not None:
+                call[name] = value
+
+    def _call_for(self, delta: Mapping[str, Any]) -> dict[str, Any]:
+        if not any(_belongs(delta, call) for call in self._calls):
+            self._calls.append({"function": {}})
+            return self._calls[-1]
+        return next(call for call in self._calls[::-1] if _belongs(delta, call))
+
+
+def _belongs(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+    """Whether *delta* goes on with *call*. Some servers leave the index out, or give all calls the same."""
+    if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
+        return False
+    return delta.get("index") is None or delta["index"] == call.get("index")
+
+
+def _grown(before: Any, piece: Any) -> Any:
+    if before is None or piece is None:
+        return before if piece is None else piece
+    is_growing = isinstance(before, (str, list)) and type(before) is type(piece)
+    return before + piece if is_growing else piece

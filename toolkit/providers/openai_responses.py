@@ -1,0 +1,172 @@
+"""
+OpenAI's Responses API, without its memory: nothing is stored there, and every request carries everything.
+
+What the model reasoned comes encrypted, and goes back as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..formats import openai_responses
+from ..formats.content import Picture
+from .base import Reply, Request, StopReason, Usage
+from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
+from .remote import Format, RemoteProvider
+from .wire import (
+    arguments_text,
+    count,
+    finished,
+    is_same_turn,
+    native_of,
+    objects,
+    said_by,
+    stop_for,
+    table_of,
+    wire_name,
+)
+
+__all__ = ["OpenAIResponsesProvider"]
+
+_STOPS: dict[str, StopReason] = {"completed": "answer", "max_output_tokens": "length", "content_filter": "refusal"}
+_CALLS = frozenset(["function_call", "custom_tool_call"])
+_ENDS = frozenset(["response.completed", "response.incomplete"])
+_BETWEEN = "\n\n"
+
+
+class OpenAIResponsesProvider(RemoteProvider):
+    """GPT, by the Responses API. The key is in `OPENAI_API_KEY`; the arguments are those of `RemoteProvider`."""
+
+    name = "openai_responses"
+    _title = "OpenAI"
+    _format = Format(openai_responses.NAMING, openai_responses.definitions, openai_responses.calls)
+    _address = "https://api.openai.com/v1"
+    _variables = ("OPENAI_API_KEY",)
+    _key_header = ("authorization", "Bearer {}")
+    _reserved = frozenset(["model", "input", "instructions", "tools", "stream", "previous_response_id", "conversation"])
+
+    def _path(self, *, stream: bool) -> str:
+        return "/responses"
+
+    def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "instructions": request.system or None,
+            "input": [each for message in request.messages for each in self._said(message)],
+            "tools": self._definitions(request),
+            "max_output_tokens": request.max_tokens or self.max_tokens,
+            "store": False,
+            "stream": stream or None,
+        }
+
+    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+        return [tool["name"] for tool in body.get("tools", ())]
+
+    def _said(self, message: Message) -> list[dict[str, Any]]:
+        if isinstance(message, UserMessage):
+            return [{"role": "user", "content": [_part(each) for each in said_by(message)]}]
+        if isinstance(message, ToolMessage):
+            return openai_responses.results(message.results)
+        items = objects(native_of(message, self.name))
+        ids = (item.get("call_id") for item in items or () if item.get("type") in _CALLS)
+        if items is None or not is_same_turn(ids, message):
+            return _rebuilt(message)
+        return [_sendable(item) for item in items if not _is_lost(item)]
+
+    def _reply(self, response: dict[str, Any], request: Request) -> Reply:
+        output = [item for item in response["output"] if isinstance(item, dict)]
+        contents = [_contents(item) for item in output if item.get("type") == "message"]
+        text = _BETWEEN.join(filter(None, ("".join(said for _, said in content) for content in contents)))
+        message = AssistantMessage(
+            text=text, calls=self._calls(response, request), native=Native(self.name, output) if output else None
+        )
+        reason = table_of(response, "incomplete_details").get("reason") or response.get("status")
+        has_refused = any(kind == "refusal" for content in contents for kind, _ in content)
+        return Reply(
+            message=message,
+            stop=finished("refusal" if has_refused else stop_for(reason, _STOPS), message),
+            usage=_usage(table_of(response, "usage")),
+            model=str(response.get("model") or self.model),
+            id=str(response.get("id") or ""),
+        )
+
+    def _assembler(self) -> _Assembler:
+        return _Assembler()
+
+    def _error_in(self, data: Mapping[str, Any]) -> Any:
+        if data.get("type") == "error":
+            return data
+        response = data.get("response", data)
+        return response if isinstance(response, Mapping) and response.get("error") else None
+
+
+def _part(each: str | Picture) -> dict[str, Any]:
+    if isinstance(each, str):
+        return {"type": "input_text", "text": each}
+    return {"type": "input_image", "image_url": each.url, "detail": "auto"}
+
+
+def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = [{"role": "assistant", "content": message.text}] if message.text else []
+    for call in message.calls:
+        name = wire_name(openai_responses.NAMING, call.name)
+        items.append({"type": "function_call", "call_id": call.id, "name": name, "arguments": arguments_text(call)})
+    return items
+
+
+def _is_lost(item: Mapping[str, Any]) -> bool:
+    """Whether an item only refers to what the server has not kept: reasoning that came without its content."""
+    return item.get("type") == "reasoning" and not item.get("encrypted_content")
+
+
+def _sendable(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _contents(item: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The kind and the text of what a message consists of."""
+    return [(part["type"], part.get("text") or part.get("refusal") or "") for part in item["content"]]
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    details = table_of(usage, "input_tokens_details")
+    return Usage(
+        input_tokens=count(usage, "input_tokens"),
+        output_tokens=count(usage, "output_tokens"),
+        cached_tokens=count(details, "cached_tokens"),
+        cache_write_tokens=count(details, "cache_write_tokens"),
+    )
+
+
+class _Assembler:
+    """The response from its events: items as they are done, and the whole at the end."""
+
+    def __init__(self) -> None:
+        self._response: dict[str, Any] | None = None
+        self._items: dict[int, dict[str, Any]] = {}
+        self._shown: Any = None  # the item whose text was shown last
+
+    @property
+    def is_complete(self) -> bool:
+        return self._response is not None
+
+    def feed(self, event: dict[str, Any]) -> str:
+        kind = event.get("type")
+        if kind in ("response.output_text.delta", "response.refusal.delta"):
+            index, text = event.get("output_index"), str(event["delta"])
+            if text:
+                gap = _BETWEEN if self._shown is not None and self._shown != index else ""
+                self._shown = index
+                return gap + text
+        elif kind == "response.output_item.done":
+            self._items[event["output_index"]] = event["item"]
+        elif kind in _ENDS:
+            self._response = dict(event["response"])
+        return ""
+
+    def response(self) -> dict[str, Any]:
+        # The items are the truth: what is encrypted in them may be cut at the end.
+        items = [self._items[index] for index in sorted(self._items)]
+        response = self._response or {}
+        return {**response, "output": items} if items else response

@@ -1,0 +1,74 @@
+"""
+What tokens cost, by a table that the user gives.
+
+No prices are built in: they change, and a wrong one is worse than none. A model that the table
+does not know is an error, so that a budget in money never runs blind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from decimal import Decimal, InvalidOperation
+from typing import TypeAlias
+
+from ..errors import ProviderError
+
+__all__ = ["Amount", "Price", "Prices", "price_of"]
+
+Amount: TypeAlias = "Decimal | int | float | str"
+
+# What providers append to the name that was asked for; `-mini` is another model, and another price.
+_VERSIONS = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{3}|latest)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """
+    What a million tokens cost, in whatever currency the table is in.
+
+    Attributes:
+        cached: For input that the provider had kept; as `input` if not given.
+        cache_write: For input that the provider keeps from now on; as `input` if not given.
+    """
+
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+    cache_write: Amount | None = None
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            given = getattr(self, each.name)
+            value = _decimal(self.input if given is None else given)
+            if value is None:
+                raise ValueError(f"Price: `{each.name}` has to be a number, 0 or more, got {given!r}")
+            object.__setattr__(self, each.name, value)
+
+    def of(self, *, input: int, output: int, cached: int = 0, cache_write: int = 0) -> Decimal:  # noqa: A002 -- as the field
+        """What so many tokens cost; cached and written ones are part of the input."""
+        counts = {"input": input - cached - cache_write, "output": output, "cached": cached, "cache_write": cache_write}
+        return sum((getattr(self, name) * count for name, count in counts.items()), Decimal(0)) / 1_000_000
+
+
+Prices: TypeAlias = Mapping[str, Price]
+
+
+def price_of(model: str, prices: Prices) -> Price:
+    """The price of *model*, also if its name carries a date that the table leaves out; `ProviderError` if unknown."""
+    name = model.removeprefix("models/")
+    for known in sorted(prices, key=len, reverse=True):
+        if name.startswith(known) and (name == known or _VERSIONS.fullmatch(name, len(known))):
+            return prices[known]
+    raise ProviderError(f"no price is known for the model {model!r}; add it to the table: {{{model!r}: Price(...)}}")
+
+
+def _decimal(value: object) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, (Decimal, int, float, str)):
+        return None
+    try:
+        number = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and number >= 0 else None
