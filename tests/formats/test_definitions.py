@@ -1,0 +1,130 @@
+"""What is sent is what the official SDKs know, and nothing of it is dropped by them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.formats import sdks
+from tests.formats.tools import everything, made, module
+from toolkit import Catalog, Session, tool
+from toolkit.builtin import Workspace, builtin_catalog
+from toolkit.errors import CatalogError
+from toolkit.formats import FORMATS, Definitions, definitions_for
+from toolkit.formats.records import Note
+
+OPTIONS = [{}, {"strict": True}]
+
+
+@pytest.fixture
+def loaded():
+    """A conversation in which both deferred tools were found, the last one first."""
+    session = Session()
+    session.load("forecast", "mail.search")
+    return session
+
+
+def names(name, definitions):
+    """The names of functions in *definitions*, whatever their shape."""
+    listed = definitions[0]["functionDeclarations"] if name == "gemini" and definitions else definitions
+    found = [each.get("toolSpec", each.get("function", each)) for each in listed]
+    return [each["name"] for each in found if "name" in each]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_sdk_sends_what_was_defined(name, options, loaded):
+    """An SDK's own types take every definition, and lose nothing of it."""
+    definitions = made(name, everything(), loaded, **options)
+    assert sdks.tools(name, definitions) == sdks.plain(definitions)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["usual", "strict"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_built_in_tools_are_taken(name, options, tmp_path):
+    """The tools that come with the package are told to every provider."""
+    definitions = made(name, builtin_catalog(Workspace(tmp_path)), **options)
+    assert definitions
+    assert sdks.tools(name, definitions) == sdks.plain(definitions)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_empty_catalog_is_an_empty_list(name):
+    """Without tools there is nothing to send, and no shell around nothing."""
+    assert made(name, Catalog()) == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_loaded_tools_come_last_in_the_order_they_were_found(name, loaded):
+    """What is loaded changes nothing that was there before."""
+    catalog = everything()
+    before, after = names(name, made(name, catalog)), names(name, made(name, catalog, loaded))
+    wire = module(name).NAMING.wire
+    assert after == [*before, "forecast", wire("mail.search")]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_descriptions_and_schemas_are_the_tools_own(name):
+    """The model reads what the author wrote."""
+    catalog = Catalog(everything()["forecast"].function)
+
+    @tool(catalog=catalog)
+    def greet(who: str) -> str:
+        """Greet somebody.
+
+        Args:
+            who: The one to greet.
+        """
+        return who
+
+    text = str(made(name, catalog))
+    assert "Greet somebody." in text
+    assert "The one to greet." in text
+
+
+def test_the_catalog_has_the_short_form(loaded):
+    """`catalog.definitions("anthropic")` is the same as the function of the module."""
+    catalog = everything()
+    short = catalog.definitions("anthropic", session=loaded, strict=True)
+    assert isinstance(short, Definitions)
+    assert short == made("anthropic", catalog, loaded, strict=True)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_found_by_its_name(name):
+    """The registry gives what the module gives."""
+    assert definitions_for(name, everything()) == made(name, everything())
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("anthropc", "did you mean 'anthropic'?"), ("smoke signals", "There are: anthropic, openai"), (7, "There are")],
+)
+def test_an_unknown_format_is_refused_with_those_there_are(name, hint):
+    """A misspelt format is answered with the nearest, any with the list."""
+    with pytest.raises(CatalogError) as caught:
+        definitions_for(name, Catalog())
+    assert hint in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["gemini", "ollama", "mcp"])
+def test_a_provider_without_strict_tools_says_so(name):
+    """Where strict changes nothing, a note says that, and the definitions are the usual ones."""
+    usual, strict = made(name, everything()), made(name, everything(), strict=True)
+    assert strict == usual
+    assert "no strict tools" in str(strict.notes[0])
+
+
+def test_a_note_names_its_tool():
+    """Notes read as sentences about a tool, or about all of them."""
+    assert str(Note("read", "not strict")) == "`read`: not strict"
+    assert str(Note("", "nothing is strict")) == "nothing is strict"
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai", "openai_responses", "bedrock", "mistral", "ollama"])
+def test_a_union_at_the_top_is_sent_flat_with_a_note(name):
+    """Providers refuse a union at the top of a schema, so its properties are offered together, and words say the rest."""
+    definitions = made(name, everything())
+    assert any(note.tool == "find_user" and "oneOf" in note.text for note in definitions.notes)
+    text = str([each for each in sdks.plain(definitions) if "find_user" in str(each)])
+    assert "'by'" in text
+    assert "has to fit `oneOf`" in text

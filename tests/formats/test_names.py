@@ -1,0 +1,128 @@
+"""Names on the wire and back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.formats.tools import made, module
+from toolkit import Catalog, tool
+from toolkit.errors import CatalogError
+
+DOTLESS = ["anthropic", "openai", "openai_responses", "bedrock", "mistral"]
+DOTTED = ["gemini", "ollama", "mcp"]
+
+
+def named(*given, defer=False):
+    """A catalog of tools with these names."""
+    catalog = Catalog()
+    for name in given:
+
+        @tool(name=name, defer=defer, catalog=catalog)
+        def act() -> None:
+            """Act."""
+
+    return catalog
+
+
+@pytest.mark.parametrize("name", DOTLESS)
+def test_a_dot_is_sent_as_two_dashes(name):
+    """Where dots are illegal the name has none."""
+    text = str(made(name, named("git.remote.add")))
+    assert "git--remote--add" in text
+    assert "git.remote" not in text
+
+
+@pytest.mark.parametrize("name", DOTTED)
+def test_a_dot_stays_where_it_is_legal(name):
+    """Nothing is changed that need not be."""
+    assert "'git.remote.add'" in str(made(name, named("git.remote.add")))
+
+
+@pytest.mark.parametrize("defer", [False, True], ids=["offered", "deferred"])
+@pytest.mark.parametrize("name", DOTLESS)
+def test_two_names_that_become_one_are_refused(name, defer):
+    """A clash is an error that names both tools and the remedy, also before one of them is loaded."""
+    with pytest.raises(CatalogError) as caught:
+        made(name, named("git.log", "git--log", defer=defer))
+    assert "`git.log` and `git--log`" in str(caught.value)
+    assert "rename one" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", DOTTED)
+def test_the_same_names_are_no_clash_where_dots_are_legal(name):
+    """Nothing is refused for a reason that is another provider's."""
+    assert len(str(made(name, named("git.log", "git--log")))) > 0
+
+
+@pytest.mark.parametrize("name", DOTLESS)
+def test_a_name_that_becomes_too_long_is_refused(name):
+    """The error says how long it is on the wire, how long it may be, and what to do."""
+    with pytest.raises(CatalogError) as caught:
+        made(name, named("a." + "b" * 62))
+    assert "at most 64" in str(caught.value)
+    assert "65 characters" in str(caught.value)
+    assert "shorter name" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", DOTTED)
+def test_a_long_name_without_dots_to_change_is_fine(name):
+    """The longest legal name of a catalog is legal everywhere."""
+    assert made(name, named("a." + "b" * 62))
+
+
+@pytest.mark.parametrize(
+    ("sent", "meant"),
+    [
+        ("git--log", "git.log"),
+        ("a--b--c", "a--b.c"),
+        ("plain", "plain"),
+        ("double--dash", "double--dash"),
+        ("short", "short"),
+        ("no--such", "no.such"),
+    ],
+    ids=["dot", "dot-and-dashes", "plain", "dashes", "alias", "unknown"],
+)
+def test_a_name_is_read_back_exactly_with_the_catalog(sent, meant):
+    """With the catalog, what comes back is its own name, whatever mixture of dots and dashes that has."""
+    catalog = named("git.log", "a--b.c", "plain", "double--dash")
+    catalog.alias("short", "plain")
+    naming = module("anthropic").NAMING
+    assert naming.called(sent, catalog)[0] == meant
+
+
+def test_a_tools_own_name_comes_before_somebodys_alias():
+    """An alias that looks like the wire form of another tool does not take its calls."""
+    catalog = named("git.log", "other")
+    catalog.alias("git--log", "other")
+    assert module("openai").NAMING.called("git--log", catalog)[0] == "git.log"
+
+
+def test_without_the_catalog_dashes_are_dots():
+    """The usual reading; the catalog's lookup finds a name with dashes all the same."""
+    assert module("openai").NAMING.called("git--log", None) == ("git.log", None)
+    assert module("gemini").NAMING.called("git--log", None) == ("git--log", None)
+
+
+class Plain:
+    """A catalog that finds tools by nothing but their names."""
+
+    def __init__(self, catalog):
+        self._tools = {tool.name: tool for tool in catalog}
+
+    def __iter__(self):
+        return iter(self._tools.values())
+
+    def get(self, name):
+        return self._tools.get(name)
+
+    def offered(self, session=None):
+        return list(self)
+
+
+@pytest.mark.parametrize("name", ["git.log", "a--b.c", "double--dash"])
+def test_any_catalog_will_do(name):
+    """A format asks for three methods, and reads names back whatever the lookup is like."""
+    catalog = Plain(named("git.log", "a--b.c", "double--dash"))
+    naming = module("anthropic").NAMING
+    assert naming.called(naming.wire(name), catalog)[0] == name
+    assert len(made("anthropic", catalog)) == 3

@@ -1,0 +1,217 @@
+"""Deferred tools, loaded as the provider does it; and what is cached of the rest."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.formats import sdks
+from tests.formats.tools import everything, made, module
+from toolkit import Catalog, Dispatcher, Session, ToolResult
+from toolkit.builtin.tool_search_tool import tool_search_for
+
+pytestmark = pytest.mark.anyio
+
+NATIVE = ["anthropic", "openai_responses"]
+
+
+def searchable():
+    """A catalog with our own `tool_search`."""
+    catalog = everything()
+    catalog.add(tool_search_for(catalog))
+    return catalog
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("make", [everything, searchable], ids=["theirs", "ours"])
+def test_the_sdk_knows_native_loading(name, make, strict):
+    """Search tools and deferred definitions are in the SDK's types as they are sent."""
+    definitions = made(name, make(), native_loading=True, strict=strict)
+    assert sdks.tools(name, definitions) == sdks.plain(definitions)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_without_a_search_of_ours_theirs_is_added(name):
+    """Deferred tools are sent, marked, and last; the provider's search tool finds them."""
+    definitions = made(name, everything(), native_loading=True)
+    deferred = [each["name"] for each in definitions if each.get("defer_loading")]
+    assert deferred == ["mail--search", "forecast"]
+    searching = (
+        [each for each in definitions if "search" in each["type"]] if name == "openai_responses" else definitions
+    )
+    assert searching[0]["type"] in ("tool_search", "tool_search_tool_bm25_20251119")
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_the_session_does_not_matter(name):
+    """What is loaded is in the conversation, not in the definitions, which never change."""
+    session = Session()
+    before = made(name, searchable(), session, native_loading=True)
+    session.load("forecast")
+    assert made(name, searchable(), session, native_loading=True) == before
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_without_deferred_tools_nothing_is_searched(name):
+    """No search tool for nothing to find."""
+    catalog = everything().filtered(lambda tool: not tool.facts.defer)
+    definitions = made(name, catalog, native_loading=True)
+    assert definitions == made(name, catalog)
+
+
+def test_our_search_is_an_ordinary_tool_for_anthropic():
+    """Its result refers to the deferred tools that were sent."""
+    definitions = made("anthropic", searchable(), native_loading=True)
+    assert [each["name"] for each in definitions if not each.get("defer_loading")][-1] == "tool_search"
+    assert not any("type" in each for each in definitions)
+
+
+def test_our_search_is_executed_here_for_openai():
+    """The deferred tools are not sent; they come with the result of the search."""
+    catalog = searchable()
+    definitions = made("openai_responses", catalog, native_loading=True)
+    assert definitions[-1]["type"] == "tool_search"
+    assert definitions[-1]["execution"] == "client"
+    assert definitions[-1]["parameters"] == catalog["tool_search"].schema
+    assert "forecast" not in str(definitions)
+
+
+async def search(calls):
+    """What comes of a search for the weather."""
+    catalog = searchable()
+    async with Dispatcher(catalog) as dispatcher:
+        results = await dispatcher.call_many(calls)
+    return catalog, results
+
+
+async def test_anthropic_is_told_of_what_was_found_by_reference():
+    """A search through the real dispatcher ends in `tool_reference` blocks, with names as they are on the wire."""
+    response = sdks.reply("anthropic", [("tool_search", {"query": "select:forecast,mail.search"}, "t1")])
+    _, results = await search(module("anthropic").calls(response))
+    sent = module("anthropic").results(results, native_loading=True)
+    assert sent[0]["content"][0] == {
+        "type": "tool_result",
+        "tool_use_id": "t1",
+        "content": [
+            {"type": "tool_reference", "tool_name": "forecast"},
+            {"type": "tool_reference", "tool_name": "mail--search"},
+        ],
+    }
+    assert sdks.messages("anthropic", sent) == sdks.plain(sent)
+
+
+async def test_openai_is_told_of_what_was_found_with_its_definition():
+    """A client-executed search comes as a call of `tool_search`, and its output has the definitions."""
+    item = {
+        "type": "tool_search_call",
+        "id": "ts",
+        "call_id": "t1",
+        "execution": "client",
+        "status": "completed",
+        "arguments": {"query": "select:forecast"},
+    }
+    calls = module("openai_responses").calls({"output": [item]})
+    assert [(call.name, call.id) for call in calls] == [("tool_search", "t1")]
+    catalog, results = await search(calls)
+    sent = module("openai_responses").results(results, catalog, native_loading=True, strict=True)
+    assert sdks.messages("openai_responses", sent) == sdks.plain(sent)
+    assert (sent[0]["type"], sent[0]["call_id"], sent[0]["execution"]) == ("tool_search_output", "t1", "client")
+    [found] = sent[0]["tools"]
+    assert (found["name"], found["defer_loading"], found["strict"]) == ("forecast", True, True)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+async def test_a_search_that_failed_or_found_nothing_is_told_in_words(name):
+    """There is nothing to refer to, so the model reads what to do instead."""
+    calls = module("openai").calls(
+        sdks.reply(
+            "openai", [("tool_search", {"query": "", "limit": 0}, "t1"), ("tool_search", {"query": "zzz"}, "t2")]
+        )
+    )
+    catalog, results = await search(calls)
+    options = {"catalog": catalog} if name == "openai_responses" else {}
+    sent = module(name).results(results, native_loading=True, **options)
+    text = json.dumps(sent)
+    assert "expected 1 to 50" in text
+    assert sdks.messages(name, sent) == sdks.plain(sent)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+async def test_without_native_loading_a_search_is_told_in_text(name):
+    """The usual way: the text has the schemas, and the next definitions have the tools."""
+    _, results = await search([("tool_search", {"query": "select:forecast"})])
+    sent = module(name).results(results)
+    assert "Tell the weather." in str(sent)
+    assert "tool_reference" not in str(sent)
+
+
+@pytest.mark.parametrize("value", [None, "x", {}, {"tools": "x"}], ids=repr)
+def test_a_result_that_only_looks_like_a_search_is_text(value):
+    """Another tool of that name may return what it likes."""
+    result = ToolResult("found", value, tool="tool_search", call_id="t1")
+    assert module("anthropic").results([result], native_loading=True)[0]["content"][0]["content"] == "found"
+
+
+def test_a_found_tool_that_is_gone_is_left_out():
+    """A catalog may have changed since the search."""
+    value = {"tools": [{"name": "forecast"}, {"name": "gone"}, {"name": 5}, "x"]}
+    result = ToolResult("found", value, tool="tool_search", call_id="t1")
+    [sent] = module("openai_responses").results([result], everything(), native_loading=True)
+    assert [each["name"] for each in sent["tools"]] == ["forecast"]
+    [sent] = module("anthropic").results([result], everything(), native_loading=True)
+    assert [each["tool_name"] for each in sent["content"][0]["content"]] == ["forecast"]
+
+
+@pytest.mark.parametrize(
+    ("cache", "mark"),
+    [(True, {"type": "ephemeral"}), ("1h", {"type": "ephemeral", "ttl": "1h"}), (False, None)],
+)
+def test_the_last_stable_definition_is_marked_for_the_cache(cache, mark):
+    """What is loaded later comes after the mark."""
+    session = Session()
+    session.load("forecast")
+    definitions = made("anthropic", everything(), session, cache=cache)
+    marked = {each["name"]: each["cache_control"] for each in definitions if "cache_control" in each}
+    assert marked == ({} if mark is None else {"find_user": mark})
+    assert definitions[-1]["name"] == "forecast"
+
+
+def test_a_lifetime_that_there_is_not_is_refused():
+    """Where the mistake is made, not by the provider."""
+    with pytest.raises(ValueError, match='expected True, False, "5m" or "1h"'):
+        made("anthropic", everything(), cache="2h")
+
+
+def test_with_native_loading_the_mark_is_before_the_deferred_tools():
+    """A deferred definition may not have one."""
+    definitions = made("anthropic", everything(), native_loading=True)
+    assert ["cache_control" in each for each in definitions] == [False] * 6 + [True] + [False] * 2
+    alone = made("anthropic", everything().filtered(lambda tool: tool.facts.defer), native_loading=True)
+    assert alone[0]["cache_control"] == {"type": "ephemeral"}
+    assert alone[0]["name"] == "tool_search_tool_bm25"
+
+
+def test_a_catalog_of_deferred_tools_has_nothing_stable():
+    """Without a definition that is always there, nothing is marked."""
+    catalog = everything().filtered(lambda tool: tool.facts.defer)
+    session = Session()
+    session.load("forecast")
+    assert "cache_control" not in str(made("anthropic", catalog, session))
+    assert "cachePoint" not in str(made("bedrock", catalog, session, cache=True))
+
+
+def test_bedrock_has_a_cache_point_after_the_last_stable_definition():
+    """It is an entry of its own, before what is loaded."""
+    session = Session()
+    session.load("forecast")
+    definitions = made("bedrock", everything(), session, cache=True)
+    assert definitions[-2] == {"cachePoint": {"type": "default"}}
+    assert definitions[-1]["toolSpec"]["name"] == "forecast"
+    assert sdks.tools("bedrock", definitions) == sdks.plain(definitions)
+
+
+def test_bedrock_has_no_cache_point_unless_asked():
+    """Not every model takes one."""
+    assert "cachePoint" not in str(made("bedrock", Catalog(everything()["ping"])))

@@ -1,0 +1,118 @@
+"""What Ollama's client would lose, and what MCP's clients want to know."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.formats import sdks
+from tests.formats.tools import Node, everything, made
+from toolkit import Catalog, Tool, tool
+
+
+def told(schema):
+    """The one parameter of a tool, as Ollama is told of it."""
+    whole = {"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "string", "minLength": 2}}}
+    definitions = made("ollama", Catalog(Tool.from_schema("act", "Act.", whole, lambda arguments: None)))
+    assert sdks.tools("ollama", definitions) == sdks.plain(definitions)
+    return definitions[0]["function"]["parameters"]["properties"]["a"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a"]}),
+        ({"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {"type": "string"}}),
+        ({"type": "integer", "minimum": 1}, {"type": "integer", "description": "(at least 1)"}),
+        (
+            {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/x"}, {"type": "null"}]},
+            {
+                "type": ["string", "null"],
+                "description": '(has to fit `anyOf`: [{"type": "string"}, {"$ref": "#/$defs/x"}, {"type": "null"}])',
+            },
+        ),
+        ({"$ref": "#/$defs/x"}, {"type": "string", "description": "(characters at least: 2)"}),
+        ({"oneOf": [True]}, {"description": "(has to fit `oneOf`: [true])"}),
+        (
+            {"type": "object", "properties": {"b": {"type": "string"}}, "description": "An object."},
+            {"type": "object", "description": 'An object. (has to fit `properties`: {"b": {"type": "string"}})'},
+        ),
+        (True, {}),
+    ],
+)
+def test_what_ollamas_client_would_lose_is_said_in_words(given, sent):
+    """Its types keep four keywords of a parameter; the others would be gone without a word."""
+    assert told(given) == sent
+
+
+def test_shared_definitions_are_kept_for_ollama():
+    """They are among the few things its client passes on."""
+    [definition] = made("ollama", Catalog(everything()["plant"]))
+    assert "Node" in definition["function"]["parameters"]["$defs"]
+    assert definition["function"]["parameters"]["properties"]["node"]["type"] == "object"
+
+
+def test_the_top_of_a_schema_is_described_to_ollama():
+    """What is said of all arguments goes into the description of the tool."""
+    schema = {"type": "object", "properties": {}, "description": "All or nothing.", "minProperties": 1}
+    [definition] = made("ollama", Catalog(Tool.from_schema("act", "Act.", schema, lambda arguments: None)))
+    assert definition["function"]["description"] == "Act. All or nothing. (properties at least: 1)"
+
+
+def listed(function):
+    """The definition of a function for an MCP client."""
+    definitions = made("mcp", Catalog(function))
+    assert sdks.tools("mcp", definitions) == sdks.plain(definitions)
+    return definitions[0]
+
+
+def test_facts_are_hints_for_mcp():
+    """All four are stated, because the defaults of the protocol are not ours."""
+
+    @tool(read_only=True, open_world=True, catalog=None)
+    def look() -> str:
+        """Look."""
+        return ""
+
+    assert listed(look)["annotations"] == {
+        "readOnlyHint": True,
+        "destructiveHint": False,
+        "idempotentHint": True,
+        "openWorldHint": True,
+    }
+
+
+def no_promise():
+    """Act."""
+
+
+def text() -> str:
+    """Act."""
+
+
+def table() -> dict[str, int]:
+    """Act."""
+
+
+def tree() -> Node:
+    """Act."""
+
+
+def trees() -> list[Node]:
+    """Act."""
+
+
+def either() -> dict[str, int] | str:
+    """Act."""
+
+
+def test_an_output_schema_describes_an_object():
+    """What is no object is in one, as `results` sends it; what is sometimes one is promised to be no more than that."""
+    assert "outputSchema" not in listed(no_promise)
+    wrapped = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    assert listed(text)["outputSchema"] == wrapped
+    assert listed(table)["outputSchema"] == {"type": "object", "additionalProperties": {"type": "integer"}}
+    assert listed(tree)["outputSchema"]["type"] == "object"
+    assert "$defs" in listed(tree)["outputSchema"]
+    assert listed(trees)["outputSchema"]["properties"]["result"]["items"] == {"$ref": "#/$defs/Node"}
+    assert "Node" in listed(trees)["outputSchema"]["$defs"]
+    assert listed(either)["outputSchema"] == {"type": "object"}

@@ -1,0 +1,216 @@
+"""Telling models what came of their calls."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import httpx
+import pytest
+
+from tests.formats import sdks
+from tests.formats.tools import module
+from toolkit import ToolResult
+from toolkit.formats import FORMATS
+from toolkit.parts import FilePart, ImagePart, TextPart
+from toolkit.results import KINDS
+
+PNG = b"\x89PNG\r\n\x1a\n0123456789"
+IMAGES = {
+    "png": PNG,
+    "jpeg": b"\xff\xd8\xff\xe0 and so on",
+    "gif": b"GIF89a and so on",
+    "webp": b"RIFF\x0a\x00\x00\x00WEBPVP8 ",
+}
+FLAGS = {
+    "anthropic": lambda sent: sent[0]["content"][0].get("is_error", False),
+    "gemini": lambda sent: "error" in sent[0]["parts"][0]["functionResponse"]["response"],
+    "bedrock": lambda sent: sent[0]["content"][0]["toolResult"]["status"] == "error",
+    "mcp": lambda sent: sent[0]["isError"],
+}
+
+
+def result(kind="ok", text="done", **fields):
+    """A result of that kind."""
+    fields = {"call_id": "call_7", "tool": "git.log", **fields}
+    if kind in ("ok", "waiting"):
+        return ToolResult(text, fields.pop("value", None), kind, **fields)
+    return ToolResult.error(kind, text, **fields)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_kind_of_result_is_taken_by_the_sdk(name, kind):
+    """The SDK's types lose nothing of a message, and its text is in it."""
+    sent = module(name).results([result(kind)])
+    assert sdks.messages(name, sent) == sdks.plain(sent)
+    assert "done" in str(sent)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("name", FLAGS)
+def test_errors_are_flagged_where_there_is_a_flag(name, kind):
+    """What failed is marked; what waits is not."""
+    assert FLAGS[name](module(name).results([result(kind)])) is (kind not in ("ok", "waiting"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_call_that_waits_is_said_not_to_have_run(name):
+    """The model must neither take it for done nor call again."""
+    text = str(module(name).results([result("waiting", "waiting for approval: it cannot be undone")]))
+    assert "it cannot be undone" in text
+    assert "It has not run: a person has to agree first" in text
+    assert "Do not call it again" in text
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "bedrock"])
+def test_all_results_of_a_turn_are_one_message(name):
+    """Where the provider wants them together, they are, in the order of the calls."""
+    results = [result(text=text, call_id=key) for text, key in [("one", "a1"), ("two", "b2"), ("three", "c3")]]
+    sent = module(name).results(results)
+    assert len(sent) == 1
+    assert sent[0]["role"] == "user"
+    text = str(sent)
+    assert text.index("one") < text.index("two") < text.index("three")
+    assert all(key in text for key in ("a1", "b2", "c3"))
+
+
+@pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral", "ollama", "mcp"])
+def test_each_result_is_a_message_of_its_own(name):
+    """Elsewhere each has its own, in the order of the calls."""
+    sent = module(name).results([result(text="one"), result(text="two")])
+    assert ["one" in str(sent[0]), "two" in str(sent[1])] == [True, True]
+    assert len(sent) == 2
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_no_results_are_no_messages(name):
+    """An empty turn adds nothing, in particular no empty message."""
+    assert module(name).results([]) == []
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_empty_result_is_not_sent_empty(name, text):
+    """Some providers refuse empty text."""
+    assert "(no output)" in str(module(name).results([result(text=text)]))
+
+
+@pytest.mark.parametrize("form", IMAGES)
+@pytest.mark.parametrize("name", FORMATS)
+def test_images_go_along(name, form):
+    """An image is beside the text, with the media type that its bytes have."""
+    shown = result(text="see", parts=[ImagePart(IMAGES[form], f"image/{form}")])
+    sent = module(name).results([shown])
+    assert sdks.messages(name, sent) == sdks.plain(sent)
+    text = json.dumps(sdks.plain(sent))
+    assert base64.b64encode(IMAGES[form]).decode() in text
+    assert name == "ollama" or form in text
+    assert "see" in text
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai", "openai_responses", "gemini", "mistral"])
+def test_a_wrong_media_type_is_put_right(name):
+    """A PNG that says it is a JPEG would have the whole request refused."""
+    text = str(module(name).results([result(parts=[ImagePart(PNG, "image/jpeg")])]))
+    assert "image/png" in text
+    assert "image/jpeg" not in text
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "mcp"])
+def test_what_is_no_image_is_told_in_words(name):
+    """Bytes that no provider shows are not sent; the text says that they are missing."""
+    sent = module(name).results([result(parts=[ImagePart(b"<svg/>", "image/svg+xml"), ImagePart(PNG)])])
+    text = json.dumps(sdks.plain(sent))
+    assert "1 of the images cannot be shown" in text
+    assert base64.b64encode(b"<svg/>").decode() not in text
+
+
+def test_an_image_cannot_make_the_client_read_a_file(tmp_path, monkeypatch):
+    """Ollama's client takes base64 that is a path for the file of that name; such bytes are no image."""
+    secret = tmp_path / "abcd"
+    secret.write_text("secret")
+    monkeypatch.chdir(tmp_path)
+    bodies = []
+
+    def handle(request):
+        bodies.append(request.content.decode())
+        return httpx.Response(200, json={"message": {"role": "assistant", "content": ""}})
+
+    client = __import__("ollama").Client(transport=httpx.MockTransport(handle))
+    hostile = ImagePart(base64.b64decode("abcd"), "image/png")
+    client.chat(model="m", messages=module("ollama").results([result(parts=[hostile])]))
+    assert base64.b64encode(b"secret").decode() not in bodies[0]
+    # The client really does that:
+    client.chat(model="m", messages=[{"role": "tool", "content": "", "images": ["abcd"]}])
+    assert base64.b64encode(b"secret").decode() in bodies[1]
+
+
+def test_images_of_a_chat_come_after_all_tool_messages():
+    """Tool messages hold text alone, and nothing may stand between them."""
+    results = [result(text="one", call_id="a1", parts=[ImagePart(PNG)]), result(text="two", call_id="b2")]
+    sent = module("openai").results(results)
+    assert [message["role"] for message in sent] == ["tool", "tool", "user"]
+    assert "a1" in sent[2]["content"][0]["text"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "sent"),
+    [
+        ({"sum": 5}, '{"sum":5}', {"output": {"sum": 5}}),
+        ([1, 2], "[1,2]", {"output": [1, 2]}),
+        ({"sum": 5}, '{"sum":5}... cut', {"output": '{"sum":5}... cut'}),
+        ({"sum": 5}, "<output>{}</output>", {"output": "<output>{}</output>"}),
+        ({"sum": 5}, '{"sum":6}', {"output": '{"sum":6}'}),
+        ("text", "text", {"output": "text"}),
+        (None, "null", {"output": "null"}),
+    ],
+    ids=["object", "array", "cut", "framed", "changed", "text", "null"],
+)
+def test_a_value_is_sent_only_if_the_text_says_just_that(value, text, sent):
+    """What was cut, framed or changed on its way to the model is not undone by sending the value."""
+    [content] = module("gemini").results([result(text=text, value=value)])
+    assert content["parts"][0]["functionResponse"]["response"] == sent
+
+
+def test_bedrock_takes_objects_as_json_and_the_rest_as_text():
+    """An array or a text in its `json` is refused, so those are text."""
+    results = [result(text='{"a":1}', value={"a": 1}), result(text="[1]", value=[1])]
+    [message] = module("bedrock").results(results)
+    assert [each["toolResult"]["content"] for each in message["content"]] == [[{"json": {"a": 1}}], [{"text": "[1]"}]]
+
+
+@pytest.mark.parametrize("name", ["gemini", "ollama"])
+def test_an_id_that_the_model_did_not_give_is_not_sent(name):
+    """The dispatcher numbers calls without an id; the provider would not know the number."""
+    key = {"gemini": "id", "ollama": "tool_call_id"}[name]
+    assert f"'{key}'" not in str(module(name).results([result(call_id="call_12")]))
+    assert f"'{key}': 'x1'" in str(module(name).results([result(call_id="x1")]))
+
+
+@pytest.mark.parametrize("name", ["gemini", "ollama", "mistral"])
+def test_results_carry_the_name_as_it_was_called(name):
+    """The name on the wire, where the provider wants one."""
+    wire = module(name).NAMING.wire("git.log")
+    assert f"'{wire}'" in str(module(name).results([result()]))
+
+
+def test_mcp_results_have_structure_and_links():
+    """Values are structured content, in an object if they are none; files are links."""
+    file = FilePart("file:///notes.txt", "text/plain", "notes.txt")
+    results = [
+        result(text='{"a":1}', value={"a": 1}, parts=[file, TextPart("a"), FilePart("file:///x")]),
+        result(text="[1]", value=[1]),
+        result(text="null", value=None),
+        result(text="[image]", parts=[ImagePart(b"<svg/>", "image/svg+xml")]),
+        result("tool", "no"),
+    ]
+    sent = module("mcp").results(results)
+    structured = [each.get("structuredContent", "none") for each in sent]
+    assert structured == [{"a": 1}, {"result": [1]}, {"result": None}, "none", "none"]
+    assert sent[0]["content"][1:] == [
+        {"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt", "mimeType": "text/plain"},
+        {"type": "resource_link", "uri": "file:///x", "name": "file:///x"},
+    ]
+    assert sent[3]["content"][1]["mimeType"] == "image/svg+xml"
+    assert sdks.messages("mcp", sent) == sdks.plain(sent)

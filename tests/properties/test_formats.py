@@ -1,0 +1,206 @@
+"""
+Formats on random tools: what is sent takes what the tool takes, and calls come back as they were meant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from tests.formats import sdks
+from tests.formats.tools import made, module
+from toolkit import Catalog, Tool, ToolCall, ToolResult
+from toolkit.errors import ProviderError
+from toolkit.formats.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
+from toolkit.formats.merging import flattened
+from toolkit.formats.nulls import without_forced_nulls
+from toolkit.formats.subsets import rewritten
+from toolkit.judgement import mappings_in
+from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.results import KINDS
+
+from .signatures import Case, cases
+from .test_written_schemas import reference, schemas
+from .values import json_objects, json_values
+
+KEYWORDS = {"type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const", "$ref"}
+KEYWORDS |= {"title", "description"}
+ALLOWED = {
+    "openai": KEYWORDS | OPENAI.keeps | {"format", "$defs"},
+    "anthropic": KEYWORDS | ANTHROPIC.keeps | {"format", "$defs"},
+    "gemini": KEYWORDS | GEMINI.keeps | {"format", "$defs", "prefixItems"},
+}
+CONTAINED = {"properties", "additionalProperties", "patternProperties", "unevaluatedProperties", "items", "prefixItems"}
+# A fourth of the usual, eight times over.
+FEW = settings(max_examples=max(10, settings.default.max_examples // 4))
+DIALECTS = {"openai": OPENAI, "anthropic": ANTHROPIC, "gemini": GEMINI}
+
+
+def written(schema: dict[str, Any]) -> Tool:
+    """A tool with a hand-written schema."""
+    return Tool.from_schema("written.tool", "Made of keywords.", schema, lambda given: given)
+
+
+def parts(schema: Any) -> list[dict[str, Any]]:
+    """Every schema in a schema that a dialect has made."""
+    if not isinstance(schema, dict):
+        return []
+    inner = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values(), *schema.get("anyOf", ())]
+    inner += [schema.get("items"), schema.get("additionalProperties"), *schema.get("prefixItems", ())]
+    return [schema, *(part for each in inner for part in parts(each))]
+
+
+def filled(value: Any, schema: Any, whole: dict[str, Any]) -> Any:
+    """*value* as a model has to send it where every property is required: null for what was left out."""
+    if not isinstance(schema, dict):
+        return value
+    if "$ref" in schema:
+        return filled(value, whole["$defs"][schema["$ref"].removeprefix("#/$defs/")], whole)
+    for member in schema.get("anyOf", ()):
+        made = filled(value, member, whole)
+        if Draft202012Validator({**member, "$defs": whole.get("$defs", {})}).is_valid(made):
+            return made
+    if isinstance(value, dict) and "properties" in schema:
+        properties = schema["properties"]
+        return {
+            **dict.fromkeys(properties),
+            **{name: filled(each, properties.get(name), whole) for name, each in value.items()},
+        }
+    if isinstance(value, list) and "items" in schema:
+        return [filled(each, schema["items"], whole) for each in value]
+    return value
+
+
+def without_nulls(value: Any) -> Any:
+    """*value* without the nulls in objects, wherever they come from."""
+    if isinstance(value, dict):
+        return {key: without_nulls(each) for key, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["usual", "strict"])
+@FEW
+@pytest.mark.parametrize("name", sdks.FORMATS)
+@given(schema=schemas())
+def test_any_schema_is_sent_as_the_sdk_knows_it(name, strict, schema):
+    """Whatever somebody wrote, the SDK's types lose nothing of what is sent."""
+    definitions = made(name, Catalog(written(schema)), strict=strict)
+    assert sdks.tools(name, definitions) == sdks.plain(definitions)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@given(schema=schemas())
+def test_only_what_the_subset_has_is_sent(name, schema):
+    """No keyword that the provider refuses is left in a rewritten schema, and what is left is a schema."""
+    found = rewritten(schema, DIALECTS[name])
+    Draft202012Validator.check_schema(found.schema)
+    assert all(ALLOWED[name].issuperset(part) for part in parts(found.schema))
+    if name != "gemini" and not found.obstacles:
+        objects = [part for part in parts(found.schema) if "properties" in part]
+        assert all(part["additionalProperties"] is False for part in objects)
+        assert name == "anthropic" or all(part["required"] == list(part["properties"]) for part in objects)
+
+
+@given(schema=schemas(), arguments=json_objects())
+def test_what_fits_the_tool_fits_what_gemini_is_told(schema, arguments):
+    """A rewritten schema says no more than the tool's own, if that says for what types it is meant."""
+    assume(not flattened(schema)[1])
+    assume(all("type" in part or CONTAINED.isdisjoint(part) for part in mappings_in(schema)))
+    if reference(schema, arguments):
+        assert reference(rewritten(schema, GEMINI).schema, arguments) is not False
+
+
+@pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+@given(case=cases())
+def test_what_fits_the_tool_can_be_said_strictly(case: Case, dialect: Dialect):
+    """Arguments of any signature fit the strict schema, and come back from it as they were meant."""
+    tool = case.tool
+    found = rewritten(tool.schema, dialect)
+    assume(not found.obstacles)
+    # Of a tuple the subset does not say which item is which, so what is left out of one cannot be filled in here.
+    assume(not dialect.all_required or not any("prefixItems" in part for part in mappings_in(tool.schema)))
+    encoded = tool.encode(case.arguments)
+    sent = filled(encoded, found.schema, found.schema) if dialect.all_required else encoded
+    assert reference(found.schema, sent) is not False
+    meant = without_forced_nulls(sent, tool)
+    assert tool.about.checker.judge.is_valid(meant)
+    assert without_nulls(meant) == without_nulls(encoded)
+
+
+@given(schema=schemas(), arguments=json_objects())
+def test_arguments_that_fit_are_never_changed(schema, arguments):
+    """Only what the check would refuse is mended, and mending takes nulls out and nothing else."""
+    tool = written(schema)
+    meant = without_forced_nulls(arguments, tool)
+    if reference(schema, arguments):
+        assert meant is arguments
+    assert without_nulls(meant) == without_nulls(arguments)
+
+
+@FEW
+@pytest.mark.parametrize("name", sdks.FORMATS)
+@given(case=cases())
+def test_a_call_comes_back_as_it_was_made(name, case: Case):
+    """Definitions, a model's call in the provider's own type, and the call that is read of it: one name, one meaning."""
+    tool = case.tool.renamed("drawn.tool")
+    catalog = Catalog(tool)
+    made(name, catalog)
+    arguments = tool.encode(case.arguments)
+    response = sdks.reply(name, [(module(name).NAMING.wire(tool.name), arguments, "id1")])
+    [call] = module(name).calls(response, catalog)
+    assert call.name == "drawn.tool"
+    assert tool.check(call.arguments) == tool.check(arguments)
+
+
+@FEW
+@pytest.mark.parametrize("name", sdks.FORMATS)
+@given(
+    response=json_values()
+    | st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(
+            ["content", "choices", "output", "candidates", "message", "parts", "params", "name", "tool_calls"],
+            json_values(),
+        ),
+    )
+)
+def test_whatever_comes_is_read_or_refused_in_words(name, response):
+    """No response makes reading fail otherwise than by saying that it is none."""
+    try:
+        calls = module(name).calls(response, Catalog(written({"type": "object"})))
+    except ProviderError:
+        return
+    assert all(isinstance(call, ToolCall) and isinstance(call.name, str) for call in calls)
+
+
+IMAGES = st.sampled_from([b"\x89PNG\r\n\x1a\nx", b"\xff\xd8\xffx", b"GIF87ax", b"RIFF1234WEBPx", b"none", b""])
+PARTS = st.one_of(
+    st.builds(TextPart, st.text()),
+    st.builds(JsonPart, json_values()),
+    st.builds(ImagePart, IMAGES),
+    st.builds(FilePart, st.just("file:///x"), st.none() | st.just("text/plain"), st.none() | st.just("x")),
+)
+RESULTS = st.builds(
+    ToolResult,
+    st.text(),
+    json_values(),
+    st.sampled_from(sorted(KINDS)),
+    call_id=st.from_regex(r"call_[0-9]{1,4}", fullmatch=True),
+    tool=st.sampled_from(["git.log", "read", "tool_search"]),
+    parts=st.lists(PARTS, max_size=3),
+)
+
+
+@FEW
+@pytest.mark.parametrize("name", sdks.FORMATS)
+@given(results=st.lists(RESULTS, max_size=3))
+def test_any_results_are_sent_as_the_sdk_knows_them(name, results):
+    """Every result of a turn is answered, and the SDK's types lose nothing."""
+    sent = module(name).results(results)
+    assert sdks.messages(name, sent) == sdks.plain(sent)
+    for result in results:
+        assert name in ("gemini", "ollama", "mcp") or result.call_id in str(sent)

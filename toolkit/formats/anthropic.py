@@ -1,0 +1,119 @@
+"""
+Anthropic's Messages API: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .budgets import Budget, strict_schemas
+from .content import found_names, pictures_of, text_of
+from .names import Naming
+from .offering import SEARCH, all_tools, offered
+from .reading import called, field, has_field, listed, no_response
+from .records import Definitions, Offering
+from .tops import shown_schema
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="Anthropic")
+
+_SEARCH_TOOL = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+
+
+def definitions(
+    catalog: Offering,
+    session: Session | None = None,
+    *,
+    strict: bool = False,
+    budget: Budget = Budget(),  # noqa: B008 -- a frozen record
+    native_loading: bool = False,
+    cache: bool | Literal["5m", "1h"] = True,
+) -> Definitions:
+    """
+    What goes into `tools`.
+
+    Args:
+        strict: Have the provider hold the model to the schemas, as far as they and *budget* allow; `notes` says
+            for which tools it is not.
+        native_loading: Send deferred tools too, for the provider to keep out of the prompt until they are found:
+            by our `tool_search` if it is in the catalog (then pass the same to `results`), otherwise by the provider's.
+        cache: Mark the last definition that is always there, so that the prompt is cached up to it.
+    """
+    if cache not in (True, False, "5m", "1h"):
+        raise ValueError(f'cache: expected True, False, "5m" or "1h", got {cache!r}')
+    tools = all_tools(catalog, NAMING) if native_loading else offered(catalog, session, NAMING)
+    schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
+    made: list[dict[str, Any]] = []
+    for tool in tools:
+        definition: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
+        if tool.name in schemas:
+            definition.update(input_schema=schemas[tool.name], strict=True)
+        else:
+            definition["input_schema"] = shown_schema(tool, notes)
+        if native_loading and tool.facts.defer:
+            definition["defer_loading"] = True
+        made.append(definition)
+    stable = sum(not tool.facts.defer for tool in tools)
+    if native_loading and stable < len(tools) and not any(tool.name == SEARCH for tool in tools):
+        made.insert(0, dict(_SEARCH_TOOL))
+        stable += 1
+    if cache and stable:
+        mark = {"type": "ephemeral"} if cache is True else {"type": "ephemeral", "ttl": cache}
+        made[stable - 1]["cache_control"] = mark
+    return Definitions(made, notes)
+
+
+def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """
+    The calls in *response*, a `Message` or its JSON, in their order.
+
+    With *catalog*, names are resolved exactly, and nulls that strict mode forced are taken out.
+    """
+    if not has_field(response, "content"):
+        raise no_response("anthropic", response, "content")
+    content = field(response, "content")
+    blocks = [] if isinstance(content, str) else listed(response, "content", "anthropic")
+    # What belongs to a toolset of Anthropic's own is not ours to answer.
+    ours = [block for block in blocks if field(block, "type") == "tool_use" and not field(block, "toolset_name")]
+    return [
+        called(NAMING, catalog, name=field(block, "name"), arguments=field(block, "input"), id=field(block, "id"))
+        for block in ours
+    ]
+
+
+def results(
+    results: Sequence[ToolResult], catalog: Offering | None = None, *, native_loading: bool = False
+) -> list[dict[str, Any]]:
+    """
+    One user message with all results of a turn.
+
+    With *native_loading*, what our `tool_search` found is told by reference; with *catalog*, only what it still has.
+    """
+    if not results:
+        return []
+    blocks = []
+    for result in results:
+        found = (found_names(result) or []) if native_loading else []
+        blocks.append(_block(result, [name for name in found if catalog is None or catalog.get(name) is not None]))
+    return [{"role": "user", "content": blocks}]
+
+
+def _block(result: ToolResult, found: Sequence[str]) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
+    pictures = pictures_of(result)
+    if found:
+        block["content"] = [{"type": "tool_reference", "tool_name": NAMING.wire(name)} for name in found]
+    elif pictures:
+        block["content"] = [{"type": "text", "text": text_of(result)}]
+        for picture in pictures:
+            source = {"type": "base64", "media_type": picture.media_type, "data": picture.base64}
+            block["content"].append({"type": "image", "source": source})
+    else:
+        block["content"] = text_of(result)
+    if result.is_error:
+        block["is_error"] = True
+    return block

@@ -1,0 +1,87 @@
+"""
+Amazon Bedrock's Converse: `toolConfig={"tools": definitions(catalog)}`, then `calls(response)`, then `results(...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .budgets import Budget, strict_schemas
+from .content import pictures_of, text_of, value_of
+from .names import Naming
+from .offering import offered
+from .reading import called, field, has_field, listed, no_response
+from .records import Definitions, Offering
+from .tops import shown_schema
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="Bedrock")
+
+
+def definitions(
+    catalog: Offering,
+    session: Session | None = None,
+    *,
+    strict: bool = False,
+    budget: Budget = Budget(),  # noqa: B008 -- a frozen record
+    cache: bool = False,
+) -> Definitions:
+    """
+    What goes into `toolConfig["tools"]`; leave `toolConfig` out if it is empty.
+
+    Args:
+        strict: As for `anthropic`, whose subset and budget Bedrock has taken over.
+        cache: Put a cache point after the last definition that is always there; not every model takes one.
+    """
+    tools = offered(catalog, session, NAMING)
+    schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
+    made: list[dict[str, Any]] = []
+    for tool in tools:
+        spec: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
+        if tool.name in schemas:
+            spec.update(inputSchema={"json": schemas[tool.name]}, strict=True)
+        else:
+            spec["inputSchema"] = {"json": shown_schema(tool, notes)}
+        made.append({"toolSpec": spec})
+    stable = sum(not tool.facts.defer for tool in tools)
+    if cache and stable:
+        made.insert(stable, {"cachePoint": {"type": "default"}})
+    return Definitions(made, notes)
+
+
+def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """The calls in *response*, what `converse` returned or its message, in their order."""
+    message = response
+    if has_field(response, "output"):
+        message = field(field(response, "output"), "message")
+    if not has_field(message, "content"):
+        raise no_response("bedrock", response, "output")
+    used = [field(block, "toolUse") for block in listed(message, "content", "bedrock")]
+    # What the provider ran itself has a type.
+    ours = [use for use in used if use is not None and field(use, "type") is None]
+    return [
+        called(NAMING, catalog, name=field(use, "name"), arguments=field(use, "input"), id=field(use, "toolUseId"))
+        for use in ours
+    ]
+
+
+def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+    """One user message with all results of a turn; an object is sent as such, anything else as text."""
+    if not results:
+        return []
+    return [{"role": "user", "content": [{"toolResult": _answer(result)} for result in results]}]
+
+
+def _answer(result: ToolResult) -> dict[str, Any]:
+    value = value_of(result)
+    content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text_of(result)}]
+    content += [{"image": {"format": each.form, "source": {"bytes": each.data}}} for each in pictures_of(result)]
+    return {
+        "toolUseId": result.call_id,
+        "content": content,
+        "status": "error" if result.is_error else "success",
+    }

@@ -1,0 +1,115 @@
+"""
+Google's Gemini: `config={"tools": definitions(catalog)}`, then `calls(response)`, then `contents += results(...)`.
+
+Parameters go as JSON Schema (`parametersJsonSchema`), in the part of it that
+Gemini reads; its older OpenAPI form can say less. Append the model's own content
+to the conversation as it came: it carries the signatures of its thoughts.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .content import given_id, pictures_of, text_of, value_of
+from .dialects import GEMINI
+from .names import Naming
+from .offering import offered
+from .reading import called, field, has_field, listed, no_response
+from .records import Definitions, Note, Offering
+from .subsets import rewritten
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="Gemini", dots=True, longest=128)
+
+_NO_PARAMETERS = {"type": "object", "additionalProperties": False}
+
+
+def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
+    """
+    What goes into `tools`: one tool with all functions; nothing if there is none.
+
+    Schemas are always in the subset that is read. *strict* changes nothing here, and a note says so: Gemini holds the
+    model to all schemas of a request with `function_calling_config={"mode": "VALIDATED"}` in `tool_config`.
+    """
+    notes: list[Note] = []
+    if strict:
+        notes.append(Note("", 'Gemini has no strict tools; set `function_calling_config` to {"mode": "VALIDATED"}'))
+    functions: list[dict[str, Any]] = []
+    for tool in offered(catalog, session, NAMING):
+        made = rewritten(tool.schema, GEMINI)
+        if made.obstacles:
+            notes.append(Note(tool.name, f"sent open where {made.why_not}"))
+        function: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
+        # An object without properties is refused; a function without parameters has no schema.
+        if made.schema != _NO_PARAMETERS:
+            function["parametersJsonSchema"] = made.schema
+        functions.append(function)
+    return Definitions([{"functionDeclarations": functions}] if functions else [], notes)
+
+
+def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """
+    The calls in *response*: a `GenerateContentResponse`, a `Content`, or the JSON of either.
+
+    Where the model gave no id, the call has none. The signature of a thought is in `metadata["thought_signature"]`,
+    as base64.
+    """
+    if has_field(response, "candidates", "promptFeedback", "usageMetadata"):
+        candidates = listed(response, "candidates", "gemini")
+        content = field(candidates[0], "content") if candidates else None
+    elif has_field(response, "parts"):
+        content = response
+    else:
+        raise no_response("gemini", response, "candidates")
+    return [call for part in listed(content, "parts", "gemini") if (call := _call(part, catalog)) is not None]
+
+
+def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+    """One user content with all results of a turn: a value as it is, anything else as text."""
+    if not results:
+        return []
+    return [{"role": "user", "parts": [{"functionResponse": _answer(result)} for result in results]}]
+
+
+def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
+    call = _either(part, "functionCall", "function_call")
+    if call is None:
+        return None
+    signature = _either(part, "thoughtSignature", "thought_signature")
+    if isinstance(signature, bytes):
+        signature = base64.b64encode(signature).decode()
+    metadata = {"thought_signature": signature} if isinstance(signature, str) else None
+    return called(
+        NAMING,
+        catalog,
+        name=field(call, "name"),
+        arguments=field(call, "args"),
+        id=field(call, "id"),
+        metadata=metadata,
+    )
+
+
+def _either(part: Any, *names: str) -> Any:
+    """The JSON has names in camel case, the SDK in snake case."""
+    return next((found for name in names if (found := field(part, name)) is not None), None)
+
+
+def _answer(result: ToolResult) -> dict[str, Any]:
+    value = value_of(result)
+    output = text_of(result) if value is None else value
+    response = {"error" if result.is_error else "output": output}
+    made: dict[str, Any] = {"name": NAMING.wire(result.tool), "response": response}
+    call_id = given_id(result)
+    if call_id is not None:
+        made["id"] = call_id
+    pictures = pictures_of(result)
+    if pictures:
+        made["parts"] = [
+            {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}} for picture in pictures
+        ]
+    return made

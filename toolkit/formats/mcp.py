@@ -1,0 +1,91 @@
+"""
+The Model Context Protocol, seen from a server: tools to list, a call to read, results to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..parts import FilePart, ImagePart
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..spec import Tool
+from .content import encoded, text_of
+from .merging import types_of
+from .names import Naming
+from .offering import offered
+from .reading import called, field, has_field, no_response
+from .records import Definitions, Note, Offering
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="MCP", dots=True, longest=128)
+
+_WRAPPED = "result"
+
+
+def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
+    """The `tools` of a `tools/list` result. MCP has no strict tools: *strict* changes nothing, and a note says so."""
+    notes = [Note("", "MCP has no strict tools; the schemas are sent as usual")] if strict else []
+    return Definitions([_tool(tool) for tool in offered(catalog, session, NAMING)], notes)
+
+
+def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """The call that *request* is: a `CallToolRequest`, its `params`, or the JSON of either; always one."""
+    params = field(request, "params") if has_field(request, "params") else request
+    if not has_field(params, "name"):
+        raise no_response("mcp", request, "name")
+    number = None if params is request else field(request, "id")
+    return [called(NAMING, catalog, name=field(params, "name"), arguments=field(params, "arguments"), id=number)]
+
+
+def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+    """A `CallToolResult` for each, in the order given; values as `structuredContent`, in an object if they are none."""
+    return [_answer(result) for result in results]
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    facts = tool.facts
+    made: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+    if tool.output_schema is not None:
+        made["outputSchema"] = _structured(tool.output_schema)
+    made["annotations"] = {
+        "readOnlyHint": facts.read_only,
+        "destructiveHint": facts.destructive,
+        "idempotentHint": facts.idempotent,
+        "openWorldHint": facts.open_world,
+    }
+    return made
+
+
+def _structured(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of `structuredContent`, which has to be an object for clients before 2026."""
+    definitions = schema.get("$defs", {})
+    types = types_of(schema, definitions)
+    if types == ["object"]:
+        return {**schema, "type": "object"}
+    if not types or "object" in types:
+        return {"type": "object"}  # sometimes in an object, sometimes one itself: there is no more to promise
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    made: dict[str, Any] = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED]}
+    return {**made, "$defs": definitions} if definitions else made
+
+
+def _answer(result: ToolResult) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "text", "text": text_of(result, shows_all=True)}]
+    for part in result.parts:
+        if isinstance(part, ImagePart):
+            content.append({"type": "image", "data": encoded(part.data), "mimeType": part.media_type})
+        elif isinstance(part, FilePart):
+            content.append(_link(part))
+    made: dict[str, Any] = {"content": content, "isError": result.is_error}
+    value = result.value
+    if result.kind == "ok" and not (value is None and result.parts):
+        made["structuredContent"] = value if isinstance(value, dict) else {_WRAPPED: value}
+    return made
+
+
+def _link(part: FilePart) -> dict[str, Any]:
+    link = {"type": "resource_link", "uri": part.uri, "name": part.name or part.uri}
+    return link if part.media_type is None else {**link, "mimeType": part.media_type}

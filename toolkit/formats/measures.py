@@ -1,0 +1,81 @@
+"""
+How large a schema is, by the measures that providers set limits to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .dialects import Dialect
+from .merging import definition_name
+
+__all__ = ["excess", "optional_parameters", "union_parameters"]
+
+
+def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
+    """The limits of *dialect* that *schema* is beyond, in words."""
+    parts = list(_parts(schema))
+    names = [name for part in parts for name in part.get("properties", ())]
+    choices = [value for part in parts for value in (*part.get("enum", ()), *_constant(part))]
+    texts = [*names, *schema.get("$defs", ()), *(value for value in choices if isinstance(value, str))]
+    length = sum(map(len, texts))
+    levels = _levels(schema, schema.get("$defs", {}), {})
+    measured = (
+        ("has {:,} properties in all, {:,} are allowed", len(names), dialect.most_properties),
+        ("nests {:,} levels deep, {:,} are allowed", levels, dialect.most_levels),
+        ("has {:,} choices in all, {:,} are allowed", len(choices), dialect.most_choices),
+        ("has names and choices of {:,} characters, {:,} are allowed", length, dialect.most_name_characters),
+    )
+    found = [words.format(size, most) for words, size, most in measured if most is not None and size > most]
+    if dialect.large_choice is not None:
+        many, most = dialect.large_choice
+        for part in parts:
+            texts = [value for value in part.get("enum", ()) if isinstance(value, str)]
+            if len(texts) > many and (length := sum(map(len, texts))) > most:
+                found.append(f"has a choice of {length:,} characters; {most:,} are allowed for more than {many} values")
+    return [f"the whole {each}" for each in found]
+
+
+def optional_parameters(schema: Mapping[str, Any]) -> int:
+    """How many properties, at whatever depth, need not be given."""
+    return sum(name not in part.get("required", ()) for part in _parts(schema) for name in part.get("properties", ()))
+
+
+def union_parameters(schema: Mapping[str, Any]) -> int:
+    """How many schemas, at whatever depth, have several types."""
+    return sum("anyOf" in part or isinstance(part.get("type"), list) for part in _parts(schema))
+
+
+def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Every schema in *schema*, which a rewriting has made: it has no other places for them."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, Mapping):
+            continue
+        yield part
+        waiting += [each for key in ("$defs", "properties") for each in part.get(key, {}).values()]
+        waiting += [each for key in ("anyOf", "prefixItems") for each in part.get(key, ())]
+        waiting += [part.get("items"), part.get("additionalProperties")]
+
+
+def _constant(part: Mapping[str, Any]) -> list[Any]:
+    return [part["const"]] if "const" in part else []
+
+
+def _levels(part: Any, definitions: Mapping[str, Any], known: dict[str, int]) -> int:
+    """How deep *part* nests; what contains itself is counted once around."""
+    if not isinstance(part, Mapping):
+        return 0
+    reference = part.get("$ref")
+    if reference is not None:
+        if reference not in known:
+            known[reference] = 0  # for whoever comes back here while it is being measured
+            known[reference] = _levels(definitions.get(definition_name(reference)), definitions, known)
+        return known[reference]
+    inner = [*part.get("properties", {}).values(), part.get("items"), *part.get("prefixItems", ())]
+    below = max((_levels(each, definitions, known) for each in inner), default=0)
+    members = max((_levels(each, definitions, known) for each in part.get("anyOf", ())), default=0)
+    is_container = "properties" in part or "items" in part or "prefixItems" in part
+    return max(below + is_container, members)

@@ -1,0 +1,57 @@
+"""
+Mistral's chat: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .chat import chat_calls, chat_function
+from .content import pictures_of, text_of
+from .names import Naming
+from .offering import offered
+from .records import Definitions, Note, Offering
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="Mistral")
+
+
+def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
+    """What goes into `tools`; *strict* as for `openai`, whose form of it Mistral takes."""
+    notes: list[Note] = []
+    made = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
+    return Definitions(made, notes)
+
+
+def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """The calls in *response*: a `ChatCompletionResponse`, its message, or the JSON of either."""
+    found = chat_calls(response, catalog, NAMING, "mistral")
+    for call in found:
+        if call.id == "null":  # what the SDK says where there is none
+            call.id = ""
+    return found
+
+
+def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+    """One message for each result; images beside the text."""
+    return [
+        {
+            "role": "tool",
+            "tool_call_id": result.call_id,
+            "name": NAMING.wire(result.tool),
+            "content": _content(result),
+        }
+        for result in results
+    ]
+
+
+def _content(result: ToolResult) -> str | list[dict[str, Any]]:
+    pictures = pictures_of(result)
+    if not pictures:
+        return text_of(result)
+    images = [{"type": "image_url", "image_url": {"url": picture.url}} for picture in pictures]
+    return [{"type": "text", "text": text_of(result)}, *images]

@@ -1,0 +1,27 @@
+"""
+Which tools are sent, in which order, checked for their names.
+"""
+
+from __future__ import annotations
+
+from ..session import Session
+from ..spec import Tool
+from .names import Naming
+from .records import Offering
+
+__all__ = ["SEARCH", "all_tools", "offered"]
+
+SEARCH = "tool_search"
+"""What our own tool that finds deferred ones is called."""
+
+
+def offered(catalog: Offering, session: Session | None, naming: Naming) -> list[Tool]:
+    """The tools that are not deferred, then those that were loaded; a clash of any two in the catalog is refused."""
+    naming.check(catalog)
+    return catalog.offered(session)
+
+
+def all_tools(catalog: Offering, naming: Naming) -> list[Tool]:
+    """Every tool, the deferred ones last: for a provider that keeps them out of the prompt itself."""
+    naming.check(catalog)
+    return sorted(catalog, key=lambda tool: tool.facts.defer)

@@ -1,0 +1,97 @@
+"""
+Ollama's own chat API: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+
+Its client keeps of a parameter only the type, the description, the choices and
+what items look like, so the rest is said in the description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..spec import Tool
+from .chat import chat_calls
+from .content import given_id, pictures_of, text_of
+from .merging import definition_of, types_of
+from .names import Naming
+from .offering import offered
+from .reading import field, has_field, no_response
+from .records import Definitions, Note, Offering
+from .remarks import remarked
+from .tops import shown_schema
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="Ollama", dots=True)
+
+_KEPT = ("type", "items", "description", "enum")
+_SAID = ("type", "properties", "required", "$defs", "additionalProperties", "description", "title")
+_LONGEST = 2000
+
+
+def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
+    """What goes into `tools`. Ollama has no strict tools: *strict* changes nothing, and a note says so."""
+    notes = [Note("", "Ollama has no strict tools; the schemas are sent as usual")] if strict else []
+    tools = offered(catalog, session, NAMING)
+    return Definitions([_function(tool, notes) for tool in tools], notes)
+
+
+def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """The calls in *response*: a `ChatResponse`, its message, or the JSON of either. Most have no id."""
+    message = field(response, "message") if has_field(response, "message") else response
+    if not has_field(message, "tool_calls", "role"):
+        raise no_response("ollama", response, "message")
+    return chat_calls(message, catalog, NAMING, "ollama")
+
+
+def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
+    """One message for each result, in the order of the calls, by which they are told apart; images beside the text."""
+    made = []
+    for result in results:
+        message: dict[str, Any] = {
+            "role": "tool",
+            "tool_name": NAMING.wire(result.tool),
+            "content": text_of(result),
+        }
+        call_id = given_id(result)
+        if call_id is not None:
+            message["tool_call_id"] = call_id
+        pictures = pictures_of(result)
+        if pictures:
+            message["images"] = [picture.base64 for picture in pictures]
+        made.append(message)
+    return made
+
+
+def _function(tool: Tool, notes: list[Note]) -> dict[str, Any]:
+    schema = shown_schema(tool, notes)
+    shared = schema.get("$defs", {})
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _property(each, shared) for name, each in schema.get("properties", {}).items()},
+        "required": list(schema.get("required", ())),
+    }
+    if shared:
+        parameters["$defs"] = shared
+    unsaid = {key: value for key, value in schema.items() if key not in _SAID}
+    about = [tool.description, schema.get("description", "")]
+    function = remarked({"name": NAMING.wire(tool.name), "description": " ".join(filter(None, about))}, unsaid)
+    return {"type": "function", "function": {**function, "parameters": parameters}}
+
+
+def _property(schema: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(schema, Mapping):
+        return {}
+    kept = {key: schema[key] for key in _KEPT if key in schema}
+    target = definition_of(schema.get("$ref"), shared)
+    unsaid = {key: value for key, value in schema.items() if key not in _KEPT}
+    if isinstance(target, Mapping):
+        del unsaid["$ref"]
+        unsaid = {**{key: value for key, value in target.items() if key not in kept and key != "type"}, **unsaid}
+    types = types_of(schema, shared)
+    if types and "type" not in kept:
+        kept["type"] = types[0] if len(types) == 1 else types
+    return remarked(kept, unsaid, longest=_LONGEST)

@@ -1,0 +1,136 @@
+"""
+OpenAI's Responses API: `tools=definitions(catalog)`, then `calls(response)`, then `input += results(...)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..spec import Tool
+from .chat import parameters_of
+from .content import found_names, pictures_of, text_of
+from .names import Naming
+from .offering import SEARCH, all_tools, offered
+from .reading import called, field, has_field, listed, no_response
+from .records import Definitions, Note, Offering
+
+__all__ = ["calls", "definitions", "results"]
+
+NAMING = Naming(provider="OpenAI")
+
+
+def definitions(
+    catalog: Offering, session: Session | None = None, *, strict: bool = False, native_loading: bool = False
+) -> Definitions:
+    """
+    What goes into `tools`.
+
+    Args:
+        strict: As for `openai`.
+        native_loading: Have deferred tools loaded as the provider does it. If our `tool_search` is in the catalog,
+            it is the one that searches, and what it finds is told with its result (pass the same to `results`, and
+            the catalog); otherwise the deferred tools are sent too, and the provider searches.
+    """
+    notes: list[Note] = []
+    tools = all_tools(catalog, NAMING) if native_loading else offered(catalog, session, NAMING)
+    if not native_loading or not any(tool.facts.defer for tool in tools):
+        return Definitions([_function(tool, notes, strict=strict) for tool in tools], notes)
+    ours = next((tool for tool in tools if tool.name == SEARCH), None)
+    if ours is not None:
+        made = [_function(tool, notes, strict=strict) for tool in tools if not tool.facts.defer and tool is not ours]
+        searching = {"execution": "client", "description": ours.description, "parameters": ours.schema}
+        return Definitions([*made, {"type": "tool_search", **searching}], notes)
+    made = [_function(tool, notes, strict=strict, deferred=tool.facts.defer) for tool in tools]
+    return Definitions([*made, {"type": "tool_search"}], notes)
+
+
+def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
+    """
+    The calls in *response*, a `Response` or its JSON, in their order.
+
+    Arguments stay the text they are; with *catalog*, names are resolved exactly, and where the text has nulls that
+    strict mode forced, it is read and they are taken out.
+    """
+    if not has_field(response, "output"):
+        raise no_response("openai", response, "output")
+    return [call for item in listed(response, "output", "openai") if (call := _call(item, catalog)) is not None]
+
+
+def results(
+    results: Sequence[ToolResult],
+    catalog: Offering | None = None,
+    *,
+    strict: bool = False,
+    native_loading: bool = False,
+) -> list[dict[str, Any]]:
+    """
+    One item for each result; images beside the text.
+
+    With *native_loading*, what our `tool_search` found in *catalog* is told as the provider wants it.
+    """
+    made = []
+    for result in results:
+        found = found_names(result) if native_loading and catalog is not None else None
+        if found is not None and catalog is not None:
+            tools = [tool for name in found if (tool := catalog.get(name)) is not None]
+            made.append(_found(result, tools, strict=strict))
+        else:
+            made.append({"type": "function_call_output", "call_id": result.call_id, "output": _output(result)})
+    return made
+
+
+def _function(tool: Tool, notes: list[Note], *, strict: bool, deferred: bool = False) -> dict[str, Any]:
+    parameters, is_strict = parameters_of(tool, notes, strict=strict)
+    made: dict[str, Any] = {
+        "type": "function",
+        "name": NAMING.wire(tool.name),
+        "description": tool.description,
+        "parameters": parameters,
+        # Said either way: without, the provider tries to make it strict by itself.
+        "strict": is_strict,
+    }
+    if deferred:
+        made["defer_loading"] = True
+    return made
+
+
+def _call(item: Any, catalog: Offering | None) -> ToolCall | None:
+    kind = field(item, "type")
+    if kind == "tool_search_call" and field(item, "execution") == "client":
+        name, arguments = SEARCH, field(item, "arguments")
+    elif kind == "function_call":
+        name, arguments = _qualified(item), field(item, "arguments")
+    elif kind == "custom_tool_call":
+        name, arguments = _qualified(item), field(item, "input")
+    else:
+        return None
+    return called(NAMING, catalog, name=name, arguments=arguments, id=field(item, "call_id"))
+
+
+def _qualified(item: Any) -> Any:
+    """The name with its namespace. A tool that was loaded alone is in one of its own name, which says nothing."""
+    name, namespace = field(item, "name"), field(item, "namespace")
+    if not isinstance(name, str) or not isinstance(namespace, str) or namespace in ("", name):
+        return name
+    return NAMING.wire(f"{namespace}.{name}")
+
+
+def _output(result: ToolResult) -> str | list[dict[str, Any]]:
+    pictures = pictures_of(result)
+    if not pictures:
+        return text_of(result)
+    images = [{"type": "input_image", "image_url": picture.url} for picture in pictures]
+    return [{"type": "input_text", "text": text_of(result)}, *images]
+
+
+def _found(result: ToolResult, tools: Sequence[Tool], *, strict: bool) -> dict[str, Any]:
+    return {
+        "type": "tool_search_output",
+        "call_id": result.call_id,
+        "execution": "client",
+        "status": "completed",
+        "tools": [_function(tool, [], strict=strict, deferred=True) for tool in tools],
+    }

@@ -1,0 +1,60 @@
+"""
+What a provider's schemas cannot say, said in words at the end of a description.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["remarked"]
+
+_SILENT = frozenset(["$schema", "$id", "$anchor", "$comment", "$vocabulary", "$dynamicAnchor"])
+_PHRASES = {
+    "default": "default: {}",
+    "examples": "for example: {}",
+    "format": "format: {}",
+    "pattern": "has to match the regular expression {}",
+    "minLength": "characters at least: {}",
+    "maxLength": "characters at most: {}",
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "greater than {}",
+    "exclusiveMaximum": "less than {}",
+    "multipleOf": "a multiple of {}",
+    "minItems": "items at least: {}",
+    "maxItems": "items at most: {}",
+    "minProperties": "properties at least: {}",
+    "maxProperties": "properties at most: {}",
+    "const": "always {}",
+    "enum": "one of {}",
+    "prefixItems": "its items, in this order, have to fit {}",
+    "contentEncoding": "encoded as {}",
+    "contentMediaType": "media type: {}",
+}
+_FLAGS = {"uniqueItems": "no two items alike", "deprecated": "deprecated", "readOnly": "read-only"}
+
+
+def remarked(schema: dict[str, Any], unsaid: Mapping[str, Any], *, longest: int = 500) -> dict[str, Any]:
+    """*schema* with the keywords *unsaid* in words at the end of its description, no value in more than *longest*."""
+    phrases = [phrase for keyword, value in unsaid.items() if (phrase := _phrase(keyword, value, longest))]
+    if not phrases:
+        return schema
+    words = f"({'; '.join(phrases)})"
+    description = schema.get("description")
+    return {**schema, "description": f"{description} {words}" if description else words}
+
+
+def _phrase(keyword: str, value: Any, longest: int) -> str:
+    if keyword in _SILENT or (keyword in _FLAGS and value is not True):
+        return ""
+    if keyword in _FLAGS:
+        return _FLAGS[keyword]
+    shown = value if keyword in ("format", "contentEncoding", "contentMediaType") else _json(value, longest)
+    return _PHRASES.get(keyword, f"has to fit `{keyword}`: {{}}").replace("{}", str(shown))
+
+
+def _json(value: Any, longest: int) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= longest else f"{text[:longest]}..."

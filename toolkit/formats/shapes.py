@@ -1,0 +1,79 @@
+"""
+Small questions about one schema, and the two ways to change it that strict mode needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .merging import definition_name
+
+__all__ = ["in_itself", "nullable", "stated_types"]
+
+_OPEN = frozenset(["properties", "additionalProperties", "patternProperties", "unevaluatedProperties"])
+_NULL = {"type": "null"}
+_TYPES: tuple[tuple[type, str], ...] = (
+    (bool, "boolean"),
+    (str, "string"),
+    (int, "integer"),
+    (float, "number"),
+    (type(None), "null"),
+)
+
+
+def stated_types(schema: Mapping[str, Any]) -> list[str]:
+    """The types that *schema* states, or that what it says only makes sense for."""
+    if "type" in schema:
+        return [schema["type"]] if isinstance(schema["type"], str) else list(schema["type"])
+    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
+    if values:
+        named = [next((name for kind, name in _TYPES if isinstance(value, kind)), "") for value in values]
+        return list(dict.fromkeys(named)) if all(named) else []
+    if not _OPEN.isdisjoint(schema):
+        return ["object"]
+    return ["array"] if "items" in schema or "prefixItems" in schema else []
+
+
+def nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """*schema*, taking null too: what an optional property is where every property has to be sent."""
+    if "$ref" in schema:
+        return {"anyOf": [schema, _NULL]}
+    if "anyOf" in schema:
+        takes_null = any("null" in stated_types(member) for member in schema["anyOf"])
+        return schema if takes_null else {**schema, "anyOf": [*schema["anyOf"], _NULL]}
+    made = dict(schema)
+    if "const" in made:
+        made["enum"] = [made.pop("const")]
+    if "enum" in made and None not in made["enum"]:
+        made["enum"] = [*made["enum"], None]
+    types = stated_types(schema)
+    if types and "null" not in types:
+        made["type"] = [*types, "null"]
+    return made
+
+
+def in_itself(definitions: Mapping[str, Any]) -> str | None:
+    """The name of a definition that contains itself, at whatever depth; None if there is none."""
+    uses = {name: set(_references(schema)) for name, schema in definitions.items()}
+    for name in uses:
+        reached, waiting = set[str](), [name]
+        while waiting:
+            found = uses.get(waiting.pop(), set()) - reached
+            if name in found:
+                return name
+            reached |= found
+            waiting += found
+    return None
+
+
+def _references(schema: Any) -> Iterator[str]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            if isinstance(part.get("$ref"), str):
+                yield definition_name(part["$ref"])
+            waiting += part.values()
+        elif isinstance(part, list):
+            waiting += part
