@@ -1,0 +1,250 @@
+"""
+A project's skills: counted only while the user trusts the project as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.agent.kit import Shed
+from tests.skills.kit import written
+from toolkit.permissions import Rule
+from toolkit.permissions.trust import Trust
+from toolkit.skills import Skills, user_skills
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with one skill."""
+    folder = tmp_path / "project"
+    written(folder / ".toolkit" / "skills" / "deploy.md", "tools: [look]\nsearch_hint: ship", "Deploy {input}.")
+    return folder
+
+
+@pytest.fixture
+def trust(tmp_path):
+    """What the user trusts: nothing yet."""
+    return Trust(tmp_path / "home" / "trust.json")
+
+
+def names(skills: Skills) -> list[str]:
+    """The skills that count after a new reading."""
+    skills.refresh()
+    return [skill.name for skill in skills.skills]
+
+
+def test_a_project_that_is_not_trusted_brings_no_skills(project, trust):
+    """Nor is its text looked at; what did not count is told, with the reason."""
+    written(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
+    skills = Skills(Shed().catalog, project=project, trust=trust)
+    assert (names(skills), skills.problems, skills.expanded("/deploy x")) == ([], (), "/deploy x")
+    assert [Path(each.what).name for each in skills.ignored] == ["bad.md", "deploy.md"]
+    assert skills.ignored[0].why == f"you have not trusted {project}; look at its .toolkit folder, then trust it"
+
+
+def test_without_trust_nobody_trusts(project):
+    """The safe side is the usual one."""
+    skills = Skills(Shed().catalog, project=project)
+    assert (names(skills), len(skills.ignored)) == ([], 1)
+
+
+def test_a_trusted_project_brings_its_skills(project, trust):
+    """From the moment that the user trusts it, without being started again."""
+    skills = Skills(Shed().catalog, project=project, trust=trust, check_seconds=0)
+    assert skills.names()[-1] == "fetch"
+    trust.trust(project)
+    assert skills.names()[-1] == "deploy"
+    assert skills.ignored == ()
+    trust.revoke(project)
+    assert skills.names()[-1] == "fetch"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: written(folder / "skills" / "deploy.md", "tools: [burn]", "Burn {input}."),
+        lambda folder: written(folder / "skills" / "more.md"),
+        lambda folder: (folder / "skills" / "notes.txt").write_text("x"),
+        lambda folder: (folder / "hooks.toml").write_text(""),
+        lambda folder: (folder / "skills" / "deploy.md").chmod(0o755),
+    ],
+    ids=["edited", "added", "beside", "elsewhere", "executable"],
+)
+def test_a_change_needs_trust_again(project, trust, change):
+    """Of whatever the user has looked at."""
+    trust.trust(project)
+    skills = Skills(Shed().catalog, project=project, trust=trust, check_seconds=0)
+    assert "deploy" in skills.names()
+    change(project / ".toolkit")
+    assert "deploy" not in skills.names()
+    assert skills.ignored[0].why.startswith(f"{project} has changed since you trusted it")
+    trust.trust(project)
+    assert "deploy" in skills.names()
+
+
+CHANGES = {
+    "edited": lambda project, trust: written(project / ".toolkit/skills/deploy.md", "", "Something else."),
+    "added": lambda project, trust: written(project / ".toolkit/skills/more.md"),
+    "removed": lambda project, trust: (project / ".toolkit/skills/deploy.md").unlink(),
+    "elsewhere": lambda project, trust: (project / ".toolkit/hooks.toml").write_text(""),
+    "revoked": lambda project, trust: trust.revoke(project),
+    "own": lambda project, trust: written(project.parent / "mine" / "tidy.md", "", "Something else."),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_files_at_rest_are_read_again_only_after_a_change(project, tmp_path, change):
+    """Their stamps tell; before that, nobody is asked anew whether they are trusted."""
+
+    class Counting(Trust):
+        asked = 0
+
+        def state(self, folder):
+            self.asked += 1
+            return super().state(folder)
+
+    trust = Counting(tmp_path / "home" / "trust.json")
+    trust.trust(project)
+    written(tmp_path / "mine" / "tidy.md")
+    long_after = 2**62
+    skills = Skills(
+        Shed().catalog, tmp_path / "mine", project=project, trust=trust, check_seconds=0, time_ns=lambda: long_after
+    )
+    before = [skill.text for skill in skills.skills]
+    assert (before, trust.asked) == (["Do it.", "Deploy {input}."], 1)
+    change(project, trust)
+    assert [skill.text for skill in skills.skills] != before or skills.ignored
+    assert trust.asked == 2
+
+
+def test_a_change_is_seen_even_if_the_times_are_set_back(project, trust):
+    """A tool can set a file's time, but not when that was set."""
+    trust.trust(project)
+    path = project / ".toolkit" / "skills" / "deploy.md"
+    skills = Skills(Shed().catalog, project=project, trust=trust, check_seconds=0)
+    times = os.stat(path)
+    path.write_text(path.read_text().replace("Deploy", "Delete"))
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert "deploy" not in skills.names()
+
+
+def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
+    """And its problem is the reason."""
+    trust.trust(project)
+    trust.path.write_text("{")
+    skills = Skills(Shed().catalog, project=project, trust=trust)
+    assert names(skills) == []
+    assert "trusts nothing" in skills.ignored[0].why
+
+
+def test_a_link_that_leads_out_of_the_project_is_never_trusted(project, trust, tmp_path):
+    """Its content is somebody else's."""
+    outside = written(tmp_path / "outside.md")
+    (project / ".toolkit" / "skills" / "out.md").symlink_to(outside)
+    trust.path.parent.mkdir()
+    trust.path.write_text(json.dumps({"version": 1, "folders": {str(project): {"sha256": "0" * 64}}}))
+    assert names(Skills(Shed().catalog, project=project, trust=trust)) == []
+
+
+def test_what_changes_while_it_is_read_does_not_count(project, tmp_path):
+    """What was read has to be what was found to be trusted."""
+    path = project / ".toolkit" / "skills" / "deploy.md"
+
+    class Slow(Trust):
+        def state(self, folder):
+            written(path, "tools: [burn]")  # between the reading and the verdict
+            return "trusted"
+
+    skills = Skills(Shed().catalog, project=project, trust=Slow(tmp_path / "trust.json"))
+    assert skills.skills == ()
+    assert "changed while it was read" in skills.ignored[0].why
+    assert names(skills) == ["deploy"]  # by now it is what it was before
+
+
+def test_nobody_waits_for_a_look_that_another_thread_has_under_way(project, tmp_path):
+    """They see what was known before."""
+    looking, go_on = threading.Event(), threading.Event()
+
+    class Slow(Trust):
+        def state(self, folder):
+            looking.set()
+            assert go_on.wait(60)
+            return "trusted"
+
+    go_on.set()
+    skills = Skills(Shed().catalog, project=project, trust=Slow(tmp_path / "trust.json"), check_seconds=0)
+    go_on.clear()
+    looking.clear()
+    (project / ".toolkit" / "skills" / "deploy.md").unlink()
+    thread = threading.Thread(target=lambda: skills.table)
+    thread.start()
+    assert looking.wait(60)
+    assert "deploy" in skills.names()
+    go_on.set()
+    thread.join()
+    assert "deploy" not in skills.names()
+
+
+def test_mistakes_of_a_trusted_project_are_told(project, trust):
+    """As those of the user."""
+    written(project / ".toolkit" / "skills" / "bad.md", "nonsense: 1")
+    (project / ".toolkit" / "skills" / "large.md").write_bytes(b"x" * 70_000)
+    trust.trust(project)
+    skills = Skills(Shed().catalog, project=project, trust=trust)
+    assert names(skills) == ["deploy"]
+    assert [problem.path.name for problem in skills.problems] == ["large.md", "bad.md"]
+
+
+def test_a_project_without_skills_is_nothing_to_speak_of(tmp_path, trust):
+    """Most have none."""
+    skills = Skills(Shed().catalog, project=tmp_path, trust=trust)
+    assert (names(skills), skills.problems, skills.ignored) == ([], (), ())
+
+
+def test_the_users_skills_come_first(project, trust, tmp_path):
+    """A project cannot take their names, or their place."""
+    mine = written(tmp_path / "mine" / "deploy.md", "", "Mine.")
+    written(project / ".toolkit" / "skills" / "a.md")
+    trust.trust(project)
+    skills = Skills(Shed().catalog, tmp_path / "mine", project=project, trust=trust)
+    assert [(skill.name, skill.project) for skill in skills.skills] == [("deploy", False), ("a", True)]
+    assert f"`deploy` is taken by the skill in {mine}" in str(skills.problems[0])
+
+
+def test_a_rule_that_allows_a_tool_does_not_mean_a_projects_skill(project, trust, tmp_path):
+    """Its origin is another; it has to be named. A rule that forbids holds for both."""
+    written(tmp_path / "mine" / "tidy.md")
+    trust.trust(project)
+    skills = Skills(Shed().catalog, tmp_path / "mine", project=project, trust=trust)
+
+    def is_meant(word: str, pattern: str, name: str) -> bool:
+        return Rule(word, pattern).concerns(skills[name], frozenset({name}))
+
+    assert (skills["tidy"].origin, skills["deploy"].origin) == ("python", "skill:project")
+    assert [is_meant("allow", "*", "tidy"), is_meant("allow", "*", "deploy")] == [True, False]
+    assert is_meant("allow", "skill:project/deploy", "deploy")
+    assert is_meant("deny", "deploy", "deploy")
+
+
+def test_the_users_folder_is_in_their_configuration(tmp_path):
+    """Where XDG says; that there is none is nothing to speak of."""
+    code = "from toolkit.skills import Skills, user_skills; from toolkit import Catalog; s = Skills(Catalog(), user_skills()); print(user_skills(), s.problems)"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == f"{tmp_path / 'toolkit' / 'skills'} ()"
+    assert user_skills().name == "skills"

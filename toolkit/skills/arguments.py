@@ -1,0 +1,96 @@
+"""
+What a file says about the arguments of its skill.
+
+    arguments:
+      - name: path
+        description: The file to look at.
+      - name: depth
+        type: integer
+        default: 2
+      - style          # the same as `- name: style`
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .checks import Keys, Mistakes, is_number, is_text, is_truth
+from .front_matter import Node
+from .records import Argument, types_by_word
+
+__all__ = ["read_arguments"]
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
+_MOST = 50
+
+_FITS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("string", "text"), lambda value: isinstance(value, str)),
+    "integer": lambda value: type(value) is int,
+    "number": is_number,
+    "boolean": is_truth,
+    **dict.fromkeys(("array", "list"), lambda value: isinstance(value, list)),
+    "object": lambda value: isinstance(value, dict),
+}
+_CHOOSABLE = ("string", "text", "integer")
+
+_KEYS: Keys = {
+    "name": (
+        lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)) and not keyword.iskeyword(value),
+        "at most 64 letters, digits and _, and no word of Python such as `from`",
+    ),
+    "type": (lambda value: isinstance(value, str) and value in types_by_word, f"one of {', '.join(types_by_word)}"),
+    "description": (is_text, "a text that is not empty"),
+    "required": (is_truth, "true or false"),
+    "default": (lambda value: True, "anything"),
+    "choices": (lambda value: isinstance(value, list) and bool(value), "a list that is not empty"),
+}
+
+
+def read_arguments(node: Node, mistakes: Mistakes) -> tuple[Argument, ...]:
+    """The arguments that *node* lists, in its order."""
+    if not isinstance(node.content, list) or len(node.content) > _MOST:
+        mistakes.add(node.line, f"`arguments` has to be a list of at most {_MOST}: `- name: path`")
+        return ()
+    found: dict[str, Argument] = {}
+    for item in node.content:
+        argument = _read(item, mistakes)
+        if argument is not None and argument.name in found:
+            mistakes.add(item.line, f"the argument `{argument.name}` stands here twice; keep one")
+        elif argument is not None:
+            found[argument.name] = argument
+    return tuple(found.values())
+
+
+def _read(item: Node, mistakes: Mistakes) -> Argument | None:
+    given = {"name": item} if isinstance(item.content, str) else item.content
+    if not isinstance(given, dict) or "name" not in given:
+        mistakes.add(item.line, "an argument has a name: write `- name: path`, or just `- path`")
+        return None
+    name = given["name"].plain()
+    place = f"argument `{name!s:.60}`: "
+    right = mistakes.checked(given, _KEYS, place)
+    if right.keys() != given.keys():
+        return None
+    default, choices, kind = right.get("default"), right.get("choices", []), right.get("type", "string")
+    hint = "; put it in quotes" if kind in ("string", "text") else ""
+    for key, values in (("default", [] if default is None else [default]), ("choices", choices)):
+        for value in values:
+            if not _FITS[kind](value):
+                mistakes.add(given[key].line, f"{place}{key}: {value!r:.60} is no {kind}{hint}")
+    if choices and kind not in _CHOOSABLE:
+        mistakes.add(given["choices"].line, f"{place}choices are strings or integers; `type: {kind}` has none")
+    if choices and default is not None and default not in choices:
+        mistakes.add(given["default"].line, f"{place}the default is none of the choices; choose one of them")
+    if right.get("required") and "default" in right:
+        mistakes.add(given["required"].line, f"{place}what is required has no default; remove one of the two lines")
+    return Argument(
+        name=name,
+        type=kind,
+        description=right.get("description", "").strip(),
+        required=right.get("required", "default" not in right),
+        default=default,
+        choices=tuple(choices),
+    )

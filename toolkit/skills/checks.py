@@ -1,0 +1,72 @@
+"""
+What may stand in front matter: for each key a check, and words for what it wants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import DefinitionError, nearest
+from ..facts import check_name
+from .front_matter import Node
+from .problems import SkillProblem
+
+__all__ = ["LEGAL", "Keys", "Mistakes", "is_name", "is_number", "is_text", "is_truth"]
+
+Keys: TypeAlias = Mapping[str, tuple[Callable[[Any], bool], str]]
+
+LEGAL = "write at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def is_truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_name(value: Any) -> bool:
+    try:
+        check_name(value, "")
+    except DefinitionError:
+        return False
+    return True
+
+
+class Mistakes:
+    """Gathers what is wrong with one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.found: list[SkillProblem] = []
+        self._path = path
+
+    def add(self, line: int | None, message: str) -> None:
+        self.found.append(SkillProblem(self._path, line, message))
+
+    def checked(self, nodes: Mapping[str, Node], keys: Keys, place: str = "") -> dict[str, Any]:
+        """The values of *nodes* that are what *keys* want; the others are mistakes."""
+        right: dict[str, Any] = {}
+        for key, node in nodes.items():
+            if key not in keys:
+                self.add(node.line, f"{place}{_unknown(key, keys)}")
+                continue
+            fits, wanted = keys[key]
+            value = node.plain()
+            if fits(value):
+                right[key] = value
+            else:
+                self.add(node.line, f"{place}`{key}` has to be {wanted}; got {value!r:.80}")
+        return right
+
+
+def _unknown(key: str, known: Keys) -> str:
+    near = nearest(key, known, most=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"write one of {', '.join(known)}"
+    return f"`{key:.60}` is not known; {hint}"

@@ -1,0 +1,179 @@
+"""
+The part of a Markdown file between two lines of dashes: a small, plain YAML.
+
+    ---
+    name: review
+    description: Review a file.
+    tools: [read, grep]
+    ---
+    Read {path} and say what you would change.
+
+Mappings, lists, texts, numbers, true, false and null, each with its line. What
+makes YAML dangerous or surprising is refused or is text: tags, anchors and
+aliases, keys written twice, deep nesting; `yes`, `012` and `12:30` are texts.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ..errors import ToolkitError
+from ..safety.shell import DISTRIBUTION
+from .problems import Mistake
+
+__all__ = ["Node", "check_installed", "split"]
+
+Content: TypeAlias = "str | int | float | bool | list[Node] | dict[str, Node] | None"
+
+_Key: TypeAlias = "tuple[str, int] | None"
+
+_FENCE = re.compile(r"---[ \t]*")
+_MOST_CHARACTERS = 16_000
+_MOST_DEPTH = 8
+_WORDS = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+_BROKEN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value, and the line it stands on; for what has a key, the key's."""
+
+    content: Content
+    line: int
+
+    def plain(self) -> Any:
+        """The value without its lines."""
+        if isinstance(self.content, dict):
+            return {key: each.plain() for key, each in self.content.items()}
+        if isinstance(self.content, list):
+            return [each.plain() for each in self.content]
+        return self.content
+
+
+def split(text: str) -> tuple[dict[str, Node], str]:
+    """The front matter of *text* and what comes after it; `Mistake` if it cannot be read."""
+    lines = text.split("\n")
+    if _FENCE.fullmatch(lines[0]) is None:
+        raise Mistake("there is no front matter; begin with a line `---`, then `description: ...`, then `---`", 1)
+    end = next((index for index, line in enumerate(lines) if index and _FENCE.fullmatch(line)), None)
+    if end is None:
+        raise Mistake("the front matter has no end; put a line `---` after it", 1)
+    matter = "".join(f"{line}\n" for line in lines[1:end])
+    if len(matter) > _MOST_CHARACTERS:
+        raise Mistake(f"the front matter has more than {_MOST_CHARACTERS:,} characters; put text below it", 1)
+    found = _read(matter)
+    if found is None or found.content is None:
+        return {}, "\n".join(lines[end + 1 :])
+    if not isinstance(found.content, dict):
+        raise Mistake("front matter is written `key: value`, one to a line", found.line)
+    return found.content, "\n".join(lines[end + 1 :])
+
+
+def check_installed() -> None:
+    """Say what to install if YAML cannot be read."""
+    try:
+        import yaml  # noqa: F401 -- to see whether it is there
+    except ImportError:
+        raise ToolkitError(f"skills cannot be read without the extra; pip install '{DISTRIBUTION}[skills]'") from None
+
+
+def _read(matter: str) -> Node | None:
+    import yaml
+
+    building = _Building()
+    try:
+        for event in yaml.parse(matter, Loader=yaml.SafeLoader):
+            building.take(event, type(event).__name__.removesuffix("Event"))
+    except yaml.reader.ReaderError as error:
+        line = matter.count("\n", 0, error.position) + 2
+        raise Mistake(f"the character U+{ord(matter[error.position]):04X} cannot stand here; remove it", line) from None
+    except yaml.MarkedYAMLError as error:
+        words = error.problem or error.context
+        # What has no end is mended where it begins.
+        is_open = "end of stream" in words
+        mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
+        raise Mistake(
+            f"this is not YAML: {words}; a text with `: ` or `#` in it is put in quotes", mark.line + 2
+        ) from None
+    return building.root
+
+
+class _Building:
+    """Puts events together, without recursion, and stops at what is not plain."""
+
+    def __init__(self) -> None:
+        self.root: Node | None = None
+        self._open: list[tuple[Node, _Key]] = []  # each with the key that it will be put under
+        self._key: _Key = None
+
+    def take(self, event: Any, kind: str) -> None:
+        line = event.start_mark.line + 2  # counted from 1, below the line of dashes
+        if kind == "Alias" or getattr(event, "anchor", None) is not None:
+            raise Mistake("`&` and `*` begin YAML's anchors, which are not read here; put a text in quotes", line)
+        if getattr(event, "tag", None) is not None:
+            raise Mistake("`!` begins YAML's tags, which are not read here; put a text in quotes", line)
+        if kind == "Scalar":
+            self._scalar(event, line)
+        elif kind in ("MappingStart", "SequenceStart"):
+            self._begin({} if kind == "MappingStart" else [], line)
+        elif kind in ("MappingEnd", "SequenceEnd"):
+            node, self._key = self._open.pop()
+            self._put(node)
+        elif kind == "DocumentStart" and self.root is not None:
+            raise Mistake("there is more than one document; write one", line)
+
+    @property
+    def _is_at_key(self) -> bool:
+        return self._key is None and bool(self._open) and isinstance(self._open[-1][0].content, dict)
+
+    def _begin(self, content: list[Node] | dict[str, Node], line: int) -> None:
+        if self._is_at_key:
+            raise Mistake("a key has to be a text", line)
+        if len(self._open) == _MOST_DEPTH:
+            raise Mistake(f"this is nested deeper than {_MOST_DEPTH}; write it flat", line)
+        self._open.append((Node(content, self._key[1] if self._key else line), self._key))
+        self._key = None
+
+    def _scalar(self, event: Any, line: int) -> None:
+        text = _whole(event.value, line)
+        if self._is_at_key:
+            self._key = text, line
+            return
+        self._put(Node(_meant(text) if event.style is None else text, self._key[1] if self._key else line))
+
+    def _put(self, node: Node) -> None:
+        holder = self._open[-1][0].content if self._open else None
+        if isinstance(holder, list):
+            holder.append(node)
+        elif isinstance(holder, dict) and self._key is not None:
+            name, line = self._key
+            if name in holder:
+                raise Mistake(f"`{name:.60}` stands here twice; keep one", line)
+            holder[name] = node
+            self._key = None
+        else:
+            self.root = node
+
+
+def _whole(text: str, line: int) -> str:
+    """*text* with the two halves that JSON writes some characters in put together; one half alone is none."""
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise Mistake(r"`\ud800` and its like are halves of characters; write the character itself", line) from None
+
+
+def _meant(text: str) -> Content:
+    """What a text without quotes means, by the rules of JSON and little more."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _BROKEN.fullmatch(text) else text

@@ -1,0 +1,155 @@
+"""
+Skills: prompts in Markdown files, as tools beside others.
+
+    skills = Skills(catalog, user_skills(), project=".", trust=Trust())
+    agent = Agent(provider, Dispatcher(skills, permissions=Permissions()))
+    run = await agent.run(skills.expanded("/review src/parser.py"))
+
+The catalog's tools and the skills are one catalog that follows both: a file
+that is written, changed or removed is noticed when the catalog is next looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+from ..errors import BadArgs, DefinitionError, Problem
+from ..permissions.files import Ignored
+from ..permissions.trust import Trust
+from ..views import CatalogView, Table
+from .commands import named_skill, typed_arguments
+from .filling import prompt_of
+from .front_matter import check_installed
+from .joining import Joined, Joining
+from .making import skill_of
+from .problems import SkillProblem
+from .records import Skill
+from .shelf import Shelf
+
+__all__ = ["Skills"]
+
+_log = logging.getLogger("toolkit")
+
+
+class Skills(CatalogView):
+    """
+    The tools of *catalog*, and the skills of *folders* and a project.
+
+    A file with mistakes is left out, and told of in `problems` and the log; the others count.
+
+    Args:
+        catalog: The tools; those that a skill lists have to be among them.
+        folders: The user's own, or the program's; `user_skills()` says where the user's usually are.
+        project: The project's folder, whose skills are in `.toolkit/skills`.
+        trust: Who knows whether the user trusts the project; without it, nobody does.
+        check_seconds: How long a look at the files counts.
+    """
+
+    def __init__(
+        self,
+        catalog: CatalogView,
+        *folders: str | os.PathLike[str],
+        project: str | os.PathLike[str] | None = None,
+        trust: Trust | None = None,
+        check_seconds: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
+        time_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        if not isinstance(catalog, CatalogView):
+            raise TypeError(f"skills stand beside the tools of a catalog, got {type(catalog).__name__}")
+        if not check_seconds >= 0:
+            raise ValueError(f"check_seconds has to be 0 or more, got {check_seconds!r}")
+        check_installed()
+        own = dict.fromkeys(Path(os.path.abspath(os.path.expanduser(folder))) for folder in folders)
+        home = None if project is None else Path(os.path.abspath(os.path.expanduser(project)))
+        self._shelf = Shelf(tuple(own), home, trust, self.get, time_ns)
+        joining = Joining()
+        super().__init__((catalog, self._shelf), lambda tools, shelf: joining(tools, shelf.tools.values()))
+        self._check_seconds = check_seconds
+        self._clock = clock
+        self._looked_at = clock()
+        self._lock = threading.RLock()
+        self._is_looking = False
+        self._told: frozenset[SkillProblem] = frozenset()
+        self.refresh()
+
+    @property
+    def table(self) -> Table:
+        """The tools and skills as they are now."""
+        if self._clock() - self._looked_at >= self._check_seconds and self._lock.acquire(blocking=False):
+            try:
+                self._look(self._shelf.look)
+            finally:
+                self._lock.release()
+        return super().table
+
+    def refresh(self) -> None:
+        """Read the files now, whatever was known of them."""
+        with self._lock:
+            self._look(self._shelf.read)
+
+    def _look(self, look: Callable[[], None]) -> None:
+        # A listener that is told of a change looks at the table, too.
+        if self._is_looking:
+            return
+        self._is_looking = True
+        try:
+            self._looked_at = self._clock()
+            look()
+            self._tell()
+        finally:
+            self._is_looking = False
+
+    @property
+    def problems(self) -> tuple[SkillProblem, ...]:
+        """What is wrong with skills that are left out, each with its file, its line and the remedy."""
+        table = cast("Joined", self.table)
+        return (*self._shelf.problems, *table.problems)
+
+    @property
+    def ignored(self) -> tuple[Ignored, ...]:
+        """What a project brings and what does not count, and why."""
+        _ = self.table
+        return self._shelf.ignored
+
+    @property
+    def skills(self) -> tuple[Skill, ...]:
+        """The skills that count, in order."""
+        return tuple(skill for tool in self if (skill := skill_of(tool)) is not None)
+
+    def finish(self) -> None:
+        """Complete every tool, and `DefinitionError` if one cannot be, or if a skill has mistakes."""
+        super().finish()
+        if problems := self.problems:
+            raise DefinitionError("\n".join(map(str, problems)))
+
+    def expanded(self, prompt: str) -> str:
+        """
+        *prompt* with the skill that it begins with, `/name text`, written out; as it is if it begins with none.
+
+        Raises:
+            BadArgs: The text does not give what the skill wants.
+        """
+        named = named_skill(prompt)
+        tool = None if named is None else self.table.find(named[0])
+        skill = None if tool is None else skill_of(tool)
+        if named is None or tool is None or skill is None:
+            return prompt
+        try:
+            return prompt_of(skill, tool.check(typed_arguments(skill, named[1])))
+        except BadArgs as error:
+            raise BadArgs([Problem(f"/{named[0]}: {problem}") for problem in error.problems]) from None
+
+    def _tell(self) -> None:
+        """Log what is new among the problems."""
+        problems = self.problems
+        for problem in problems:
+            if problem not in self._told:
+                _log.warning("a skill is left out: %s", problem)
+        self._told = frozenset(problems)

@@ -1,0 +1,39 @@
+"""
+Mistakes in skill files: which file, which line, what would be right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..visible import visible
+
+__all__ = ["Mistake", "SkillProblem"]
+
+
+@dataclass(frozen=True, slots=True)
+class SkillProblem:
+    """
+    Why a file, or a folder, is not the skill that its author meant.
+
+    Attributes:
+        line: Counted from 1; None if it is about the whole.
+        message: What is wrong, and the remedy.
+    """
+
+    path: Path
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        place = visible(str(self.path), keep_lines=False) + ("" if self.line is None else f":{self.line}")
+        return f"{place}: {visible(self.message, keep_lines=False)}"
+
+
+class Mistake(ValueError):  # noqa: N818 -- what it is, not what it does
+    """Something in a file that ends the reading of it."""
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line

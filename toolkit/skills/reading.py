@@ -1,0 +1,102 @@
+"""
+From the content of a file to a skill, or to everything that is wrong with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from .arguments import read_arguments
+from .checks import LEGAL, Keys, Mistakes, is_name, is_number, is_text, is_truth
+from .front_matter import Node, split
+from .problems import Mistake, SkillProblem
+from .records import FREE, Skill
+
+__all__ = ["FOLDER_FILE", "read_skill"]
+
+FOLDER_FILE = "SKILL.md"
+"""The file that makes a folder a skill."""
+
+_FACTS: Keys = {
+    **dict.fromkeys(("read_only", "destructive", "open_world", "defer"), (is_truth, "true or false")),
+    **dict.fromkeys(("group", "search_hint", "version"), (is_text, "a text that is not empty")),
+    "aliases": (
+        lambda value: isinstance(value, list) and all(map(is_name, value)),
+        "a list of names, such as [check, proofread]",
+    ),
+    "approval": (lambda value: value in ("never", "always"), "never or always"),
+    "timeout_seconds": (lambda value: is_number(value) and value > 0, "a number of seconds above 0"),
+    "max_chars": (lambda value: type(value) is int and value >= 50, "a whole number, 50 or more"),
+}
+_KEYS: Keys = {
+    "name": (is_name, f"a name for a tool; {LEGAL}"),
+    "description": (is_text, "a text that is not empty"),
+    **_FACTS,
+    **dict.fromkeys(("arguments", "tools"), (lambda value: True, "a list")),  # looked at more closely below
+}
+_FOREIGN = frozenset(("license", "compatibility", "metadata", "allowed-tools"))
+"""What files for other agents say, and what means nothing here."""
+
+
+def read_skill(path: Path, content: bytes, *, project: bool = False) -> tuple[Skill | None, list[SkillProblem]]:
+    """The skill that a file holds; None with every mistake if it holds none."""
+    try:
+        matter, body = split(content.decode("utf-8-sig").replace("\r\n", "\n"))
+    except UnicodeDecodeError:
+        return None, [SkillProblem(path, None, "it is not UTF-8; save it as that")]
+    except Mistake as mistake:
+        return None, [SkillProblem(path, mistake.line, str(mistake))]
+    mistakes = Mistakes(path)
+    skill = _skill(path, matter, body, mistakes, hashlib.sha256(content).hexdigest(), project)
+    if mistakes.found:
+        return None, sorted(mistakes.found, key=lambda problem: problem.line or 0)
+    return skill, []
+
+
+def _skill(path: Path, matter: dict[str, Node], body: str, mistakes: Mistakes, digest: str, project: bool) -> Skill:
+    folder = path.parent if path.name == FOLDER_FILE else None
+    given = mistakes.checked({key: node for key, node in matter.items() if key not in _FOREIGN}, _KEYS)
+    lines = {key: node.line for key, node in matter.items()}
+    name = given.get("name", "") if "name" in matter else path.stem if folder is None else folder.name
+    if "name" not in matter and not is_name(name):
+        mistakes.add(1, f"{name!r:.80} cannot be a tool's name; add `name:`, and {LEGAL}")
+    if "description" not in matter:
+        mistakes.add(1, "`description` is missing; say what it does, because a model chooses by it")
+    if "allowed-tools" in matter and "tools" not in matter:
+        mistakes.add(lines["allowed-tools"], "this is for other agents; say what it may call here: `tools: [read]`")
+    if not body.strip():
+        mistakes.add(None, "there is no text below the front matter; write what is to be done")
+    if given.get("read_only") and given.get("destructive"):
+        mistakes.add(lines["read_only"], "it cannot be both `read_only` and `destructive`; keep what is true")
+    return Skill(
+        name=name,
+        description=given.get("description", "").strip(),
+        text=body.strip(),
+        arguments=read_arguments(matter["arguments"], mistakes) if "arguments" in matter else (FREE,),
+        tools=_tools(matter["tools"], lines, mistakes) if "tools" in matter else (),
+        stated={key: value for key, value in given.items() if key in _FACTS},
+        path=path,
+        digest=digest,
+        folder=folder,
+        project=project,
+        lines=lines,
+    )
+
+
+def _tools(node: Node, lines: dict[str, int], mistakes: Mistakes) -> tuple[str, ...]:
+    wanted = "`tools` has to be a list of names, such as [read, grep]"
+    items = node.content
+    if isinstance(items, str):  # "read, grep", as others write it
+        items = [Node(name.strip(), node.line) for name in items.split(",")]
+    if not isinstance(items, list):
+        mistakes.add(node.line, f"{wanted}; got {node.plain()!r:.80}")
+        return ()
+    names: dict[str, None] = {}
+    for item in items:
+        if isinstance(item.content, str) and is_name(item.content):
+            names[item.content] = None
+            lines.setdefault(f"tools.{item.content}", item.line)
+        else:
+            mistakes.add(item.line, f"{wanted}; {item.plain()!r:.80} is no name")
+    return tuple(names)
