@@ -6,11 +6,16 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test lint format bench clean
 
+# An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(VENV)/.ready
+	@PROVIDER=$(PROVIDER) MODEL=$(MODEL) $(BIN)/python examples/15_agent_at_work.py
+ifndef PROVIDER
 	$(BIN)/python examples/demo.py
 	$(BIN)/python examples/06_calls.py
 	$(BIN)/python examples/07_permissions.py
 	$(BIN)/python examples/10_builtin_tools.py
+	$(BIN)/python examples/13_large_catalogs.py
+endif
 
 test: $(VENV)/.ready
 	$(BIN)/coverage erase

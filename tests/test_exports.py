@@ -13,6 +13,7 @@ import toolkit
 EXPORTS = [
     "PER_CALL",
     "Access",
+    "Agent",
     "ApprovalError",
     "ApprovalRequest",
     "Approvals",
@@ -33,6 +34,8 @@ EXPORTS = [
     "Dispatcher",
     "DuplicateTool",
     "Facts",
+    "Findings",
+    "Found",
     "Inject",
     "PermissionGate",
     "Permissions",

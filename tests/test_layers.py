@@ -15,12 +15,15 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors later facts access verdicts visible strictjson digests requests session parts results",
+    "errors later facts tokens access verdicts visible strictjson digests requests session parts results",
     "context markers docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
-    "describe spec views sources catalog decorator",
+    "describe spec ranking finding summaries formats views sources catalog decorator",
     "rendering repair classify retry redaction threads resources safety workspace sandbox approvals permissions audit judging consent",
     "abandoned deadline hooks background attempt plans outcomes tries hearing pipeline lanes planner resuming batch dispatcher",
     "builtin",
+    "providers agent skills",
+    "testing",
+    "cli __main__",
     "__init__",
 ]
 INSIDE = {
@@ -29,11 +32,18 @@ INSIDE = {
     ),
     "approvals": "canonical identity owners records stores memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats shell_records shell_processes shell_commands shell_answers shell_events shell_files shell __init__",
-    "permissions": "request names paths urls commands values rules trust files modes grants policy gate __init__",
+    "permissions": "request names paths urls commands values rules trust files modes possible grants policy gate __init__",
     "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_prefixes shell_wrappers shell shell_args shell_targets shell_code shell_flows shell_rows shell_rows_work dangers commands protected paths hosts checks __init__",
-    "workspace": "beneath problems borders temporaries entries reading walking line_endings writing space __init__",
-    "sandbox": "programs launcher limits seccomp system grounds base bubblewrap landlock plain choosing __init__",
-    "builtin": "kinds texts pages stamps changes near edits read_tool write_tool edit_tool html_tokens html_elements html_text fetch_addresses fetch_bodies fetch_texts fetch_cache fetching web_fetch_tool outputs readings processes jobs shells bash_tool job_output_tool job_stop_tool globs ignoring dialect searching ripgrep file_types tallies grep_tool glob_tool bundle __init__",
+    "workspace": "beneath problems borders temporaries entries reading walking writing space __init__",
+    "sandbox": "programs covers tending confining attempts launcher limits seccomp system names grounds lookout base bubblewrap landlock plain choosing __init__",
+    "builtin": "kinds texts pages stamps watches misses changes near edits read_tool write_tool edit_tool html_tokens html_elements html_text fetch_addresses fetch_bodies fetch_texts fetch_cache fetching web_fetch_tool outputs readings processes jobs removing shells standing runs bash_tool job_output_tool job_stop_tool globs ignoring dialect searching ripgrep file_types tallies grep_tool glob_tool tool_search_tool bundle __init__",
+    "providers": "prices messages base scripted failures keys sse waits exchange wire streams remote anthropic openai openai_responses gemini __init__",
+    "agent": "budgets pairing runs events framing compaction watching planning toolbox talks loop waiting subs lives sealing agent __init__",
+    "skills": "problems front_matter records checks arguments reading filling commands folders making joining shelf library __init__",
+    "formats": "records names nulls reading content remarks merging tops dialects shapes measures subsets budgets offering chat anthropic openai openai_responses gemini bedrock mistral ollama mcp __init__",
+    "ranking": "words spelling vocabulary documents asking fusion index __init__",
+    "testing": "unsupported hypotheses parts made numeric matching forms texts arrays objects guards generating subjects mistakes strategies findings probing laws snapshots running run_laws likeness checking code_lints linting targets clocks builders recorder __init__",
+    "cli": "exits consoles lines region display output names targets values trees tallies templates projects failures completing commands policies shells list_command show_command schema_command search_command call_command explain_command check_command agent_command stats_command init_command completion_command main __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

@@ -34,9 +34,11 @@ from .spec import Definition, Tool
 from .views import CatalogView, Change
 
 if TYPE_CHECKING:
+    from .agent import Agent
     from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
     from .audit import AuditLog
     from .dispatcher import Dispatcher
+    from .finding import Findings, Found
     from .permissions import PermissionGate, Permissions, Rule
     from .requests import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .resources import PER_CALL
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PER_CALL",
     "Access",
+    "Agent",
     "ApprovalError",
     "ApprovalRequest",
     "Approvals",
@@ -69,6 +72,8 @@ __all__ = [
     "Dispatcher",
     "DuplicateTool",
     "Facts",
+    "Findings",
+    "Found",
     "Inject",
     "PermissionGate",
     "Permissions",
@@ -108,9 +113,11 @@ __getattr__ = _later(
     {
         **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
         **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "requests"),
+        **dict.fromkeys(("Findings", "Found"), "finding"),
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
         **dict.fromkeys(("RetryPolicy", "retrying"), "retry"),
+        "Agent": "agent",
         "AuditLog": "audit",
         "Dispatcher": "dispatcher",
         "PER_CALL": "resources",

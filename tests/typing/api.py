@@ -16,6 +16,7 @@ from typing_extensions import assert_type
 from toolkit import (
     PER_CALL,
     Access,
+    Agent,
     ApprovalError,
     ApprovalRequest,
     Approvals,
@@ -33,6 +34,8 @@ from toolkit import (
     Definition,
     Dispatcher,
     Facts,
+    Findings,
+    Found,
     Inject,
     PermissionGate,
     Permissions,
@@ -58,6 +61,7 @@ from toolkit import (
     retrying,
     tool,
 )
+from toolkit.agent import Budget, Done, Run, ToolFinished
 from toolkit.approvals import Callback, DenyAll, MemoryApprovals, Preview, Record, combined, file_change, unchanged
 from toolkit.builtin import (
     Sandbox,
@@ -71,13 +75,17 @@ from toolkit.builtin import (
     job_output_for,
     job_stop_for,
     read_for,
+    tool_search_for,
     web_fetch_for,
     write_for,
 )
+from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
 from toolkit.permissions import MODES, Mode, PermissionRequest, Trust, read_rule
+from toolkit.providers import AnthropicProvider, Reply, Request, ScriptedProvider, UserMessage
 from toolkit.requests import Changed, Grant
 from toolkit.sandbox import LevelName, Limits, sandboxes
+from toolkit.skills import Skills
 from toolkit.verdicts import Finding, Word
 from toolkit.workspace import Entry, Written
 
@@ -389,3 +397,47 @@ def files(workspace: Workspace) -> None:
     assert_type(written.old, bytes | None)
     with workspace, workspace.open("a.txt") as file:
         assert_type(file.read(), bytes)
+
+
+def large_catalogs(catalog: Catalog, session: Session, dispatcher: Dispatcher) -> None:
+    found = catalog.search("send a message", 3, group="mail", ranker=lambda query, names: {names[0]: len(query)})
+    assert_type(found, Findings)
+    assert_type(found[0], Found)
+    assert_type(found[0].tool, Tool)
+    assert_type(found[0].words, tuple[str, ...])
+    assert_type(found.tools, list[Tool])
+    assert_type(found.advice, str)
+    assert_type(catalog.summary(max_tokens=100), str)
+    assert_type(catalog.offered(session), list[Tool])
+    assert_type(catalog.definitions(session=session), list[Definition])
+    assert_type(catalog.definitions("anthropic", session=session), list[dict[str, Any]])
+    assert_type(dispatcher.permitted(session), CatalogView)
+    assert_type(tool_search_for(catalog), Tool)
+    session.load("send_email")
+    assert_type(session.loaded, tuple[str, ...])
+    assert_type(Session.from_json(session.to_json(), principal="ada"), Session)
+
+
+async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> None:
+    provider = ScriptedProvider(["hello", [ToolCall("add", {"a": 1})], lambda request: request.system])
+    agent = Agent(provider, dispatcher, system="Be kind.", mode="plan", budget=Budget(tokens=1000), session=session)
+    run = await agent.run("Do it.")
+    assert_type(run, Run)
+    assert_type(run.text, str)
+    assert_type(run.requests, tuple[ApprovalRequest, ...])
+    run = await agent.resume(Run.loads(run.dumps()), {each.id: Decision.approve() for each in run.requests})
+    assert_type(await agent.execute(run, mode="auto"), Run)
+    async for event in agent.stream("More.", run=run):
+        if isinstance(event, Done):
+            assert_type(event.run, Run)
+        elif isinstance(event, ToolFinished):
+            assert_type(event.result, ToolResult)
+    async with AnthropicProvider("a-model", api_key="key") as remote:
+        reply = await remote.reply(Request(messages=(UserMessage.of("hi"),), catalog=catalog))
+    assert_type(reply, Reply)
+    assert_type(reply.usage.input_tokens, int)
+    Agent(remote, [len], on_event=print)
+    skills = Skills(catalog, "skills", project=".")
+    assert_type(skills.expanded("/greet Ada"), str)
+    assert_type(anthropic.definitions(catalog, session, strict=True), Definitions)
+    assert_type(anthropic.calls({"content": []}), list[ToolCall])

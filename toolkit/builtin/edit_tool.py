@@ -38,6 +38,7 @@ def edit_for(workspace: Workspace) -> Tool:
         catalog=None,
         group="files",
         search_hint="change replace modify patch update a part of a text file",
+        summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],
         preview=preview,

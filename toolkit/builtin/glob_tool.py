@@ -31,6 +31,7 @@ def glob_for(workspace: Workspace) -> Tool:
         read_only=True,
         group="search",
         search_hint="list files and folders directory ls find tree by name pattern look around",
+        summary=lambda arguments: arguments["pattern"],
         timeout_seconds=workspace.timeout_seconds,
         validate=_objections,
     )

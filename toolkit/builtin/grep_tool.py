@@ -47,6 +47,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         read_only=True,
         group="search",
         search_hint="find text content in files regex rg ripgrep lines that contain a word where is it defined or used",
+        summary=lambda arguments: arguments["pattern"],
         timeout_seconds=workspace.timeout_seconds,
         validate=_objections,
     )

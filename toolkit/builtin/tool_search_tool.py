@@ -58,6 +58,7 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
         concurrency_safe=False,  # what is found first is loaded first
         group="search",
         search_hint="find discover load more tools by what they do",
+        summary=lambda arguments: arguments["query"],
     )
     def tool_search(query: str, *, limit: int = 5, group: str | None = None, context: Context) -> Answer:
         """Find further tools, which you can call from then on.

@@ -60,6 +60,7 @@ def web_fetch_for(
         open_world=True,
         group="web",
         search_hint="download a web page, documentation or an API answer; http, https, URL, link, internet",
+        summary=lambda arguments: arguments["url"],
         activity=lambda arguments: f"fetching {arguments['url'][:200]}",
     )
     async def web_fetch(url: Annotated[str, Url], *, offset: int = 0, context: Context) -> str:

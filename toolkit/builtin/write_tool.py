@@ -32,6 +32,7 @@ def write_for(workspace: Workspace) -> Tool:
         catalog=None,
         group="files",
         search_hint="create save make overwrite replace a whole text file",
+        summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],  # what is replaced is shown in the difference
         preview=preview,
