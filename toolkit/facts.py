@@ -44,9 +44,8 @@ class FactOptions(TypedDict, total=False):
     aliases: Other names it answers to; never listed.
     group: What it belongs to; rules and searches can name it.
     approval: "never", "always", or a function of the arguments that says whether a person must agree.
-    preflight: A function of the arguments: what the call is about to touch.
-    preview: A function of the arguments: what a person is shown before agreeing. Either may have a parameter
-        `call`, and gets the `ToolCall` as that: a tool with a state of its own finds its session there.
+    preflight: A function of the arguments, and of `call` if it has that parameter: what the call is about to touch.
+    preview: A function of the arguments, and of `call` likewise: what a person is shown before agreeing.
     timeout_seconds: How long one attempt may take.
     max_chars: How much text a result may have.
     thread: Whether a sync function runs off the event loop.

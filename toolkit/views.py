@@ -111,7 +111,9 @@ class CatalogView:
 
     def __repr__(self) -> str:
         names = self.names() or ["empty"]
-        return f"<{type(self).__name__}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
+        kind = type(self).__name__
+        shown = "CatalogView" if kind.startswith("_") else kind  # how a view works is nobody's business
+        return f"<{shown}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
 
     def offered(self, session: Session | None = None) -> list[Tool]:
         """The tools a model is told of: those that are not deferred, then what *session* has loaded, in that order."""
