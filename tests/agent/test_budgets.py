@@ -160,10 +160,11 @@ def test_a_budget_that_is_none_is_refused(options, words):
         Budget(**options)
 
 
-def test_a_model_without_a_price_is_refused_before_it_costs_anything():
-    """A budget in money never runs blind."""
+@pytest.mark.parametrize("cost", [1, None])
+def test_a_model_without_a_price_is_refused_before_it_costs_anything(cost):
+    """Whoever counts money never runs blind."""
     with pytest.raises(ProviderError, match="no price is known"):
-        Agent(ScriptedProvider([], model="other"), [], budget=Budget(cost=1, prices=PRICES))
+        Agent(ScriptedProvider([], model="other"), [], budget=Budget(cost=cost, prices=PRICES))
 
 
 def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():

@@ -148,6 +148,31 @@ async def test_plan_tools_chooses_among_what_only_reads():
     assert "was not chosen" in results_of(run)[0].text
 
 
+@pytest.mark.parametrize(("chosen", "found"), [(None, ["peek"]), (["look"], [])])
+async def test_nobody_is_led_to_what_cannot_be_used_while_planning(shed, chosen, found):
+    """Neither by a search nor by names, near ones, or the schema in an error."""
+
+    @shed.catalog.tool(read_only=True, defer=True)
+    def peek(hole: str) -> str:
+        """Look through a hole in the fence."""
+        return hole
+
+    @shed.catalog.tool(defer=True)
+    def patch(hole: str) -> str:
+        """Close a hole in the fence."""
+        return hole
+
+    asked = [call("tool_search", query="hole in the fence"), call("tool_search", query="select:patch,peek")]
+    mistaken = [call("pach", hole="x"), call("patch", whole="x")]
+    agent = shed.agent([asked, mistaken, "Plan."], mode="plan", plan_tools=chosen)
+    run = await agent.run("plan")
+    assert [[tool["name"] for tool in each.value["tools"]] for each in results_of(run, 0)] == [found, found]
+    assert list(run.session.loaded) == found
+    assert "`patch`" not in results_of(run, 1)[0].text
+    assert "inputSchema" not in results_of(run, 1)[1].text
+    assert '"properties"' not in results_of(run, 1)[1].text
+
+
 @pytest.mark.parametrize(
     ("names", "error", "words"),
     [
@@ -228,7 +253,7 @@ async def test_a_mode_that_nobody_keeps_to_is_refused():
         shed.agent([], mode="auto")
     agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
     planned = await agent.run("plan")
-    with pytest.raises(ValueError, match="no permissions"):
+    with pytest.raises(ValueError, match=r"no permissions.*mode=None"):
         await agent.execute(planned)
     assert (await agent.execute(planned, mode=None)).status == "done"
     assert shed.done == ["cut oak"]
@@ -276,6 +301,22 @@ async def test_a_plan_that_a_hook_withholds_is_not_handed_over():
     assert (run.plan, results_of(run, 0)[0].kind) == ("Cut the oak.", "denied")
     run = await shed.agent(script[:1], mode="plan", dispatcher=shed.dispatcher(hooks=[Strict()])).run("plan")
     assert (run.status, run.plan) == ("failed", None)
+
+
+async def test_the_host_is_shown_the_plan_that_hooks_agreed_to():
+    """Of two in one turn the first counts, and the model is told."""
+
+    class Strict:
+        def after(self, call, result):
+            return ToolResult.error("denied", "no fire") if "Burn" in str(call.arguments) else result
+
+    shed = Shed()
+    script = [[call("exit_plan", plan="Cut the oak."), call("exit_plan", plan="Burn it all.")]]
+    run = await shed.agent(script, mode="plan", dispatcher=shed.dispatcher(hooks=[Strict()])).run("plan")
+    assert (run.status, run.plan) == ("planned", "Cut the oak.")
+    run = await shed.agent(script, mode="plan").run("plan")
+    assert (run.plan, [result.kind for result in results_of(run)]) == ("Cut the oak.", ["ok", "tool"])
+    assert "handed over already" in results_of(run)[1].text
 
 
 async def test_an_answer_that_says_nothing_is_no_plan():

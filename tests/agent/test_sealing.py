@@ -9,7 +9,7 @@ import json
 import pytest
 
 from tests.agent.kit import Shed, call
-from toolkit.agent import RunSeal, SealError
+from toolkit.agent import Run, RunSeal, SealError
 from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
@@ -55,6 +55,19 @@ async def test_read_stamps_come_back(tmp_path):
     (tmp_path / "a.txt").write_text("two\n")
     run = await agent.run("write", run=run)
     assert "changed since it was last read" in run.messages[-2].results[0].text
+
+
+async def test_what_a_hook_put_beside_a_result_does_not_keep_a_run_from_being_sealed():
+    """It may be anything; a run that can be saved can be sealed."""
+
+    class Odd:
+        def after(self, call, result):
+            result.metadata = {"seen": {1}}
+            return result
+
+    shed = Shed()
+    run = await shed.agent([[call("look", what="oak")], "Done."], dispatcher=shed.dispatcher(hooks=[Odd()])).run("go")
+    assert RunSeal(KEY).opened(RunSeal(KEY).sealed(run)) == Run.loads(run.dumps())
 
 
 async def test_a_forged_or_altered_seal_does_not_open():

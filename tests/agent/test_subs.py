@@ -12,12 +12,15 @@ from tests.agent.kit import Shed, call, results_of
 from tests.clocks import until
 from toolkit.agent import Budget, Done, Inner, Run, TextDelta, ToolFinished, ToolStarted, is_in_run, sub_run
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
+from toolkit.catalog import Catalog
 from toolkit.context import Context
+from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ProviderError, ToolError
 from toolkit.hooks import Halt, Proceed
 from toolkit.providers import AssistantMessage, Reply, Usage, UserMessage
 from toolkit.requests import Decision
 from toolkit.session import Session
+from toolkit.spec import Tool
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +76,30 @@ async def test_a_sub_run_may_call_no_more_than_it_was_given():
     assert agent.asked[1].tools == ("look", "dig")
     assert [result.kind for result in agent.asked[2].messages[-1].results] == ["not_found", "ok"]
     assert shed.done == []
+
+
+async def test_a_tool_that_is_given_itself_is_found_by_what_it_is():
+    """Whatever it is called here; one that only has its name, or its function, is another."""
+    shed = Shed("bypass")
+    other = Catalog()
+
+    @other.tool
+    async def look(what: str) -> str:
+        """Pass for one that reads."""
+        return "changed"
+
+    look_again = Tool.described(shed.catalog["look"].function, name="look_again", read_only=False)
+
+    @other.tool(read_only=True)
+    async def ask(context: Context) -> str:
+        """Ask a helper."""
+        return await sub_run("Help.", context=context, tools=[shed.catalog["look"], "elm"])
+
+    other.add(look_again)
+    catalog = shed.catalog.prefixed("shed_").merged(other)
+    agent = shed.agent([[call("ask")], "Helped.", "Done."], dispatcher=Dispatcher(catalog))
+    assert (await agent.run("go")).status == "done"
+    assert agent.asked[1].tools == ("shed_look",)
 
 
 async def test_without_a_list_it_may_call_what_its_parent_may():

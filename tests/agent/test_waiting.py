@@ -8,6 +8,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from toolkit.agent import Agent, Run, sub_run
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.context import Context, Inject
 from toolkit.hooks import Halt, Proceed
-from toolkit.providers import ScriptedProvider
+from toolkit.providers import ScriptedProvider, ToolMessage
 from toolkit.requests import ApprovalRequest, AuthNeeded, AuthRequest, Decision
 from toolkit.resources import PER_CALL
 from toolkit.results import ToolResult
@@ -89,6 +90,23 @@ async def test_what_was_held_back_is_not_run_while_something_before_it_waits():
     assert run.requests == (second,)
     run = await agent.resume(run, {second.id: NO})
     assert (run.status, [request.tool for request in run.requests]) == ("waiting", ["cut"])
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+async def test_what_was_held_back_runs_once_if_a_run_is_resumed_twice(kind, tmp_path):
+    """As what was approved does; the second is told that it may have happened, and nobody is asked about it."""
+    shed = Shed("auto")
+    store = MemoryApprovals() if kind == "memory" else SQLiteApprovals(tmp_path / "work.approvals.sqlite")
+    dispatcher = shed.dispatcher(Approvals(store))
+    agent = shed.agent(
+        [[call("burn", wood="oak"), call("cut", wood="elm")], "Done.", "Done again."], dispatcher=dispatcher
+    )
+    paused = await agent.run("go")
+    for _ in range(2):
+        run = await agent.resume(Run.loads(paused.dumps()), {paused.requests[0].id: YES})
+    assert (run.status, shed.done, store.pending()) == ("done", ["burn oak", "cut elm"], [])
+    assert [result.kind for result in results_of(run)] == ["ok", "cancelled"]
+    assert "somebody else has gone on with this run: it may or may not have happened" in results_of(run)[1].text
 
 
 async def test_a_resume_without_decisions_changes_nothing():
@@ -287,6 +305,19 @@ async def test_a_halt_closes_what_still_waits():
     run = await agent.run("go")
     assert (run.status, run.stop, run.reason, run.requests) == ("stopped", "halt", "fire", ())
     assert [result.kind for result in results_of(run)] == ["halted"] * 3
+
+
+async def test_nothing_is_let_run_after_a_halt():
+    """Also if it was cancelled before everything that waits was closed, and the run is resumed."""
+    shed = Shed()
+    agent = shed.agent([[call("cut", wood="oak"), call("look", what="fire")]])
+    paused = await agent.run("go")
+    halted = ToolResult.error("halted", "fire", call_id=paused.messages[-1].results[1].call_id, tool="look")
+    broken = replace(paused, messages=(*paused.messages[:-1], ToolMessage((paused.messages[-1].results[0], halted))))
+    run = await agent.resume(broken, {paused.requests[0].id: YES})
+    assert (run.status, run.stop, run.requests, shed.done) == ("stopped", "halt", (), ["look fire"])
+    with pytest.raises(ApprovalError, match="was denied"):
+        await agent._toolbox.resume(paused.requests[0].id, YES, session=paused.session)
 
 
 async def test_a_halt_while_held_back_calls_run_ends_the_run():

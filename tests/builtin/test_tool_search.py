@@ -99,6 +99,28 @@ async def test_names_that_nobody_has_are_answered_with_near_ones(catalog):
     assert answer["note"] == "unknown tool `send_emial`; did you mean `send_email`?"
 
 
+async def test_only_the_first_names_that_nobody_has_are_answered_with_near_ones(catalog):
+    """Each costs a look at every name there is, and a model can send many."""
+    note = (await searched(Dispatcher(catalog), "select:send_emai,reed,sendemal,read_,send_mail"))["note"]
+    assert note.count("unknown tool") == 5
+    assert note.count("did you mean") == 3
+
+
+async def test_a_tool_that_cannot_be_described_is_not_loaded(catalog):
+    """The others are found, and the conversation can go on."""
+
+    @catalog.tool(defer=True)
+    def email_later(when: "Sometime") -> str:  # noqa: F821, UP037 -- nobody defines it
+        """Send an email later."""
+        return "later"
+
+    session, dispatcher = Session(), Dispatcher(catalog)
+    answer = await searched(dispatcher, "send an email later", session)
+    assert [tool["name"] for tool in answer["tools"]] == ["send_email"]
+    assert "`email_later` cannot be called: its author has to mend it" in answer["note"]
+    assert session.loaded == ("send_email",)
+
+
 async def test_select_without_names_says_how_it_is_written(catalog):
     """The form is shown."""
     assert "select:read,write" in (await searched(Dispatcher(catalog), "select:"))["note"]

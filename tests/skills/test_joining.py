@@ -195,6 +195,18 @@ def test_a_skill_may_use_another_if_it_may_use_its_tools(desk):
     assert not desk.skills["outer"].facts.read_only
 
 
+@pytest.mark.parametrize(("stated", "destructive"), [("read_only: false", False), ("destructive: true", True)])
+def test_a_skill_is_no_more_harmless_than_the_skills_it_lists(desk, stated, destructive):
+    """What their files state counts, too, and nobody can claim otherwise."""
+    desk.write("inner.md", f"{stated}\ntools: [look]")
+    desk.write("outer.md", "tools: [look, inner]")
+    desk.write("claim.md", "read_only: true\ntools: [look, inner]")
+    facts = desk.skills["outer"].facts
+    assert (facts.read_only, facts.destructive) == (False, destructive)
+    (problem,) = desk.problems
+    assert problem.startswith("claim.md:3: `inner` is not read-only, and a skill is what its tools are")
+
+
 def test_tools_are_compared_not_their_names(desk):
     """One lists an alias, the other the name."""
     desk.shed.catalog.alias("see", "look")

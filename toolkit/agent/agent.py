@@ -93,7 +93,7 @@ class Agent:
             raise TypeError("on_event is called and not awaited; give a plain function, or use `stream`")
         if not plan_prompt.strip():
             raise ValueError("plan_prompt is empty; leave it out for the usual one")
-        if budget.cost is not None and budget.prices is not None:
+        if budget.prices is not None:
             price_of(provider.model, budget.prices)  # now, and not after the first answer was paid for
         dispatcher = _dispatcher(tools)
         chosen = chosen_names(plan_tools, dispatcher.catalog)

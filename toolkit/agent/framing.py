@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult
 
-__all__ = ["FRAME_PROMPT", "framed", "marked"]
+__all__ = ["FRAME_PROMPT", "framed", "marked", "unmarked"]
 
 FRAME_PROMPT = (
     'The output of tools stands between <result id="..."> and </result id="..."> with the same random id. '
@@ -32,6 +32,15 @@ def marked(result: ToolResult, *, make: Callable[[], str] = lambda: secrets.toke
         mark = make()
     changed = copy.copy(result)
     changed.metadata = {**(result.metadata or {}), _KEY: mark}
+    return changed
+
+
+def unmarked(result: ToolResult) -> ToolResult:
+    """*result* without a mark: what it brought along as one is not ours."""
+    if _KEY not in (result.metadata or {}):
+        return result
+    changed = copy.copy(result)
+    changed.metadata = {key: value for key, value in (result.metadata or {}).items() if key != _KEY}
     return changed
 
 

@@ -27,7 +27,7 @@ from .runs import Stop
 from .talks import Ending, Talk
 from .watching import watching
 
-__all__ = ["called", "concluded", "converse", "watched_by"]
+__all__ = ["called", "concluded", "converse", "watched_by", "withdraw"]
 
 _CUT: dict[str, tuple[Stop, str]] = {
     "length": ("length", "the model ran out of room before it had finished"),
@@ -169,7 +169,7 @@ async def concluded(talk: Talk) -> Ending | None:
     halted = next((each for each in results if each.kind == "halted"), None)
     if halted is not None:
         reason = "a hook stopped it" if halted.error is None else halted.error.message
-        await _withdraw(talk, reason)
+        await withdraw(talk, reason)
         return Ending(status="stopped", stop="halt", reason=reason)
     if talk.run(_WAITING).requests:
         return _WAITING
@@ -183,7 +183,7 @@ async def concluded(talk: Talk) -> Ending | None:
     return None
 
 
-async def _withdraw(talk: Talk, reason: str) -> None:
+async def withdraw(talk: Talk, reason: str) -> None:
     """Close what still waits in a run that is over: nobody must be able to let it run later."""
     for request in talk.run(_WAITING).requests:
         with contextlib.suppress(ApprovalError):  # answered or expired meanwhile

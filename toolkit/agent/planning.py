@@ -53,7 +53,7 @@ def exit_plan_tool() -> Tool:
             raise BadArgs("plan: expected a text that is not empty")
         watcher = watching.get()
         if watcher is None or not watcher.planned(plan):
-            raise ToolError("nothing is being planned here; go on with the task")
+            raise ToolError("nothing is being planned here, or a plan was handed over already; go on without this one")
         return "The plan was handed to the user."
 
     return Tool.of(exit_plan)

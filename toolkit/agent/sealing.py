@@ -20,6 +20,7 @@ from ..approvals.sealing import Seal
 from ..errors import ToolkitError
 from ..permissions import Permissions
 from ..permissions.modes import checked_mode
+from ..rendering import as_json
 from ..requests import Grant
 from .runs import Run
 
@@ -62,7 +63,7 @@ class RunSeal:
             "stamps": dict(stamps) if isinstance(stamps, Mapping) else {},
         }
         # Signed as text, and sent as that text: nothing has to be written the same way twice.
-        text = json.dumps(content)
+        text = json.dumps(content, default=as_json)  # what a hook put beside a result may be anything
         return json.dumps({"content": text, "seal": _signature(self._keys[0], text)})
 
     def opened(self, text: str | bytes, *, max_age_seconds: float | None = None) -> Run:

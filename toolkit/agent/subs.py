@@ -9,15 +9,18 @@ it is told as `Inner`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Collection, Coroutine
 from dataclasses import replace
+from typing import Any
 
 from ..context import Context
 from ..errors import ToolError
 from ..providers.base import Usage
 from ..providers.messages import UserMessage
 from ..results import ToolCall, ToolResult
-from .loop import converse
+from ..spec import Tool
+from .loop import converse, withdraw
 from .runs import Run, SubRun
 from .talks import Ending, Talk
 from .waiting import Decisions, settle
@@ -32,7 +35,7 @@ def is_in_run() -> bool:
 
 
 async def sub_run(
-    prompt: str | UserMessage, *, context: Context, tools: Collection[str] | None = None, system: str = ""
+    prompt: str | UserMessage, *, context: Context, tools: Collection[str | Tool] | None = None, system: str = ""
 ) -> str:
     """
     Let the agent whose call this is work on *prompt*, and return what the model answers.
@@ -41,7 +44,7 @@ async def sub_run(
     sub-run's answer is then the result of the call, and what the tool would have made of it is not done.
 
     Args:
-        tools: The names it may call, of those its parent may; all of them if None.
+        tools: What it may call, by name or the tools themselves, of what its parent may; all of it if None.
         system: Its system prompt.
 
     Raises:
@@ -54,7 +57,7 @@ async def sub_run(
         raise ToolError(f"sub-runs may not be nested deeper than {parent.ledger.budget.depth}; do it without one")
     if call_id in parent.busy or call_id in parent.subs:
         raise ToolError("one call has one sub-run at a time; await the first before you start the next")
-    child = _child(parent, call_id, system, None if tools is None else tuple(tools))
+    child = _child(parent, call_id, system, None if tools is None else parent.toolbox.names_for(tools))
     child.say(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy.add(call_id)
     try:
@@ -83,18 +86,41 @@ async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> T
     sub = parent.subs[call.id]
     child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))  # counted before
     known = {request.id for request in sub.run.requests}
+    if parent.toolbox.permitted(parent.session).get(call.name) is None:
+        # A skill whose file was removed, a project that is not trusted any more, a new rule: today's policy counts.
+        why = f"`{call.name}` is not there any more, or not allowed any more"
+        await withdraw(child, why)
+        del parent.subs[call.id]
+        return await _finished(parent, call, ToolResult.error("denied", why))
     del parent.subs[call.id]
     try:
-        ending = await resumed(child, {key: each for key, each in decisions.items() if key in known})
+        ending = await _in_time(
+            resumed(child, {key: each for key, each in decisions.items() if key in known}),
+            parent.toolbox.limit_of(call),
+        )
     except BaseException:
         _held(parent, call, child)
         raise
     finally:
         parent.usage += child.usage
-    result = _result(parent, call, child, ending)
+    return await _finished(parent, call, _result(parent, call, child, ending))
+
+
+async def _finished(parent: Talk, call: ToolCall, result: ToolResult) -> ToolResult:
     if result.kind != "waiting":
         result = await parent.toolbox.finished(call, result, parent.session)
     return parent.ended(call, result)
+
+
+async def _in_time(going_on: Coroutine[Any, Any, Ending], seconds: float | None) -> Ending:
+    """How a sub-run ended that goes on after a pause, in the time that one try of its call may take."""
+    try:
+        async with asyncio.timeout(seconds) as timer:
+            return await going_on
+    except TimeoutError:
+        if not timer.expired():
+            raise
+        return Ending(status="stopped", reason=f"it took longer than {seconds:g} s")
 
 
 def _child(parent: Talk, call_id: str, system: str, tools: tuple[str, ...] | None, run: Run | None = None) -> Talk:

@@ -22,7 +22,7 @@ from ..session import Session
 from .budgets import Ledger
 from .compaction import compacted
 from .events import Compacted, Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
-from .framing import FRAME_PROMPT, framed, marked
+from .framing import FRAME_PROMPT, framed, marked, unmarked
 from .pairing import is_empty, sound, unfinished, used_ids
 from .runs import Run, Status, Stop, SubRun
 from .toolbox import Toolbox
@@ -197,7 +197,7 @@ class Talk:
         """*result* as it stands in the conversation: under the name that was called, since providers compare."""
         kept = copy.copy(result)
         kept.tool = call.name
-        return marked(kept) if self.manner.frame_results else kept
+        return marked(kept) if self.manner.frame_results else unmarked(kept)
 
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
         """The calls of the last turn, and their results."""
@@ -229,7 +229,8 @@ class Talk:
         return result
 
     def planned(self, plan: str) -> bool:
-        if not self.is_planning:
+        # The first of a turn counts: the host must not be shown another than the one that hooks agreed to.
+        if not self.is_planning or self.plan is not None:
             return False
         self.plan = plan
         return True

@@ -11,14 +11,18 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable
+from dataclasses import replace
 from typing import Any
 
+from ..approvals.records import Record
+from ..approvals.stores import ApprovalStore
 from ..builtin.tool_search_tool import tool_search_for
 from ..catalog import Catalog
 from ..context import Progress
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError, DuplicateTool
 from ..hooks.base import Chain
+from ..judging import Judges
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..pipeline import unstarted
@@ -59,6 +63,7 @@ class Toolbox(Dispatcher):
         if self._modes is None or plan_tools is not None:
             before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
             settings.chain = Chain((*before, *settings.chain.before), settings.chain.around, settings.chain.after)
+            settings.judges = _foreseeing(settings.judges, self._could_allow)
         self._begin(catalog, settings, source._max_concurrency)  # noqa: SLF001 -- a toolbox is a dispatcher
         weakref.finalize(settings, self._planner.watch()).atexit = False
 
@@ -67,6 +72,17 @@ class Toolbox(Dispatcher):
         names = None if tools is None else {found.name for name in tools if (found := self.catalog.get(name))}
         view = self.catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
         return Toolbox(self._source, view, plan_tools=self._plan_tools)
+
+    def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
+        """What *tools* are called here; one that is given itself may have got another name, but is no other tool."""
+        names: dict[str, None] = {}
+        for each in tools:
+            if isinstance(each, Tool):
+                names |= dict.fromkeys(own.name for own in self.catalog if _is_the_same(own, each))
+            else:
+                found = self.catalog.get(each)
+                names[each if found is None else found.name] = None
+        return tuple(names)
 
     # Modes.
 
@@ -81,7 +97,7 @@ class Toolbox(Dispatcher):
         if self._modes is None and mode not in (None, "plan"):
             raise ValueError(
                 f"the dispatcher has no permissions, so nothing would keep to mode {mode!r}; "
-                "give it some: Dispatcher(..., permissions=Permissions())"
+                "give it some: Dispatcher(..., permissions=Permissions()), or execute plans with mode=None"
             )
         (self._modes or Permissions()).set_mode(mode, session=session)
 
@@ -89,6 +105,10 @@ class Toolbox(Dispatcher):
         """Whether *tool* may be used in mode "plan"."""
         is_own = tool.name in (EXIT_PLAN, _SEARCH)
         return is_for_planning(tool, None if is_own else self._plan_tools)
+
+    def _could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
+        """What a search, an error and the definitions may show: what the guard keeps from running, they do not."""
+        return self.mode_of(session) != "plan" or self.is_for_planning(tool)
 
     def offered(self, session: Session) -> CatalogView:
         """What a model may be told of in this turn: what could ever be allowed, and fits the mode."""
@@ -120,6 +140,11 @@ class Toolbox(Dispatcher):
         whole = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
         return await unstarted(whole, result, plan, self._settings)
 
+    def limit_of(self, call: ToolCall) -> float | None:
+        """How many seconds one try of *call* may take; None if there is no end to it."""
+        plan = self._planner.find(call.name)
+        return None if plan is None else plan.timeout_seconds
+
     async def is_true(self, request: ApprovalRequest) -> bool:
         """Whether *request* says what the store's copy says; what the store does not know is not its business."""
         approvals, redaction = self._settings.approvals, self._settings.redaction
@@ -130,6 +155,14 @@ class Toolbox(Dispatcher):
             return True
         # What leaves is masked once more than what is kept.
         return request.to_json() in (record.request.to_json(), redaction.request(record.request).to_json())
+
+    async def is_first(self, held: ApprovalRequest) -> bool:
+        """Whether nobody has run the call that was *held* back so far; whoever asks next is not the first."""
+        approvals = self._settings.approvals
+        # Kept as expired: nobody can answer it, nobody is shown it, and a purge forgets it.
+        kept = replace(held, arguments={}, expires_at=approvals.clock())
+        record = Record(request=kept, arguments={}, identity="")
+        return await approvals.kept(lambda store: _is_added(store, record), self._settings.in_thread)
 
     # What people are shown, and who else wants to know.
 
@@ -173,11 +206,31 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
     return CatalogView((catalog, Catalog(exit_plan_tool(), tool_search_for(catalog))), derive)
 
 
+def _is_the_same(own: Tool, given: Tool) -> bool:
+    is_renamed = own.function is given.function and given.name in (own.name, *own.former)
+    return own is given or is_renamed
+
+
+def _is_added(store: ApprovalStore, record: Record) -> bool:
+    try:
+        store.add(record)
+    except ValueError:  # its id is there
+        return False
+    return True
+
+
 def _borrowed(source: Dispatcher) -> Settings:
     """The settings of *source*, to be changed without changing its own; what they hold stays shared."""
     settings = source._settings  # noqa: SLF001 -- a toolbox is a dispatcher
     _ = settings.approvals  # made when they are first needed, and then each would make its own
     return copy.copy(settings)
+
+
+def _foreseeing(judges: Judges, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
+    """The same *judges*, and one more who says what may be shown."""
+    made = copy.copy(judges)
+    made._foreseeing = [*judges._foreseeing, could_allow]  # noqa: SLF001 -- a toolbox is a dispatcher
+    return made
 
 
 def _pass_on(progress: Progress, listener: Callable[[Progress], object] | None) -> None:

@@ -60,7 +60,9 @@ def _listed(known: Mapping[str, ApprovalRequest]) -> str:
 
 async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending | None:
     """Take *decisions*, and run what was held back; an ending if the run still waits, or is over."""
-    calls, _ = talk.last_turn()
+    calls, before = talk.last_turn()
+    if any(each.kind == "halted" for each in before):  # it was cancelled before everything else was closed
+        return await concluded(talk)
     for index, call in enumerate(calls):
         results = talk.last_turn()[1]
         work = _work(talk, call, results[index], decisions, inside)
@@ -86,15 +88,19 @@ def _work(
     if call.id in talk.subs:
         is_answered = any(request.id in decisions for request in talk.subs[call.id].run.requests)
         return (lambda: inside(talk, call, decisions)) if is_answered else None
-    if _is_held(result):
-        return lambda: _run(talk, call)
     request = result.request
+    if request is not None and request.waits_for is not None:
+        return lambda: _run(talk, call, request)
     if request is None or request.id not in decisions:
         return None
     return lambda: _answered(talk, call, request, decisions[request.id])
 
 
-async def _run(talk: Talk, call: ToolCall) -> ToolResult:
+async def _run(talk: Talk, call: ToolCall, held: ApprovalRequest) -> ToolResult:
+    """The result of a call that was held back; a run may be resumed twice, and it runs once."""
+    if not await talk.toolbox.is_first(held):
+        why = "somebody else has gone on with this run"
+        return talk.ended(call, unfinished(call, why, was_started=True))
     again = ToolCall(call.name, call.arguments, call.id, turn=talk.ledger.spent.turns)
     return (await called(talk, [again]))[0]
 

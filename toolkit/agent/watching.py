@@ -32,7 +32,7 @@ class Watcher(Protocol):
         ...
 
     def planned(self, plan: str) -> bool:
-        """Take *plan*; False if nobody plans."""
+        """Take *plan*; False if nobody plans, or there is one already."""
         ...
 
 

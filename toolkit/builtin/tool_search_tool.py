@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from ..codecs import Schema
 from ..context import Context
 from ..decorator import tool
-from ..errors import BadArgs, UnknownTool
+from ..errors import BadArgs, DefinitionError, UnknownTool
 from ..finding import cleaned_description, group_of, is_foreign
 from ..ranking import Ranker
 from ..session import Session
@@ -25,6 +25,7 @@ __all__ = ["tool_search_for"]
 
 _SELECT = "select:"
 _MOST = 50
+_MOST_HINTS = 3
 
 
 class FoundTool(TypedDict):
@@ -80,7 +81,9 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
         else:
             findings = view.search(query, limit, group=group, ranker=ranker)
             tools, note = findings.tools, findings.advice
+        tools, broken = _described(tools)
         loaded = _loaded(tools, context.session)
+        note = "; ".join(filter(None, (note, broken)))
         answer = Answer(tools=[_shown(each, each.name in loaded) for each in tools])
         if note:
             answer["note"] = note
@@ -96,12 +99,26 @@ def _selected(view: CatalogView, names: str) -> tuple[list[Tool], str]:
     for name in [name.strip() for name in names.split(",") if name.strip()][:_MOST]:
         tool = view.get(name)
         if tool is None:
-            missing.append(str(UnknownTool(name, view.names())))
+            # What is near is looked for among all names, which takes its time.
+            missing.append(str(UnknownTool(name, view.names() if len(missing) < _MOST_HINTS else ())))
         else:
             found[tool.name] = tool
     if not found and not missing:
         missing.append(f"`{_SELECT}` is followed by names: `{_SELECT}read,write`")
     return list(found.values()), "; ".join(missing)
+
+
+def _described(tools: list[Tool]) -> tuple[list[Tool], str]:
+    """The tools whose schema is there, and which ones have none: loaded, these would end every conversation."""
+    whole, broken = [], []
+    for each in tools:
+        try:
+            _ = each.schema
+        except DefinitionError:
+            broken.append(f"`{each.name}` cannot be called: its author has to mend it")
+        else:
+            whole.append(each)
+    return whole, "; ".join(broken)
 
 
 def _loaded(tools: list[Tool], session: Session | None) -> set[str]:

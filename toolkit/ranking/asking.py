@@ -9,7 +9,7 @@ such a word: "web hook" finds `webhook`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from math import log
 
@@ -21,6 +21,9 @@ __all__ = ["Asked", "ask"]
 
 PAIR = 0.3
 """What a pair counts, beside a word that is as rare."""
+
+EXACT = 0.33
+"""What it counts, beside the word, that a tool has it in the very form in which it was written."""
 
 SHORT = 4
 """Words of a query in which also words that are known are completed: "repo" may mean `repository`."""
@@ -42,11 +45,13 @@ class Asked:
 
     Attributes:
         terms: What to look up and how much it counts, what counts most first.
-        shown: The words among them as they were written, in that order; "wether -> weather" if another is looked up.
+        exact: The words as they were spelt, under which term each is looked up, and how much the very form counts.
+        shown: The words among the terms as they were written, in that order; "wether -> weather" if another is meant.
         full: What a tool would have that is everything that was asked for.
     """
 
     terms: list[tuple[str, float]]
+    exact: list[tuple[str, str, float]]
     shown: dict[str, str]
     full: float
 
@@ -60,18 +65,20 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
         tools: How many tools there are.
     """
     factors: dict[str, float] = {}
+    spelt: dict[str, str] = {}
     shown: dict[str, str] = {}
     unknown: set[str] = set()
     last_text = last_stem = ""
     found = runs(query[:MAX_CHARS])
     for run in found:
         texts, stems, whole = read(run)
-        if whole in tools_with and whole not in factors:
+        if whole and whole in tools_with and whole not in factors:
             factors[whole] = 1.0
             shown[whole] = run
         for text, each in zip(texts, stems, strict=False):  # a proper name has one more text
-            instead: list[tuple[str, float]] = []
+            instead: Sequence[tuple[str, float]] = ()
             if each in tools_with:
+                spelt[text] = each
                 if factors.get(each) != 1.0:
                     factors[each] = 1.0
                     shown[each] = run
@@ -94,10 +101,11 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                 if each not in tools_with:
                     shown[joined] = run
             last_text, last_stem = text, each
-    terms = [(key, factor * _rarity(len(tools_with[key]), tools)) for key, factor in factors.items()]
-    terms.sort(key=lambda term: (-term[1], term[0]))
-    full = sum(weight for _, weight in terms) + len(unknown) * _rarity(0, tools)
-    return Asked(terms[:MAX_TERMS], shown, full or 1.0)
+    weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
+    exact = [(text, key, EXACT * weights[key]) for text, key in spelt.items()]
+    full = sum(weights.values()) + sum(weight for *_, weight in exact) + len(unknown) * _rarity(0, tools)
+    terms = sorted(weights.items(), key=lambda term: (-term[1], term[0]))
+    return Asked(terms[:MAX_TERMS], exact[:MAX_TERMS], shown, full or 1.0)
 
 
 def _rarity(having: int, tools: int) -> float:

@@ -10,10 +10,11 @@ worth never changes when others come and go.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
-from .words import read, runs, spelt
+from .words import Reading, read, runs, spelt
 
 __all__ = ["Document", "Entry", "pair", "read_document"]
 
@@ -60,9 +61,11 @@ class Entry(NamedTuple):
 
 
 class Field(NamedTuple):
+    """What a word in a field weighs, how many words such a field usually has, and whether neighbours count as pairs."""
+
     weight: float
-    usual: int  # words
-    paired: bool  # whether neighbours count as such
+    usual: int
+    paired: bool
 
 
 NAME = Field(3.0, 4, True)
@@ -81,42 +84,39 @@ SATURATION = 1.5
 def read_document(document: Document) -> Entry:
     """*document*, its words weighed."""
     names = (document.name, *document.aliases)
-    sums: dict[str, float] = {}
-    pairs: set[str] = set()
-    seen: set[str] = set()
-    for field, content in (
+    fields = (
         (NAME, "\n".join(names)),
         (HINT, document.hint),
         (DESCRIPTION, document.description),
         (PARAMETERS, "\n".join(document.parameters)),
         (TEXTS, "\n".join(document.texts)),
-    ):
-        found = runs(content)
-        if found:
-            seen.update(found)
-            _weigh(field, found, sums, pairs)
-    worth = {stem: value / (SATURATION + value) for stem, value in sums.items()}
+    )
+    sums: dict[str, float] = {}
+    pairs: list[str] = []
+    seen: list[Reading] = []
+    # Maps and chains instead of loops: this is most of what building an index costs.
+    for field, text in fields:
+        readings = list(map(read, runs(text)))
+        seen += readings
+        stems = list(chain.from_iterable(map(_STEMS, readings)))
+        if field.paired:
+            pairs += map(" ".join, pairwise(stems))
+        each = field.weight / (1 - LENGTH + LENGTH * len(stems) / field.usual)
+        stems += filter(None, map(_WHOLE, readings))
+        for stem in stems:
+            sums[stem] = sums.get(stem, 0.0) + each
+    worth = {stem: _STEPS[int(STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     worth.update(dict.fromkeys(pairs, 1.0))
-    texts = frozenset().union(*[read(run).texts for run in seen])
+    texts = frozenset(chain.from_iterable(map(_TEXTS, seen)))
     return Entry(document, worth, texts, frozenset(map(spelt, names)))
 
 
 def pair(one: str, other: str) -> str:
-    """The key of two neighbouring stems; no stem has a space."""
+    """The key of two neighbouring stems; no stem has a space in it."""
     return f"{one} {other}"
 
 
-def _weigh(field: Field, found: list[str], sums: dict[str, float], pairs: set[str]) -> None:
-    """Add what the runs of one field are worth to *sums* and *pairs*."""
-    stems: list[str] = []
-    wholes: list[str] = []
-    for run in found:
-        reading = read(run)
-        stems += reading.stems
-        if reading.whole:
-            wholes.append(reading.whole)
-    factor = field.weight / (1 - LENGTH + LENGTH * len(stems) / field.usual)
-    if field.paired:
-        pairs.update(map(" ".join, pairwise(stems)))
-    for stem in stems + wholes:
-        sums[stem] = sums.get(stem, 0.0) + factor
+STEPS = 250
+_STEPS = [step / STEPS for step in range(STEPS + 1)]
+
+_TEXTS, _STEMS, _WHOLE = attrgetter("texts"), attrgetter("stems"), attrgetter("whole")

@@ -25,14 +25,17 @@ from .words import spelt
 
 __all__ = ["Hit", "Index"]
 
-ENOUGH = 800
+ENOUGH = 400
 """Lookups after which there are enough tools to choose from."""
 
 CHOSEN = 30
 """Tools that are chosen then, if no more are wanted."""
 
-NEARLY = 0.7
-"""What a tool needs of the score of the last one that is chosen to be chosen as well."""
+NEARLY, NEARLY_ENOUGH = 0.7, 0.85
+"""
+What a tool needs of the last chosen one's score to be looked at as well: when common words may still lift it,
+and when only the forms of words may.
+"""
 
 LEAST_ASKED = 0.02
 """A tool with a smaller share of what was asked for is no hit."""
@@ -176,44 +179,45 @@ class Index:
         literal = query.strip()
         with self._lock:
             asked = ask(query, self._worth, self._vocabulary, len(self._entries))
-            scores = self._scores(asked, most)
-            if len(literal) <= LONGEST_NAME:
-                scores.update(dict.fromkeys(self._named.get(spelt(literal), ()), asked.full))
-            least = asked.full * LEAST_ASKED
-            if most is not None and len(scores) > most:
-                least = max(least, nlargest(most, scores.values())[-1])
-            found = []
-            for name, score in scores.items():
-                if score >= least:
-                    document, worth, _, _ = self._entries[name]
-                    aside = literal != name and literal not in document.aliases
-                    found.append(_Found(-score / asked.full, aside, document.foreign, name, worth))
+            scores = self._scores(asked.terms, most)
+            named = self._named.get(spelt(literal), {}) if len(literal) <= LONGEST_NAME else {}
+            found = [self._place(name, scores[name], asked, literal) for name in scores if name not in named]
+            found += [self._place(name, None, asked, literal) for name in named]
+        found = [each for each in found if -each.minus_score >= LEAST_ASKED]
         found.sort()
         return asked, found[:most]
 
-    def _scores(self, asked: Asked, most: int | None) -> dict[str, float]:
+    def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
         """What each tool has of what was asked for; if only some are wanted, only of those that may be among them."""
         scores: dict[str, float] = {}
         get = scores.get
-        looked_up = 0
-        for at, (key, weight) in enumerate(asked.terms):
-            there = self._worth[key]
-            looked_up += len(there)
-            if at and looked_up > ENOUGH and most is not None:
-                return self._completed(scores, asked.terms[at:], max(most, CHOSEN))
-            for name, worth in there.items():
-                scores[name] = get(name, 0.0) + worth * weight
-        return scores
-
-    def _completed(self, scores: dict[str, float], terms: list[tuple[str, float]], most: int) -> dict[str, float]:
-        """The *most* best of *scores*, with what the remaining *terms* add to them."""
-        least = nlargest(most, scores.values())[-1] * NEARLY
-        chosen = {name: score for name, score in scores.items() if score >= least}
+        looked_up = used = 0
         for key, weight in terms:
             there = self._worth[key]
-            for name in chosen.keys() & there.keys():
-                chosen[name] += there[name] * weight
-        return chosen
+            looked_up += len(there)
+            if used and looked_up > ENOUGH and most is not None:
+                scores = _best(scores, max(most, CHOSEN), NEARLY)
+                break
+            used += 1
+            for name, worth in there.items():
+                scores[name] = get(name, 0.0) + worth * weight
+        for key, weight in terms[used:]:
+            there = self._worth[key]
+            for name in scores.keys() & there.keys():
+                scores[name] += there[name] * weight
+        return scores if most is None else _best(scores, most, NEARLY_ENOUGH)
+
+    def _place(self, name: str, score: float | None, asked: Asked, literal: str) -> _Found:
+        """Where a tool stands: by its score and the very forms of the words; without a score, as asked for by name."""
+        document, worth, texts, _ = self._entries[name]
+        share = 1.0
+        if score is not None:
+            for text, key, weight in asked.exact:
+                if text in texts:
+                    score += worth[key] * weight
+            share = score / asked.full
+        aside = literal != name and literal not in document.aliases
+        return _Found(-share, aside, document.foreign, name, worth)
 
     def _forget(self, name: str) -> None:
         entry = self._entries.pop(name)
@@ -228,6 +232,14 @@ def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
         del there[name]
         if not there:
             del where[key]
+
+
+def _best(scores: dict[str, float], most: int, share: float) -> dict[str, float]:
+    """The *most* best, and what has at least this *share* of the last one's score."""
+    if len(scores) <= most:
+        return scores
+    least = nlargest(most, scores.values())[-1] * share
+    return {name: score for name, score in scores.items() if score >= least}
 
 
 def _passing(found: list[_Found]) -> list[_Found]:

@@ -24,7 +24,6 @@ LONG = 8
 BEGINNING = 7
 """Letters of a word that are thinned out; at least two more than edits are forgiven."""
 
-
 TOO_COMMON = 64
 """Words under one rest; if there are more, it says nothing, and looking at each would take long."""
 
@@ -33,32 +32,39 @@ class Spelling:
     """Known words, and which of them a misspelt one was meant to be."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        # The words under each rest in one string, with spaces: nearly always it is a single word, and costs nothing.
-        self._under: dict[str, str] = {}
+        # Under most rests there is a single word, which needs no set around it.
+        self._under: dict[str, str | set[str]] = {}
         self._letters: dict[str, int] = {}
         for word in known:
             self.learn(word)
 
     def learn(self, word: str) -> None:
         """Know *word*, which was not known, from now on."""
+        if not _is_repairable(word):
+            return
+        self._letters[word] = _letters(word)
         under = self._under
-        if _is_repairable(word):
-            self._letters[word] = _letters(word)
-            for rest in _rests(word):
-                there = under.get(rest)
-                under[rest] = f"{there} {word}" if there else word
+        for rest in _rests(word):
+            there = under.get(rest)
+            if there is None:
+                under[rest] = word
+            elif isinstance(there, str):
+                under[rest] = {there, word}
+            else:
+                there.add(word)
 
     def forget(self, word: str) -> None:
-        """Know *word* no longer."""
+        """Know *word*, which was known, no longer."""
+        if not _is_repairable(word):
+            return
+        del self._letters[word]
         under = self._under
-        if _is_repairable(word):
-            del self._letters[word]
-            for rest in _rests(word):
-                others = [other for other in under[rest].split() if other != word]
-                if others:
-                    under[rest] = " ".join(others)
-                else:
-                    del under[rest]
+        for rest in _rests(word):
+            there = under[rest]
+            if not isinstance(there, str):
+                there.discard(word)
+            if there == word or not there:
+                del under[rest]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
         """How many edits *word* is from the nearest known words, and these, in no order; none if all are too far."""
@@ -79,13 +85,13 @@ class Spelling:
         return fewest, found
 
     def _similar(self, word: str) -> set[str]:
-        under = self._under
         found: set[str] = set()
         for rest in _rests(word):
-            if rest in under:
-                others = under[rest].split()
-                if len(others) <= TOO_COMMON:
-                    found.update(others)
+            there = self._under.get(rest, ())
+            if isinstance(there, str):
+                found.add(there)
+            elif len(there) <= TOO_COMMON:
+                found.update(there)
         return found
 
 

@@ -7,7 +7,8 @@ the first lookup, and kept up to date from then on.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+import sys
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 
 from .spelling import Spelling
@@ -66,9 +67,10 @@ class Vocabulary:
             return []
         if self._sorted is None:
             self._sorted = sorted(self._counts)
-        start, least = bisect_left(self._sorted, text), self._counts.get(text, 0)
-        following = self._sorted[start : start + SCANNED]
-        longer = [word for word in following if word.startswith(text) and self._counts[word] > least]
+        start = bisect_right(self._sorted, text)
+        end = bisect_left(self._sorted, text + chr(sys.maxunicode), start, min(start + SCANNED, len(self._sorted)))
+        least = self._counts.get(text, 0)
+        longer = [word for word in self._sorted[start:end] if self._counts[word] > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._commonest(longer)]
 
     def _repairs(self, text: str) -> list[tuple[str, float]]:

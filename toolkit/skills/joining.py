@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ..agent.planning import EXIT_PLAN
 from ..errors import nearest
@@ -21,6 +22,9 @@ from .problems import SkillProblem
 from .records import Skill
 
 __all__ = ["Joined", "Joining"]
+
+_Claims: TypeAlias = tuple[str, bool, bool]
+"""A name, whether it is read-only, whether it is destructive."""
 
 _RESERVED = frozenset((EXIT_PLAN, "tool_search"))
 """What an agent brings itself: a file must not stand in for it."""
@@ -49,7 +53,7 @@ class Joining:
             # Whoever listed one of these has to do without it, so all are looked at again.
             problems += [problem for found in wrong.values() for problem in found]
             skills = _table(draft for name, draft in skills.tools.items() if name not in wrong)
-        keys = {name: (draft, *_derived(draft, tools)) for name, draft in skills.tools.items()}
+        keys = {name: (draft, *_derived(draft, tools, skills)) for name, draft in skills.tools.items()}
         known = self._made
         finished = {name: known.get(key) or _finished(*key) for name, key in keys.items()}
         self._made = {keys[name]: tool for name, tool in finished.items()}
@@ -97,8 +101,11 @@ def _unfit(draft: Tool, tools: Table, skills: Table, every: Table) -> list[Skill
                 problems.append(
                     _wrong(skill, f"tools.{name}", f"the skill `{name}` uses {lacking}; list that here too")
                 )
-    for claim, value, words in (("read_only", True, "is not read-only"), ("destructive", False, "is destructive")):
-        guilty = [tool.name for tool in _used(skill, tools) if getattr(tool.facts, claim) is not value]
+    reached = _used(skill, tools, skills)
+    for claim, value, words, guilty in (
+        ("read_only", True, "is not read-only", [name for name, is_read_only, _ in reached if not is_read_only]),
+        ("destructive", False, "is destructive", [name for name, _, is_destructive in reached if is_destructive]),
+    ):
         if guilty and skill.stated.get(claim) is value:
             remedy = f"remove this line, or `{guilty[0]}` from `tools`"
             problems.append(_wrong(skill, claim, f"`{guilty[0]}` {words}, and a skill is what its tools are; {remedy}"))
@@ -113,13 +120,11 @@ def _missing(name: str, tools: Table, every: Table) -> str:
     return f"there is no tool `{name}`; {hint}"
 
 
-def _derived(draft: Tool, tools: Table) -> tuple[bool, bool]:
+def _derived(draft: Tool, tools: Table, skills: Table) -> tuple[bool, bool]:
     """Whether a skill is read-only, and whether it is destructive."""
-    skill = _skill(draft)
-    used = [tool.facts for tool in _used(skill, tools)]
-    destructive = draft.facts.destructive or any(facts.destructive for facts in used)
-    may_be_read_only = skill.stated.get("read_only") is not False and not destructive
-    return may_be_read_only and all(facts.read_only for facts in used), destructive
+    used = [_stated(draft), *_used(_skill(draft), tools, skills)]
+    destructive = any(is_destructive for _, _, is_destructive in used)
+    return not destructive and all(is_read_only for _, is_read_only, _ in used), destructive
 
 
 def _finished(draft: Tool, read_only: bool, destructive: bool) -> Tool:
@@ -133,9 +138,17 @@ def _finished(draft: Tool, read_only: bool, destructive: bool) -> Tool:
     return replace(draft, facts=facts)
 
 
-def _used(skill: Skill, tools: Table) -> list[Tool]:
-    """The tools that a skill may call, other skills aside: it lists their tools as well."""
-    return [tool for name in skill.tools if (tool := tools.find(name)) is not None]
+def _used(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
+    """What a skill may call. Of other skills only what they state counts: it lists their tools as well."""
+    found = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
+    inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
+    return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in found] + list(map(_stated, inner))
+
+
+def _stated(draft: Tool) -> _Claims:
+    """What a skill is by its own file, whatever it uses."""
+    destructive = draft.facts.destructive
+    return draft.name, _skill(draft).stated.get("read_only") is not False and not destructive, destructive
 
 
 def _wrong(skill: Skill, key: str, message: str) -> SkillProblem:

@@ -33,9 +33,9 @@ _METADATA = "skill"
 def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
     """The tool that *skill* is, with the facts its file states; *find* knows the tools that it may call."""
 
-    def tools() -> list[str]:
-        # By their own names, now: an alias is no name that a sub-run is offered.
-        return [tool.name for name in skill.tools if (tool := find(name)) is not None]
+    def tools() -> list[Tool]:
+        # The tools and not their names: where the catalog is part of another, a name may mean something else there.
+        return [tool for name in skill.tools if (tool := find(name)) is not None]
 
     async def run(**given: Any) -> str:
         context: Context = given.pop(context_name)
@@ -46,7 +46,7 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
         return await sub_run(prompt, context=context, tools=tools()) if is_in_run() else prompt
 
     def preview(arguments: Arguments) -> str:
-        listed = ", ".join(f"`{name}`" for name in tools()) or "no tools"
+        listed = ", ".join(f"`{tool.name}`" for tool in tools()) or "no tools"
         return f"A model is asked to do this, with {listed}:\n\n{prompt_of(skill, arguments)}"
 
     context_name = "context"

@@ -1,0 +1,147 @@
+"""
+Whatever came and went, an index answers as one made of what is there; and spelling agrees with counting edits.
+"""
+
+from __future__ import annotations
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolkit.ranking import Document, Index
+from toolkit.ranking.spelling import LONG, Spelling, distance
+from toolkit.ranking.words import folded, read, runs, spelt, stem
+
+# Few words that are near to one another, so that they meet, are repaired and completed.
+WORDS = st.sampled_from(
+    [
+        "file",
+        "files",
+        "fil",
+        "tile",
+        "weather",
+        "whether",
+        "getFile",
+        "get_weather",
+        "WebHook",
+        "web",
+        "hook",
+        "webhook",
+    ]
+    + ["the", "recommendation", "recomendation", "recommend", "天气预报", "天气", "naïve", "sha256", "2", "x", "-"]
+)
+TEXTS = st.lists(WORDS, max_size=5).map(" ".join)
+NAMES = st.sampled_from(["get_file", "getFile", "get_weather", "weather", "hook", "a", "b", "c"])
+DOCUMENTS = st.builds(
+    Document,
+    name=NAMES,
+    aliases=st.lists(WORDS, max_size=2).map(tuple),
+    hint=TEXTS,
+    description=TEXTS,
+    parameters=st.lists(WORDS, max_size=3).map(tuple),
+    texts=st.lists(TEXTS, max_size=2).map(tuple),
+    foreign=st.booleans(),
+)
+STEPS = st.lists(st.one_of(DOCUMENTS, NAMES, TEXTS.map(lambda text: (text,))), max_size=12)
+
+
+@given(STEPS, st.lists(TEXTS, min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_an_index_answers_as_one_made_anew(steps, queries, random):
+    """After any adds, replacements, removals and searches, in whatever order the new one is made."""
+    index, there = Index(), {}
+    for step in steps:
+        if isinstance(step, Document):
+            index.add(step)
+            there[step.name] = step
+        elif isinstance(step, tuple):
+            index.search(*step)
+        elif step in there:
+            index.remove(step)
+            del there[step]
+    documents = list(there.values())
+    random.shuffle(documents)
+    fresh = Index(documents)
+    for query in queries:
+        assert index.search(query) == fresh.search(query)
+
+
+@given(st.lists(DOCUMENTS, max_size=8), TEXTS, st.sets(NAMES), st.integers(1, 5))
+def test_keeping_is_filtering(documents, query, shown, limit):
+    """What may be shown comes in the order in which it would come among all, and nothing else comes."""
+    index = Index(documents)
+    everything = [hit.name for hit in index.search(query, 100) if hit.name in shown]
+    kept = [hit.name for hit in index.search(query, limit, keep=shown.__contains__)]
+    assert kept[: len(everything)] == everything[:limit]
+    assert set(kept) <= shown
+
+
+@given(st.lists(DOCUMENTS, max_size=8), TEXTS)
+def test_scores_fall_and_stay_within_bounds(documents, query):
+    """The best first, each once, between 0 and 1."""
+    hits = Index(documents).search(query, 100)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+    assert len({hit.name for hit in hits}) == len(hits)
+
+
+@given(st.lists(DOCUMENTS, max_size=8), TEXTS)
+def test_the_same_question_has_the_same_answer(documents, query):
+    """Nothing depends on what was asked before."""
+    index = Index(documents)
+    assert index.search(query) == index.search(query)
+
+
+@given(st.text(), st.lists(st.text(), max_size=3))
+def test_any_text_can_be_added_and_asked_for(query, texts):
+    """Nothing that is a string raises, and what was added is found by its name."""
+    index = Index([Document(name=f"tool{n}", description=text) for n, text in enumerate(texts)])
+    index.search(query)
+    if texts:
+        assert index.search("tool0")[0].name == "tool0"
+
+
+LETTERS = st.text("abc", min_size=4, max_size=11)
+
+
+@given(st.sets(LETTERS, max_size=12), LETTERS)
+def test_spelling_finds_what_comparing_with_every_word_finds(known, word):
+    """The table leaves out no word that is near enough, and adds none."""
+
+    def allowed(other):
+        return 2 if len(word) >= LONG and len(other) >= LONG else 1
+
+    edits = {other: distance(word, other, 99) for other in known if distance(word, other, 99) <= allowed(other)}
+    fewest = min(edits.values(), default=0)
+    assert sorted(Spelling(known).nearest(word)[1]) == sorted(other for other in edits if edits[other] == fewest)
+
+
+@given(st.sets(LETTERS, max_size=8), st.sets(LETTERS, max_size=8))
+def test_forgetting_undoes_learning(kept, gone):
+    """What is forgotten leaves no trace."""
+    assume(kept.isdisjoint(gone))
+    spelling, alone = Spelling([*kept, *gone]), Spelling(kept)
+    for word in gone:
+        spelling.forget(word)
+    assert all(spelling.nearest(word)[1] == alone.nearest(word)[1] == [word] for word in kept)
+    assert spelling._under.keys() == alone._under.keys()
+    assert all(sorted(spelling.nearest(word)[1]) == sorted(alone.nearest(word)[1]) for word in gone)
+
+
+@given(LETTERS, LETTERS)
+def test_distance_is_symmetric_and_zero_only_for_equals(one, other):
+    """It does not matter which of two words is the misspelt one."""
+    assert distance(one, other, 99) == distance(other, one, 99)
+    assert (distance(one, other, 99) == 0) == (one == other)
+
+
+@given(st.text())
+def test_folding_and_spelling_a_name_twice_changes_nothing(text):
+    """What was made comparable stays as it is."""
+    assert spelt(spelt(text)) == spelt(text)
+    assert all(folded(word) == word for run in runs(text) for word in read(run).texts)
+
+
+@given(st.text("abcdefghijklmnopqrstuvwxyz", max_size=12))
+def test_a_stem_is_never_empty(word):
+    """Whatever is cut off, something is left to compare."""
+    assert bool(stem(word)) == bool(word)
