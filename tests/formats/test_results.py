@@ -214,3 +214,12 @@ def test_mcp_results_have_structure_and_links():
     ]
     assert sent[3]["content"][1]["mimeType"] == "image/svg+xml"
     assert sdks.messages("mcp", sent) == sdks.plain(sent)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_half_a_letter_can_be_sent(name):
+    """No client could write it as UTF-8, and the conversation would be stuck."""
+    halves = [result(text="a\ud800b"), result(text='{"a": "\\ud800"}', value={"a": "\ud800"})]
+    sent = module(name).results(halves[: 1 if name == "mcp" else 2])
+    assert json.dumps(sdks.plain(sent), ensure_ascii=False).encode()
+    assert "a?b" in str(sent)

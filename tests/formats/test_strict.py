@@ -322,3 +322,40 @@ def test_limits_of_annotations_reach_the_model_either_way():
     }
     sent = made("anthropic", catalog, strict=True)[0]["input_schema"]["properties"]
     assert sent["size"] == {"type": "integer", "description": "(at least 1; at most 9)"}
+
+
+CONDITIONS = {
+    "oneOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]}, {"properties": {"kind": {"const": "b"}}}],
+    "anyOf": [{"$ref": "#/$defs/more"}, {"allOf": [{"properties": {"x": {}}}]}],
+    "if": {"properties": {"kind": {"const": "a"}}, "then": {"properties": {"x": {}}}},
+    "dependentSchemas": {"kind": {"properties": {"x": {"type": "integer"}}}},
+}
+
+
+@pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+@pytest.mark.parametrize("keyword", list(CONDITIONS))
+def test_an_object_that_takes_more_under_a_condition_is_not_closed(keyword, dialect):
+    """Strict, it would have no room for what the condition asks for, and no call could ever be right."""
+    inner = {"type": "object", "properties": {"kind": {"type": "string"}}, keyword: CONDITIONS[keyword]}
+    schema = {
+        "type": "object",
+        "properties": {"q": inner},
+        "additionalProperties": False,
+        "$defs": {"more": {"properties": {"x": {}}}},
+    }
+    assert rewritten(schema, dialect).obstacles == ["q takes `x` only under a condition"]
+
+
+def test_a_condition_at_the_top_is_an_obstacle_too():
+    """The properties of a union's members are offered there; those of a condition are not."""
+    schema = {"type": "object", "properties": {"kind": {"type": "string"}}, "then": {"properties": {"x": {}}}, "if": {}}
+    found = rewritten(schema, OPENAI)
+    assert found.obstacles == ["the whole takes `x` only under a condition"]
+    assert found.schema["description"].count("`then`") == 1
+
+
+def test_a_condition_on_what_is_declared_is_said_in_words():
+    """It hides nothing, so the tool stays strict."""
+    kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
+    inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}
+    assert "`anyOf`" in rewrite({"q": inner})["q"]["description"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 from hypothesis import given
@@ -289,3 +290,61 @@ def test_any_conversation_is_taken_by_the_official_types(name, messages):
     for message in messages:
         if isinstance(message, AssistantMessage):
             assert all(sent.count(call.id) == 2 for call in message.calls)
+
+
+ODD_IDS = {"anthropic": "functions.read:0", "openai": "x" * 41, "openai_responses": "x" * 65}
+
+
+@pytest.mark.parametrize("name", list(ODD_IDS))
+@pytest.mark.parametrize("is_native", [False, True], ids=["foreign", "own"])
+def test_an_id_that_is_not_taken_is_sent_as_another(name, is_native):
+    """A conversation may come from a server with ids of its own; the call and its result stay together."""
+    odd = ODD_IDS[name]
+    words = {
+        "anthropic": [{"type": "tool_use", "id": odd, "name": "now", "input": {}}],
+        "openai": {"calls": [{"id": odd, "extra": 1}]},
+        "openai_responses": [{"type": "function_call", "call_id": odd, "name": "now", "arguments": "{}"}],
+    }
+    said = AssistantMessage(calls=(ToolCall("now", {}, odd),), native=Native(name, words[name]) if is_native else None)
+    sent = str(body_of(name, UserMessage.of("Hi"), said, ToolMessage((ToolResult("noon", call_id=odd, tool="now"),))))
+    assert odd not in sent
+    assert len(set(re.findall("call_[0-9a-f]{24}", sent))) == 1
+    assert len(re.findall("call_[0-9a-f]{24}", sent)) == 2
+
+
+def test_another_server_gets_the_ids_that_it_gave():
+    """Some compare them, and some put a signature into them."""
+    asked = provider("openai", base_url="http://localhost:1/v1")
+    said = AssistantMessage(calls=(ToolCall("now", {}, "x" * 200),))
+    request = Request(messages=(said, ToolMessage((ToolResult("noon", call_id="x" * 200, tool="now"),))))
+    assert str(asked._outgoing(request, stream=False).body).count("x" * 200) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "is_asked"),
+    [("gpt-6", True), ("o5-mini", True), ("gpt-4.1", False), ("ft:gpt-4o:x", False), ("gpt-5.1-chat-latest", False)],
+)
+def test_reasoning_is_asked_for_where_there_is_some(model, is_asked):
+    """Nothing is stored at OpenAI, so what is not sent back is lost; a model without any refuses the question."""
+    body = body_of("openai_responses", UserMessage.of("Hi"), model=model)
+    assert body.get("include") == (["reasoning.encrypted_content"] if is_asked else None)
+    options = {"include": None}
+    assert "include" not in body_of("openai_responses", UserMessage.of("Hi"), model=model, options=options)
+
+
+@pytest.mark.parametrize("native", [None, [{"functionCall": {"name": "clock:now", "args": {}, "id": "call_7"}}]])
+def test_a_result_for_gemini_has_the_name_and_the_id_of_its_call(native):
+    """The model may have used an alias, or a name that nobody has."""
+    said = AssistantMessage(
+        calls=(ToolCall("clock:now", {}, "call_7"),), native=Native("gemini", native) if native else None
+    )
+    body = body_of("gemini", said, ToolMessage((ToolResult("noon", call_id="call_7", tool="now"),)))
+    call, answer = (content["parts"][0] for content in judged("gemini", body))
+    call, answer = call["functionCall"], answer["functionResponse"]
+    assert (answer["name"], answer.get("id")) == (call["name"], call.get("id"))
+
+
+def test_results_without_their_calls_keep_their_names():
+    """A conversation that was cut is still told as it is."""
+    body = body_of("gemini", UserMessage.of("Hi"), ToolMessage((ToolResult("noon", call_id="x", tool="now"),)))
+    assert body["contents"][1]["parts"][0]["functionResponse"]["name"] == "now"

@@ -123,3 +123,10 @@ def test_what_is_no_message_is_refused_with_its_place(data, words):
     """A conversation that is read back is data from somewhere."""
     with pytest.raises(ValueError, match=words):
         message_from_json(data)
+
+
+def test_words_of_a_provider_that_nest_too_deeply_are_refused():
+    """A saved conversation may come from anybody."""
+    native = {"provider": "openai", "content": DEEP}
+    with pytest.raises(ValueError, match="nests too deeply"):
+        message_from_json({"version": 1, "role": "assistant", "text": "", "calls": [], "native": native})

@@ -6,11 +6,12 @@ import json
 
 import pytest
 
-from toolkit.providers import AssistantMessage, Native, Request, UserMessage
+from toolkit import ToolCall
+from toolkit.providers import AssistantMessage, Native, ProviderFailure, Request, UserMessage
 
-from .making import ask, hello, provider
+from .making import NAMES, ask, hello, provider
 from .protocols import PROTOCOLS, Turn
-from .stub import Answer, serving
+from .stub import KEY, Answer, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -40,6 +41,15 @@ def called(index, call_id, name, arguments):
     return chunk({"tool_calls": [made | ({"id": call_id} if call_id else {})]})
 
 
+def blank(event):
+    """The same with an empty id where there is none."""
+    event["choices"][0]["delta"]["tool_calls"][0].setdefault("id", "")
+    return event
+
+
+TWO = called(1, "b", "two", "{}")
+
+
 @pytest.mark.parametrize(
     "chunks",
     [
@@ -53,8 +63,11 @@ def called(index, call_id, name, arguments):
             called(1, "b", "two", "{}"),
             chunk({"content": None}),
         ],
+        [called(0, "a", "one", "{"), called(0, "a", "one", "}"), called(1, "b", "two", "{}")],
+        [blank(called(0, "a", "one", "{")), blank(called(0, "", "", "}")), called(1, "b", "two", "{}")],
+        [chunk({"tool_calls": [{"index": 0, "id": "a", "function": None}]}), called(0, "a", "one", "{}"), TWO],
     ],
-    ids=["one index", "no index", "in pieces", "no arguments", "nulls"],
+    ids=["one index", "no index", "in pieces", "no arguments", "nulls", "name again", "blank ids", "no function"],
 )
 async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
     """The index is missing, or the same for all; the id comes once or always."""
@@ -63,6 +76,49 @@ async def test_calls_of_servers_that_resemble_openai_are_told_apart(chunks):
         ("a", "one", {}),
         ("b", "two", {}),
     ]
+
+
+async def test_calls_with_neither_index_nor_id_are_told_apart_by_their_names():
+    """A name begins a call; what has none goes on with the last."""
+    pieces = [called(None, None, "one", "{"), called(None, None, None, "}"), called(None, None, "two", "{}")]
+    _, reply = await streamed("openai", *pieces, chunk({}, "stop"))
+    assert [(call.name, call.arguments) for call in reply.message.calls] == [("one", {}), ("two", {})]
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("anthropic", {"content": [{"type": "tool_use", "id": "a", "name": "now", "input": None}]}),
+        ("openai", {"choices": [{"message": {"tool_calls": [{"id": "a", "function": {"name": "now"}}]}}]}),
+        ("gemini", {"candidates": [{"content": {"parts": [{"functionCall": {"name": "now"}}]}}]}),
+        ("openai_responses", {"output": [{"type": "function_call", "call_id": "a", "name": "now"}]}),
+    ],
+)
+async def test_a_call_without_arguments_has_none(name, body):
+    """Left out is not wrong: the tool is called without any, and other providers are told so."""
+    message = (await whole(name, body)).message
+    assert message.calls[0].arguments == {}
+    sent = provider("anthropic", api_key=KEY)._outgoing(Request(messages=(message,)), stream=False).body
+    assert sent["messages"][0]["content"][0]["input"] == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_an_answer_that_nests_too_deeply_is_refused(name):
+    """Nothing that a server sends exhausts the stack."""
+    deep = b"[" * 700 + b"]" * 700
+    with pytest.raises(ProviderFailure, match="too deeply") as refused:
+        await whole(name, b'{"content": %b, "choices": %b}' % (deep, deep))
+    assert refused.value.why == "answer"
+
+
+@pytest.mark.parametrize("name", NAMES[:3])
+async def test_arguments_that_nest_too_deeply_stay_text(name):
+    """The dispatcher tells the model; the conversation can be sent on."""
+    deep = '{"a": ' + "[" * 700 + "]" * 700 + "}"
+    async with serving(Turn(calls=(ToolCall("now", deep, "a"),))) as stub, provider(name, stub) as asked:
+        _, reply = await ask(asked, hello(), stream=True)
+    assert reply.message.calls[0].arguments == deep
+    assert asked._outgoing(Request(messages=(reply.message,)), stream=False)
 
 
 async def test_what_a_server_adds_of_its_own_goes_back():

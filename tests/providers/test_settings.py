@@ -161,3 +161,10 @@ def test_nothing_slow_is_loaded_before_the_first_request():
         "print([name for name in ('httpx', 'jsonschema', 'anthropic', 'openai', 'google') if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+async def test_halves_of_a_letter_that_stand_together_are_joined():
+    """What a provider said in pieces goes back to it as it meant it."""
+    async with serving(Turn(text="Hi")) as stub, provider("openai", stub) as asked:
+        await asked.reply(hello(system="a\ud83d" + "\ude00z"))
+    assert stub.heard[0].body["messages"][0]["content"] == "a\U0001f600z"

@@ -77,3 +77,9 @@ def test_what_is_no_usage_is_refused(data):
     """It comes out of a file."""
     with pytest.raises(ValueError, match="not a usage"):
         Usage.from_json(data)
+
+
+def test_tokens_that_a_server_counts_beside_the_input_cost_what_they_cost():
+    """Nobody earns money by being asked, and no budget runs backwards."""
+    price = Price(input=3, output=15, cached="0.3")
+    assert Usage(cached_tokens=1_000_000).cost(price) == Decimal("0.3")

@@ -13,13 +13,14 @@ from .budgets import Budget, strict_schemas
 from .content import found_names, pictures_of, text_of
 from .names import Naming
 from .offering import SEARCH, all_tools, offered
+from .properties import plain_properties
 from .reading import called, field, has_field, listed, no_response
 from .records import Definitions, Offering
 from .tops import shown_schema
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="Anthropic")
+NAMING = Naming(provider="Anthropic", properties=False)
 
 _SEARCH_TOOL = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 
@@ -50,10 +51,10 @@ def definitions(
     made: list[dict[str, Any]] = []
     for tool in tools:
         definition: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
+        schema = schemas[tool.name] if tool.name in schemas else shown_schema(tool, notes)
+        definition["input_schema"] = plain_properties(schema, tool, notes)
         if tool.name in schemas:
-            definition.update(input_schema=schemas[tool.name], strict=True)
-        else:
-            definition["input_schema"] = shown_schema(tool, notes)
+            definition["strict"] = True
         if native_loading and tool.facts.defer:
             definition["defer_loading"] = True
         made.append(definition)

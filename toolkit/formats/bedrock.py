@@ -13,13 +13,14 @@ from .budgets import Budget, strict_schemas
 from .content import pictures_of, text_of, value_of
 from .names import Naming
 from .offering import offered
+from .properties import plain_properties
 from .reading import called, field, has_field, listed, no_response
 from .records import Definitions, Offering
 from .tops import shown_schema
 
 __all__ = ["calls", "definitions", "results"]
 
-NAMING = Naming(provider="Bedrock")
+NAMING = Naming(provider="Bedrock", properties=False)
 
 
 def definitions(
@@ -42,10 +43,10 @@ def definitions(
     made: list[dict[str, Any]] = []
     for tool in tools:
         spec: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
+        schema = schemas[tool.name] if tool.name in schemas else shown_schema(tool, notes)
+        spec["inputSchema"] = {"json": plain_properties(schema, tool, notes)}
         if tool.name in schemas:
-            spec.update(inputSchema={"json": schemas[tool.name]}, strict=True)
-        else:
-            spec["inputSchema"] = {"json": shown_schema(tool, notes)}
+            spec["strict"] = True
         made.append({"toolSpec": spec})
     stable = sum(not tool.facts.defer for tool in tools)
     if cache and stable:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..parts import ImagePart
 from ..results import ToolResult
-from ..strictjson import loads
+from ..strictjson import is_plain, loads
 
 __all__ = ["Picture", "encoded", "found_names", "given_id", "pictures_of", "text_of", "value_of"]
 
@@ -56,7 +56,8 @@ class Picture:
 
 def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
     """What the model reads; never empty, because some providers refuse that. *shows_all*: whatever the images are."""
-    text = result.text if result.text.strip() else _NOTHING
+    # Half a letter, which a hook may have left, could not be sent by any client.
+    text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
     unseen = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
     if unseen and not shows_all:
         text = f"{text}\n({unseen} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
@@ -79,7 +80,7 @@ def value_of(result: ToolResult) -> Any:
     if result.kind != "ok" or not isinstance(result.value, (dict, list)):
         return None
     try:
-        return result.value if loads(result.text) == result.value else None
+        return result.value if loads(result.text) == result.value and is_plain(result.value) else None
     except ValueError:
         return None
 

@@ -28,11 +28,13 @@ class Naming:
         provider: What it is called in messages.
         dots: Whether a dot may stay.
         longest: How many characters a name may have.
+        properties: Whether the names of parameters may be anything.
     """
 
     provider: str
     dots: bool = False
     longest: int = 64
+    properties: bool = True
 
     def wire(self, name: str) -> str:
         """The name as it is sent."""

@@ -15,6 +15,7 @@ from ..errors import ProviderError
 from ..results import ToolCall
 from .names import Naming
 from .nulls import without_forced_nulls
+from .properties import own_properties
 from .records import Offering
 
 __all__ = ["called", "field", "has_field", "listed", "no_response"]
@@ -68,6 +69,8 @@ def called(
     own, tool = naming.called(name if isinstance(name, str) else "", catalog)
     if isinstance(arguments, Mapping) and not isinstance(arguments, dict):
         arguments = dict(arguments)
+    if tool is not None and not naming.properties:
+        arguments = own_properties(arguments, tool)
     if tool is not None:
         arguments = without_forced_nulls(arguments, tool)
     return ToolCall(own, arguments, "" if id is None else str(id), metadata=metadata)

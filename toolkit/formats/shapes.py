@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .merging import definition_name
+from .merging import definition_name, definition_of
 
-__all__ = ["in_itself", "nullable", "stated_types"]
+__all__ = ["declared_beside", "in_itself", "nullable", "stated_types"]
 
 _OPEN = frozenset(["properties", "additionalProperties", "patternProperties", "unevaluatedProperties"])
 _NULL = {"type": "null"}
@@ -51,6 +51,30 @@ def nullable(schema: dict[str, Any]) -> dict[str, Any]:
     if types and "null" not in types:
         made["type"] = [*types, "null"]
     return made
+
+
+def declared_beside(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
+    """The properties that only the conditions of *schema* declare: where it is closed, they could not be sent."""
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    waiting = list(_conditions(schema))
+    while waiting:
+        part = waiting.pop(0)
+        if not isinstance(part, Mapping) or id(part) in seen:
+            continue
+        seen.add(id(part))
+        found.update(dict.fromkeys(part.get("properties", ())))
+        waiting += [definition_of(part.get("$ref"), definitions), *_conditions(part)]
+    return [name for name in found if name not in schema.get("properties", ())]
+
+
+def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
+    """The schemas that hold, or may hold, for the same value."""
+    for keyword in ("allOf", "anyOf", "oneOf"):
+        yield from schema.get(keyword, ())
+    for keyword in ("if", "then", "else"):
+        yield schema.get(keyword)
+    yield from schema.get("dependentSchemas", {}).values()
 
 
 def in_itself(definitions: Mapping[str, Any]) -> str | None:

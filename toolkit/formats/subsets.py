@@ -18,7 +18,7 @@ from .dialects import Dialect
 from .measures import excess
 from .merging import definition_name, definition_of, flattened, joined
 from .remarks import remarked
-from .shapes import in_itself, nullable, stated_types
+from .shapes import declared_beside, in_itself, nullable, stated_types
 
 __all__ = ["Rewritten", "rewritten"]
 
@@ -56,8 +56,10 @@ def rewritten(schema: Mapping[str, Any], dialect: Dialect) -> Rewritten:
     """*schema*, which describes arguments, in the subset that *dialect* is."""
     flat, left_out = flattened(schema)
     rewriting = _Rewriting(dialect, flat.get("$defs", {}))
+    conditions = {keyword: left_out[keyword] for keyword in ("if", "then", "else") if keyword in left_out}
+    unsaid = {keyword: value for keyword, value in left_out.items() if keyword not in conditions}
     try:
-        made = remarked(rewriting.of(flat, ""), left_out)
+        made = remarked(rewriting.of({**flat, **conditions}, ""), unsaid)
         definitions = rewriting.definitions()
         if definitions:
             made["$defs"] = definitions
@@ -171,6 +173,8 @@ class _Rewriting:
         is_open = "patternProperties" in schema or rest not in (None, False) or (rest is None and not properties)
         if is_open:
             self._refuse(place, "is an object with any keys")
+        elif rest is None and (beside := declared_beside(schema, self._given)):
+            self._refuse(place, f"takes `{beside[0]}` only under a condition")
         made["additionalProperties"] = False
 
     def _array(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any], place: str) -> None:

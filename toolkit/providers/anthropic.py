@@ -6,6 +6,7 @@ What the model thinks comes with a signature, and goes back as it came.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..formats import anthropic
 from ..formats.content import Picture
 from ..strictjson import copied, loads
 from .base import Reply, Request, StopReason, Usage
+from .exchange import is_too_deep
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
 from .wire import (
@@ -26,6 +28,7 @@ from .wire import (
     said_by,
     stop_for,
     table_of,
+    wire_id,
     wire_name,
 )
 
@@ -40,6 +43,8 @@ _STOPS: dict[str, StopReason] = {
     "refusal": "refusal",
     "pause_turn": "paused",
 }
+_IDS = re.compile(r"[A-Za-z0-9_-]+")
+_IDENTIFIED = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
 class AnthropicProvider(RemoteProvider):
@@ -76,12 +81,12 @@ class AnthropicProvider(RemoteProvider):
         if isinstance(message, UserMessage):
             return [{"role": "user", "content": [_block(each) for each in said_by(message)]}]
         if isinstance(message, ToolMessage):
-            return anthropic.results(message.results)
+            return [_identified(each) for each in anthropic.results(message.results)]
         content = objects(native_of(message, self.name))
         if content is None or not is_same_turn((block.get("id") for block in content if _is_call(block)), message):
             content = _rebuilt(message)
         content = [block for block in content if not _is_blank(block)]
-        return [{"role": "assistant", "content": content}] if content else []
+        return [_identified({"role": "assistant", "content": content})] if content else []
 
     def _reply(self, response: dict[str, Any], request: Request) -> Reply:
         content = [block for block in response["content"] if isinstance(block, dict)]
@@ -113,6 +118,15 @@ def _block(each: str | Picture) -> dict[str, Any]:
     return {"type": "image", "source": source}
 
 
+def _identified(message: dict[str, Any]) -> dict[str, Any]:
+    """*message* with ids that are taken."""
+    for block in message["content"]:
+        key = _IDENTIFIED.get(block.get("type"))
+        if key is not None:
+            block[key] = wire_id(block.get(key), _IDS)
+    return message
+
+
 def _is_call(block: Mapping[str, Any]) -> bool:
     # What belongs to a toolset of Anthropic's own is not ours to answer.
     return block.get("type") == "tool_use" and not block.get("toolset_name")
@@ -135,7 +149,7 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
     """The block as it may be sent back: arguments that were cut are no object, and only that is taken."""
     block = copied(block)
     if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
-        block["input"] = {UNREADABLE: block.get("input")}
+        block["input"] = {UNREADABLE: block["input"]} if block.get("input") is not None else {}
     return block
 
 
@@ -200,4 +214,4 @@ def _input(text: str) -> Any:
         read = loads(text or "{}")
     except ValueError:
         return text
-    return read if isinstance(read, dict) else text
+    return read if isinstance(read, dict) and not is_too_deep(read) else text

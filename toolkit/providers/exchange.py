@@ -27,10 +27,11 @@ from .waits import wait_asked
 if TYPE_CHECKING:  # it takes long to load
     import httpx
 
-__all__ = ["Exchange", "Outgoing", "checked_url"]
+__all__ = ["Exchange", "Outgoing", "checked_url", "is_too_deep"]
 
 _MOST_ERROR_BYTES = 100_000
 _MOST_STREAM_BYTES = 64 * 1024 * 1024
+_MOST_LEVELS = 200
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
 
@@ -102,14 +103,25 @@ class Exchange:
                 )
             parser = EventParser()
             size = 0
+            clock = asyncio.get_running_loop().time
+            heard = clock()
             async for chunk in response.aiter_bytes():
                 size += len(chunk)
                 if size > _MOST_STREAM_BYTES:
                     raise _too_long(_MOST_STREAM_BYTES, outgoing.sent)
-                for event in _fed(parser, chunk, outgoing.sent):
+                events = _fed(parser, chunk, outgoing.sent)
+                # Comments keep a connection open, also that of a server that will never answer.
+                if not events and clock() - heard > self._timeout_seconds:
+                    words = (
+                        f"{outgoing.sent.provider} at {self.where} said nothing for {self._timeout_seconds:g} seconds"
+                    )
+                    raise Transient(words, happened="maybe")
+                for event in events:
                     if event == "[DONE]":
                         return
                     yield self._read(event, outgoing, key, is_event=True)
+                if events:
+                    heard = clock()  # after whoever reads has taken their time
             for event in _fed(parser, None, outgoing.sent):
                 if event != "[DONE]":
                     yield self._read(event, outgoing, key, is_event=True)
@@ -179,6 +191,8 @@ class Exchange:
             words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {what}"
             # An event is cut if the stream is; a whole answer that is none would be none again.
             raise Transient(words, happened="maybe") if is_event else ProviderFailure(words, why="answer")
+        if is_too_deep(data):
+            raise ProviderFailure(f"{outgoing.sent.provider} at {self.where} nests its answer too deeply", why="answer")
         problem = outgoing.error_in(data)
         if problem is not None:
             said = said_in(_masked(problem, key))
@@ -239,7 +253,23 @@ def _encoded(outgoing: Outgoing) -> bytes:
         text = json.dumps(outgoing.body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise ProviderFailure(f"{outgoing.sent.provider}: the request cannot be written as JSON: {error}") from error
-    return text.encode("utf-8", "replace")  # half a letter, which no provider takes, becomes a question mark
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Halves of a letter that stand together are joined; one alone, which no provider takes, is a question mark.
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return whole.encode("utf-8", "replace")
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether JSON nests so deeply that copying it, or writing it again, could exhaust the stack."""
+    layer = [value]
+    for _ in range(_MOST_LEVELS):
+        holders = [each for each in layer if isinstance(each, (dict, list))]
+        if not holders:
+            return False
+        layer = [each for holder in holders for each in (holder.values() if isinstance(holder, dict) else holder)]
+    return True
 
 
 async def _text(response: httpx.Response, most: int, sent: Sent) -> str:

@@ -70,7 +70,7 @@ class GeminiProvider(RemoteProvider):
         tools = self._definitions(request)
         return {
             "systemInstruction": {"parts": [{"text": request.system}]} if request.system else None,
-            "contents": [each for message in request.messages for each in self._said(message)],
+            "contents": self._contents(request),
             "tools": tools,
             "toolConfig": {"functionCallingConfig": {"mode": "VALIDATED"}} if tools and self.strict else None,
             "generationConfig": {"maxOutputTokens": limit} if limit else None,
@@ -78,6 +78,15 @@ class GeminiProvider(RemoteProvider):
 
     def _tools(self, body: Mapping[str, Any]) -> list[str]:
         return [function["name"] for tool in body.get("tools", ()) for function in tool["functionDeclarations"]]
+
+    def _contents(self, request: Request) -> list[dict[str, Any]]:
+        contents: list[dict[str, Any]] = []
+        for message in request.messages:
+            said = self._said(message)
+            if isinstance(message, ToolMessage) and contents:
+                _name_alike(contents[-1]["parts"], said)
+            contents += said
+        return contents
 
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
@@ -130,6 +139,17 @@ def _function_call(call: ToolCall) -> dict[str, Any]:
     made: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
     call_id = given_id(ToolResult(call_id=call.id))  # as the result is sent, so is the call
     return made if call_id is None else {**made, "id": call_id}
+
+
+def _name_alike(asked: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
+    """Give each answer the name and the id of its call: the model may have used an alias, or made a name up."""
+    calls = [part["functionCall"] for part in asked if "functionCall" in part]
+    given = [part["functionResponse"] for content in answers for part in content["parts"]]
+    if len(calls) == len(given):
+        for call, answer in zip(calls, given, strict=True):
+            answer["name"] = call["name"]
+            answer.pop("id", None)
+            answer.update({"id": call["id"]} if call.get("id") else {})
 
 
 def _is_same(parts: list[dict[str, Any]], message: AssistantMessage) -> bool:

@@ -124,7 +124,10 @@ def message_from_json(data: Mapping[str, Any]) -> Message:
         raise ValueError(f"a message of version {version!r} cannot be read; version {_VERSION} can")
     if not isinstance(role, str) or role not in _READERS:
         raise ValueError(f"not a message: nobody knows the role {role!r}; known are {', '.join(_READERS)}")
-    return _READERS[role](data)
+    try:
+        return _READERS[role](data)
+    except RecursionError as error:
+        raise ValueError("not a message: it nests too deeply") from error
 
 
 def _user(data: Mapping[str, Any]) -> UserMessage:

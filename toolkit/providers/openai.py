@@ -6,6 +6,7 @@ Servers add fields of their own to a message, such as the model's reasoning. The
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from .wire import (
     said_by,
     stop_for,
     table_of,
+    wire_id,
     wire_name,
 )
 
@@ -39,6 +41,7 @@ _STOPS: dict[str, StopReason] = {
 # What a message has by itself, and what is only ever said by the server.
 _USUAL = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
 _USUAL_OF_CALL = frozenset(["id", "type", "function", "index"])
+_IDS = re.compile(r".{1,40}", re.DOTALL)
 
 
 class OpenAIProvider(RemoteProvider):
@@ -61,11 +64,12 @@ class OpenAIProvider(RemoteProvider):
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
+        said = [self._identified(each) for message in request.messages for each in self._said(message)]
         # OpenAI's newer models refuse the old name, and other servers do not know the new one.
         limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
         return {
             "model": self.model,
-            "messages": system + [each for message in request.messages for each in self._said(message)],
+            "messages": system + said,
             "tools": self._definitions(request),
             limit: request.max_tokens or self.max_tokens,
             "stream": stream or None,
@@ -85,6 +89,14 @@ class OpenAIProvider(RemoteProvider):
         if isinstance(further, dict):
             made = _with_further(made, further, message)
         return [made]
+
+    def _identified(self, message: dict[str, Any]) -> dict[str, Any]:
+        """*message* with ids that OpenAI takes. Other servers get what they gave: some have put more into an id."""
+        if self._is_own_address:
+            for holder, key in [(message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))]:
+                if key in holder:
+                    holder[key] = wire_id(holder[key], _IDS)
+        return message
 
     def _reply(self, response: dict[str, Any], request: Request) -> Reply:
         choice = response["choices"][0]
@@ -208,9 +220,11 @@ class _Assembler:
         call = self._call_for(delta)
         for name, value in delta.items():
             if name == "function":
-                for part, piece in value.items():
-                    call["function"][part] = _grown(call["function"].get(part), piece)
-            elif value is not None:
+                for part, piece in (value or {}).items():
+                    before = call["function"].get(part)
+                    is_repeated = part == "name" and piece == before
+                    call["function"][part] = before if is_repeated else _grown(before, piece)
+            elif value not in (None, ""):
                 call[name] = value
 
     def _call_for(self, delta: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,9 +235,11 @@ class _Assembler:
 
 
 def _belongs(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether *delta* goes on with *call*. Some servers leave the index out, or give all calls the same."""
+    """Whether *delta* goes on with *call*. Some servers leave index and id out, or give all calls the same index."""
     if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
         return False
+    if delta.get("index") is None and not delta.get("id"):
+        return not (table_of(delta, "function").get("name") and call["function"].get("name"))
     return delta.get("index") is None or delta["index"] == call.get("index")
 
 

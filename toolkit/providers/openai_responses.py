@@ -6,6 +6,7 @@ What the model reasoned comes encrypted, and goes back as it came.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from .wire import (
     said_by,
     stop_for,
     table_of,
+    wire_id,
     wire_name,
 )
 
@@ -33,10 +35,18 @@ _STOPS: dict[str, StopReason] = {"completed": "answer", "max_output_tokens": "le
 _CALLS = frozenset(["function_call", "custom_tool_call"])
 _ENDS = frozenset(["response.completed", "response.incomplete"])
 _BETWEEN = "\n\n"
+# What these reasoned does not exist, and they refuse to be asked for it.
+_NOT_REASONING = re.compile(r"(?:ft:)?(?:chatgpt|gpt-[34]|gpt-[\d.]+-chat)")
+_IDS = re.compile(r".{1,64}", re.DOTALL)
+_ENCRYPTED = "reasoning.encrypted_content"
 
 
 class OpenAIResponsesProvider(RemoteProvider):
-    """GPT, by the Responses API. The key is in `OPENAI_API_KEY`; the arguments are those of `RemoteProvider`."""
+    """
+    GPT, by the Responses API. The key is in `OPENAI_API_KEY`; the arguments are those of `RemoteProvider`.
+
+    A model that does not reason may refuse to be asked for its reasoning: give `options={"include": None}`.
+    """
 
     name = "openai_responses"
     _title = "OpenAI"
@@ -53,10 +63,11 @@ class OpenAIResponsesProvider(RemoteProvider):
         return {
             "model": self.model,
             "instructions": request.system or None,
-            "input": [each for message in request.messages for each in self._said(message)],
+            "input": [_identified(each) for message in request.messages for each in self._said(message)],
             "tools": self._definitions(request),
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
+            "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED],
             "stream": stream or None,
         }
 
@@ -99,6 +110,11 @@ class OpenAIResponsesProvider(RemoteProvider):
             return data
         response = data.get("response", data)
         return response if isinstance(response, Mapping) and response.get("error") else None
+
+
+def _identified(item: dict[str, Any]) -> dict[str, Any]:
+    """*item* with an id of its call that is taken."""
+    return {**item, "call_id": wire_id(item["call_id"], _IDS)} if "call_id" in item else item
 
 
 def _part(each: str | Picture) -> dict[str, Any]:

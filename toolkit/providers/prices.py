@@ -48,7 +48,9 @@ class Price:
 
     def of(self, *, input: int, output: int, cached: int = 0, cache_write: int = 0) -> Decimal:  # noqa: A002 -- as the field
         """What so many tokens cost; cached and written ones are part of the input."""
-        counts = {"input": input - cached - cache_write, "output": output, "cached": cached, "cache_write": cache_write}
+        # A server that counts them beside the input must not earn anybody money.
+        fresh = max(0, input - cached - cache_write)
+        counts = {"input": fresh, "output": output, "cached": cached, "cache_write": cache_write}
         return sum((getattr(self, name) * count for name, count in counts.items()), Decimal(0)) / 1_000_000
 
 

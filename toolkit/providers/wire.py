@@ -4,6 +4,7 @@ What all translations share: the parts of a user's message, calls in both direct
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +17,7 @@ from ..rendering import as_text
 from ..results import ToolCall, ToolResult
 from ..strictjson import copied, loads
 from .base import Request, StopReason
+from .exchange import is_too_deep
 from .messages import AssistantMessage, UserMessage
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "stop_for",
     "table_of",
     "whole",
+    "wire_id",
     "wire_name",
 ]
 
@@ -82,15 +85,15 @@ def made_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, .
 
 def _read(arguments: Any) -> Any:
     """A dictionary if *arguments* is one or says one; otherwise as it was, for the dispatcher to refuse."""
+    if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
+        return {}  # how some servers say that there are none
     if not isinstance(arguments, str):
         return arguments
-    if not arguments.strip():
-        return {}  # how some servers say that there are none
     try:
         read = loads(arguments)
     except ValueError:
         return arguments
-    return read if isinstance(read, dict) else arguments
+    return read if isinstance(read, dict) and not is_too_deep(read) else arguments
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
@@ -107,6 +110,13 @@ def arguments_text(call: ToolCall) -> str:
 def wire_name(naming: Naming, name: str) -> str:
     """A tool's name as it is sent; one that a model made up may have letters that no provider takes."""
     return _FOREIGN.sub("_", naming.wire(name))[: naming.longest] or "_"
+
+
+def wire_id(call_id: Any, allowed: re.Pattern[str]) -> Any:
+    """A call's id as it is sent, with the call and with its result; one from elsewhere may not be *allowed*."""
+    if not isinstance(call_id, str) or allowed.fullmatch(call_id):
+        return call_id
+    return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
 def native_of(message: AssistantMessage, provider: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
+from itertools import islice
 from math import log
 
 from .documents import pair
@@ -45,13 +46,13 @@ class Asked:
 
     Attributes:
         terms: What to look up and how much it counts, what counts most first.
-        exact: The words as they were spelt, under which term each is looked up, and how much the very form counts.
+        exact: By the words as they were spelt: under which term each is looked up, and how much the very form counts.
         shown: The words among the terms as they were written, in that order; "wether -> weather" if another is meant.
         full: What a tool would have that is everything that was asked for.
     """
 
     terms: list[tuple[str, float]]
-    exact: list[tuple[str, str, float]]
+    exact: dict[str, tuple[str, float]]
     shown: dict[str, str]
     full: float
 
@@ -102,10 +103,10 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                     shown[joined] = run
             last_text, last_stem = text, each
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
-    exact = [(text, key, EXACT * weights[key]) for text, key in spelt.items()]
-    full = sum(weights.values()) + sum(weight for *_, weight in exact) + len(unknown) * _rarity(0, tools)
+    exact = {text: (key, EXACT * weights[key]) for text, key in islice(spelt.items(), MAX_TERMS)}
+    full = sum(weights.values()) + sum(weight for _, weight in exact.values()) + len(unknown) * _rarity(0, tools)
     terms = sorted(weights.items(), key=lambda term: (-term[1], term[0]))
-    return Asked(terms[:MAX_TERMS], exact[:MAX_TERMS], shown, full or 1.0)
+    return Asked(terms[:MAX_TERMS], exact, shown, full or 1.0)
 
 
 def _rarity(having: int, tools: int) -> float:

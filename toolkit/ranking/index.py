@@ -212,9 +212,10 @@ class Index:
         document, worth, texts, _ = self._entries[name]
         share = 1.0
         if score is not None:
-            for text, key, weight in asked.exact:
-                if text in texts:
-                    score += worth[key] * weight
+            exact = asked.exact
+            for text in [each for each in exact if each in texts]:
+                key, weight = exact[text]
+                score += worth[key] * weight
             share = score / asked.full
         aside = literal != name and literal not in document.aliases
         return _Found(-share, aside, document.foreign, name, worth)
