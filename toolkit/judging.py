@@ -145,6 +145,12 @@ class Judges:
             _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
+    def foreseen_by(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
+        """The same judges, and one more who says what may be shown."""
+        judges = copy.copy(self)
+        judges._foreseeing = [*self._foreseeing, could_allow]  # noqa: SLF001 -- one of us
+        return judges
+
     def possible(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
         """The same for the tools of *catalog*, whatever they are called there; None if every one could be allowed."""
         names = _Answering(catalog)

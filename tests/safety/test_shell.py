@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -629,3 +630,36 @@ def test_deep_callers_are_refused_not_broken():
         used, frame = used + 1, frame.f_back
     with pytest.raises(CannotParse, match="nested too deeply"):
         deep(sys.getrecursionlimit() - used - 60)
+
+
+@pytest.mark.parametrize("text", ["V{\U0008870aT", "{\U0010ffff", "a{é,\U0001f600}", "${\U000e0100}", "$'\U00012345'"])
+def test_letters_from_everywhere_are_read(text):
+    """The grammar's tables end at 255, and looking further has ended processes."""
+    for _ in range(50):
+        with suppress(CannotParse):
+            parsed(text)
+
+
+def test_words_keep_their_letters():
+    """What stands in their place for the grammar is not what is judged."""
+    (command,) = parsed("echo 'größe' ≤5").commands
+    assert command.plain == ("echo", "größe", "≤5")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<é\nà\ncat <<'EOF'\né\nrm -rf ~\nEOF",
+        "cat <<'%%'\né\ncat <<'EOF'\n%%\nrm -rf ~\nEOF",
+        "cat <<-  'a é'\nx\na é",
+    ],
+)
+def test_an_end_that_could_be_mistaken_is_not_read(text):
+    """A here-document that ends elsewhere for the grammar than for the shell would hide a command."""
+    with pytest.raises(CannotParse, match="cannot be told"):
+        parsed(text)
+
+
+def test_a_here_document_may_hold_any_text():
+    """Only its end has to be plain."""
+    assert [each.name for each in parsed("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]

@@ -22,7 +22,6 @@ from ..context import Progress
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError, DuplicateTool
 from ..hooks.base import Chain
-from ..judging import Judges
 from ..permissions import Permissions
 from ..permissions.modes import Mode
 from ..pipeline import unstarted
@@ -63,7 +62,7 @@ class Toolbox(Dispatcher):
         if self._modes is None or plan_tools is not None:
             before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
             settings.chain = Chain((*before, *settings.chain.before), settings.chain.around, settings.chain.after)
-            settings.judges = _foreseeing(settings.judges, self._could_allow)
+            settings.judges = settings.judges.foreseen_by(self._could_allow)
         self._begin(catalog, settings, source._max_concurrency)  # noqa: SLF001 -- a toolbox is a dispatcher
         weakref.finalize(settings, self._planner.watch()).atexit = False
 
@@ -224,13 +223,6 @@ def _borrowed(source: Dispatcher) -> Settings:
     settings = source._settings  # noqa: SLF001 -- a toolbox is a dispatcher
     _ = settings.approvals  # made when they are first needed, and then each would make its own
     return copy.copy(settings)
-
-
-def _foreseeing(judges: Judges, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
-    """The same *judges*, and one more who says what may be shown."""
-    made = copy.copy(judges)
-    made._foreseeing = [*judges._foreseeing, could_allow]  # noqa: SLF001 -- a toolbox is a dispatcher
-    return made
 
 
 def _pass_on(progress: Progress, listener: Callable[[Progress], object] | None) -> None:

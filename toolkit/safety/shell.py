@@ -139,13 +139,26 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
         source = text.encode()
     except UnicodeEncodeError:
         raise CannotParse("it is not valid Unicode") from None
-    root = _tree(source).root_node
+    if not text.isascii():
+        if found := _ODD_DELIMITER.search(text):
+            raise CannotParse(f"the end of `{found.group()[:20]}` cannot be told from other lines")
+        plain = _NOT_ASCII.sub(b"%", source)
+    else:
+        plain = source
+    root = _tree(plain).root_node
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
     # Backticks hold bytes of the same text, which `reread` gets one character a byte.
     return Reader(
         source.decode("latin-1"), lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path)
     ).read(root, via)
+
+
+# The grammar looks letters up in tables that end at 255, and beyond them reads whatever is there: some texts end the
+# process. To a shell every other letter is a letter as `%` is, byte for byte, so that stands in its place; only the
+# line that ends a here-document would be mistaken.
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_ODD_DELIMITER = re.compile(r"<<[^\n]*?(?:%|[^\x00-\x7f])")
 
 
 def _tree(source: bytes) -> Any:
