@@ -6,7 +6,19 @@ import platform
 import sys
 from importlib.metadata import version
 
-from . import accepting, decorating, defining, dispatching, endurance, files, importing, judging, refusing, search
+from . import (
+    accepting,
+    decorating,
+    defining,
+    dispatching,
+    endurance,
+    files,
+    generating,
+    importing,
+    judging,
+    refusing,
+    search,
+)
 from .timing import print_table
 
 BENCHMARKS = {
@@ -17,6 +29,7 @@ BENCHMARKS = {
     "Permissions and safety checks": judging,
     "Searching 50,000 files": files,
     "Definitions": defining,
+    "Arguments drawn from a schema, a test of 300 examples": generating,
     "Importing": importing,
 }
 

@@ -1,0 +1,229 @@
+"""
+The pytest plugin of `toolkit.testing`: fixtures, and `--toolkit-check`.
+
+It stands beside the package, not in it: importing any file of a package runs
+the package, and a test run that has nothing to do with tools should not pay for
+them. Nothing of `toolkit` is imported until a test or an option asks for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from toolkit import Catalog, CatalogView, Dispatcher, Tool
+    from toolkit.providers.scripted import ScriptedProvider
+    from toolkit.testing import Finding, Recorder
+    from toolkit.workspace import Workspace
+
+_CATALOG = "toolkit.catalog"
+
+
+# What tests may ask for.
+
+
+@pytest.fixture
+def toolkit_catalog() -> Catalog:
+    """A catalog with nothing in it."""
+    from toolkit import Catalog
+
+    return Catalog()
+
+
+@pytest.fixture
+def toolkit_recorder() -> Recorder:
+    """A hook that remembers every call of `toolkit_dispatcher`."""
+    from toolkit.testing import Recorder
+
+    return Recorder()
+
+
+@pytest.fixture
+def toolkit_dispatcher(toolkit_catalog: Catalog, toolkit_recorder: Recorder) -> Iterator[Dispatcher]:
+    """A dispatcher for `toolkit_catalog` that records, and raises what is a bug in a tool."""
+    from toolkit import Dispatcher
+
+    dispatcher = Dispatcher(toolkit_catalog, hooks=[toolkit_recorder], raise_bugs=True)
+    yield dispatcher
+    dispatcher.close()
+
+
+@pytest.fixture
+def toolkit_provider() -> Callable[..., ScriptedProvider]:
+    """Makes a provider that plays a script: `toolkit_provider("Hello", [make_call("read")])`."""
+    from toolkit.providers.scripted import ScriptedProvider
+
+    def scripted(*replies: Any, model: str = "scripted") -> ScriptedProvider:
+        return ScriptedProvider(replies, model=model)
+
+    return scripted
+
+
+@pytest.fixture
+def toolkit_workspace(tmp_path: Path) -> Workspace:
+    """A workspace in a temporary folder of its own, `tmp_path`."""
+    from toolkit.workspace import Workspace
+
+    return Workspace(tmp_path)
+
+
+# The shared catalog is what it was after each test.
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    modules = frozenset(sys.modules)
+    with ExitStack() as stack:
+        if _CATALOG in modules:
+            stack.enter_context(sys.modules[_CATALOG].default_catalog.isolated())
+        result = yield
+        kept = _imported_meanwhile(modules)
+    if _CATALOG in sys.modules:
+        default_catalog = sys.modules[_CATALOG].default_catalog
+        if _CATALOG not in modules:
+            for tool in [tool for tool in default_catalog if tool not in kept]:
+                default_catalog.remove(tool.name)
+        from toolkit.errors import DuplicateTool
+
+        for tool in kept:
+            with suppress(DuplicateTool):  # what was there before comes first
+                default_catalog.add(tool)
+    return result
+
+
+def _imported_meanwhile(modules: frozenset[str]) -> list[Tool]:
+    """The shared tools of modules that a test was the first to import: nobody will define them again."""
+    if _CATALOG not in sys.modules:
+        return []
+    from toolkit.origins import qualified_name, underlying
+
+    functions = [(tool, underlying(tool.function)) for tool in sys.modules[_CATALOG].default_catalog]
+    return [
+        tool
+        for tool, function in functions
+        if getattr(function, "__module__", None) not in modules and "<locals>" not in qualified_name(function)
+    ]
+
+
+# Tools as tests.
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("toolkit", "tools for language models")
+    group.addoption(
+        "--toolkit-check",
+        action="append",
+        default=[],
+        metavar="MODULE[:CATALOG]",
+        help="make a test of each tool that a module or a catalog in it offers; may be given several times",
+    )
+    group.addoption(
+        "--toolkit-check-run",
+        action="append",
+        default=[],
+        metavar="TOOL",
+        help="run this tool too, though it is not read-only; may be given several times",
+    )
+    group.addoption(
+        "--toolkit-check-folder",
+        metavar="FOLDER",
+        help="the files that read-only tools must not change",
+    )
+    group.addoption(
+        "--toolkit-check-examples",
+        type=int,
+        default=60,
+        metavar="COUNT",
+        help="how many calls each law tries (60)",
+    )
+    group.addoption(
+        "--toolkit-check-seed",
+        type=int,
+        default=0,
+        metavar="NUMBER",
+        help="where the calls begin; the same number tries the same calls (0)",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    unknown = set(config.getoption("toolkit_check_run"))
+    for target in config.getoption("toolkit_check"):
+        found = _items(session, target)
+        unknown -= {item.name for item in found}
+        items += found
+    if unknown:
+        raise pytest.UsageError(f"--toolkit-check-run: no tool that is checked is called {min(unknown)!r}")
+
+
+def _items(session: pytest.Session, target: str) -> list[ToolCheck]:
+    from toolkit.errors import ToolkitError
+    from toolkit.testing import catalog_of
+
+    try:
+        catalog = catalog_of(target)
+    except ToolkitError as error:
+        raise pytest.UsageError(f"--toolkit-check: {error}") from None
+    parent = _Target.from_parent(session, name=target, nodeid=target)
+    found = [ToolCheck.from_parent(parent, name=tool.name, catalog=catalog, tool=tool) for tool in catalog]
+    return [*found, ToolCheck.from_parent(parent, name="(catalog)", catalog=catalog, tool=None)]
+
+
+class _Target(pytest.Collector):
+    """What `--toolkit-check` names."""
+
+    def collect(self) -> list[pytest.Item]:
+        return []
+
+
+class ToolCheck(pytest.Item):
+    """One tool held against the laws; without a tool, the catalog against those about several."""
+
+    def __init__(self, *, catalog: CatalogView, tool: Tool | None, **about: Any) -> None:
+        super().__init__(**about)
+        self._catalog = catalog
+        self._tool = tool
+
+    def runtest(self) -> None:
+        from toolkit.testing import LawsBroken
+
+        found = self._findings()
+        if found:
+            raise LawsBroken(found)
+
+    def _findings(self) -> list[Finding]:
+        from toolkit.testing.checking import broken_laws, confusions
+
+        tool, option = self._tool, self.config.getoption
+        if tool is None:
+            return confusions(self._catalog)
+        return broken_laws(
+            self._catalog.filtered(lambda each: each is tool),
+            run=[name for name in option("toolkit_check_run") if name == tool.name],
+            folder=option("toolkit_check_folder"),
+            examples=option("toolkit_check_examples"),
+            seed=option("toolkit_check_seed"),
+        )
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from toolkit.testing import LawsBroken
+
+        if isinstance(excinfo.value, LawsBroken):
+            return (
+                f"{excinfo.value}\nthe same again: --toolkit-check-seed {self.config.getoption('toolkit_check_seed')}"
+            )
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path | str, int | None, str]:
+        from toolkit.origins import place_of
+
+        if self._tool is None:
+            return self.path, None, self.nodeid
+        file, line = place_of(self._tool.function)
+        return file, line - 1, self.nodeid

@@ -1,0 +1,107 @@
+"""
+`toolkit check`: laws and advice, printed.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+GOOD = '''
+from toolkit import Catalog
+catalog = Catalog()
+
+@catalog.tool(read_only=True)
+def shout(text: str) -> str:
+    """Say it loudly.
+
+    Args:
+        text: What to say.
+    """
+    print("shouting")
+    return text.upper()
+'''
+ADVICE = GOOD.replace("read_only=True", "read_only=True, search_hint='loud.'")
+BROKEN = GOOD.replace("return text.upper()", "return text[100]")
+WRITES = BROKEN.replace("read_only=True", "")
+BARE = """
+def shout(text: str) -> str:
+    return text.upper()
+
+def _hidden(): ...
+"""
+
+
+@pytest.fixture
+def checked(shop):
+    """Write a module, and check it."""
+
+    def check(text, *words):
+        shop.write("checked.py", text)
+        return shop.run("check", "checked.py", "--examples", "20", *words)
+
+    return check
+
+
+def test_a_good_tool_passes(checked):
+    """And what it prints is not part of the output."""
+    ran = checked(GOOD)
+    assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": []})
+    assert "shouting" in ran.err
+    assert checked(GOOD, "-o", "text").out == "1 tool, and nothing to mend\n"
+
+
+def test_a_broken_law_is_told_with_the_smallest_arguments(checked):
+    """What is wrong, where, and the remedy; the exit code is 1."""
+    ran = checked(BROKEN)
+    assert ran.code == 1
+    (law,) = ran.json["laws"]
+    assert (law["tool"], law["rule"], law["arguments"]) == ("shout", "declared-failures", {"text": ""})
+    lines = checked(BROKEN, "-o", "text").out.splitlines()
+    assert lines[0] == "broken law declared-failures: `shout`"
+    assert lines[1] == "  it raised IndexError: string index out of range"
+    assert lines[2] == "  with {'text': ''}"
+    assert lines[3].startswith("  remedy: ")
+    assert lines[-1] == "1 tool: 1 broken law, 0 suggestions"
+
+
+def test_advice_is_no_failure_unless_it_is_asked_for(checked):
+    """With `--strict` it is."""
+    ran = checked(ADVICE, "-o", "text")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == "advice search-hint: `shout`, search_hint"
+    assert ran.out.splitlines()[-1] == "1 tool: 0 broken laws, 1 suggestion"
+    assert checked(ADVICE, "--strict").code == 1
+
+
+def test_only_read_only_tools_are_run(checked):
+    """Others if they are named, none with `--no-run`."""
+    assert checked(WRITES).code == 0
+    assert checked(WRITES, "--run", "shout").code == 1
+    assert checked(BROKEN, "--no-run").code == 0
+
+
+def test_running_and_not_running_contradict_each_other(checked):
+    """So it is refused."""
+    ran = checked(GOOD, "--run", "shout", "--no-run")
+    assert (ran.code, ran.out) == (2, "")
+    assert "contradict" in ran.err
+
+
+def test_a_name_to_run_has_to_be_a_tool(checked):
+    """A misspelt one would be taken for one that has passed."""
+    ran = checked(GOOD, "--run", "shuot")
+    assert (ran.code, ran.out) == (2, "")
+    assert "'shuot', which is no tool" in ran.err
+
+
+def test_functions_that_nobody_has_decorated_are_checked_with_all(checked):
+    """The code is not changed for it."""
+    assert checked(BARE).code == 2
+    ran = checked(BARE, "--all", "--no-run")
+    assert ran.json["tools"] == 1
+    assert {each["rule"] for each in ran.json["lints"]} >= {"no-description", "undescribed-parameter"}
+
+
+def test_the_same_seed_tries_the_same_calls(checked):
+    """So that what was found is found again."""
+    assert checked(BROKEN, "--seed", "7").out == checked(BROKEN, "--seed", "7").out

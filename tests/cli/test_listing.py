@@ -1,0 +1,186 @@
+"""
+Looking at tools: list, show, schema, search.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.formats import FORMATS
+
+
+def test_list_has_every_tool_with_its_facts(shop):
+    """JSON when piped, in the order of the catalog."""
+    listed = shop.run("list", "tools.py").json
+    assert [each["name"] for each in listed] == ["free_days", "cancel", "order", "flaky", "sleep", "broken"]
+    assert listed[0]["description"].startswith("List the public holidays")
+    assert listed[0]["facts"] == {
+        "read_only": True,
+        "destructive": False,
+        "idempotent": True,
+        "open_world": False,
+        "defer": False,
+        "aliases": ["holidays"],
+        "group": "days",
+        "search_hint": "days off work",
+        "version": "1.2",
+    }
+
+
+def test_list_as_text_is_a_table(shop):
+    """A line each, however wide, with the facts in words and the first line of the description."""
+    lines = [" ".join(line.split()) for line in shop.run("list", "tools.py", "-o", "text").out.splitlines()]
+    assert [lines[0], *lines[2:6]] == [
+        "name facts group description",
+        "free_days read-only days List the public holidays of a year.",
+        "cancel destructive Cancel a holiday.",
+        "order writes Order things.",
+        "flaky read-only, deferred Fail a few times.",
+    ]
+
+
+def test_list_keeps_to_a_group(shop):
+    """And to nothing, if there is no such group."""
+    assert [each["name"] for each in shop.run("list", "tools.py", "--group", "days").json] == ["free_days"]
+    assert shop.run("list", "tools.py", "--group", "nights").json == []
+
+
+def test_what_a_module_prints_is_not_part_of_the_output(shop):
+    """It goes to standard error, so that the output stays JSON."""
+    ran = shop.run("list", "tools.py:catalog")
+    assert len(ran.json) == 6
+    assert "the module speaks" in ran.err
+
+
+def test_show_tells_all_of_a_tool(shop):
+    """Signature, description, arguments, result, examples, facts, place."""
+    ran = shop.run("show", "tools.py", "holidays", "-o", "text")
+    assert ran.out.splitlines() == [
+        'free_days(year: integer, country: "DE" | "FR" = "DE", after: date | null = null) -> list of date',
+        "",
+        "List the public holidays of a year.",
+        "",
+        "More of it.",
+        "",
+        "arguments",
+        "├── year: integer  Four digits.",
+        '├── country?: "DE" | "FR" = "DE"  Where you are.',
+        "└── after?: date | null = null  Only later ones.",
+        "",
+        "result: list of date",
+        "",
+        "examples",
+        '  {"year": 2026}',
+        "",
+        "facts: read-only",
+        "aliases: holidays",
+        "group: days",
+        "found by: days off work",
+        "version: 1.2",
+        f"from: tools.free_days ({shop.folder}/tools.py:20)",
+    ]
+
+
+def test_show_has_nested_records_as_a_tree(shop):
+    """With what is said of their parts."""
+    lines = shop.run("show", "tools.py", "order", "-o", "text").out.splitlines()
+    assert lines[4:11] == [
+        "arguments",
+        "├── items: list of object",
+        "│   └── each item: object  What is bought.",
+        "│       ├── sku: string  As on the label.",
+        "│       └── tags: list of string",
+        "├── notes?: list of string = []",
+        "└── total?: number = 0.0",
+    ]
+
+
+def test_show_leaves_out_what_a_tool_does_not_have(shop):
+    """No result where nothing is known of it, no examples, no aliases."""
+    shop.write("bare.py", "from toolkit import Catalog\ncatalog = Catalog()\n@catalog.tool\ndef f():\n    'Do it.'\n")
+    lines = shop.run("show", "bare.py", "f", "-o", "text").out.splitlines()
+    assert lines[:-1] == ["f()", "", "Do it.", "", "arguments", "", "facts: writes"]
+
+
+def test_show_as_json_is_the_definition_and_more(shop):
+    """Examples and the place among it."""
+    shown = shop.run("show", "tools.py", "free_days", "--json").json
+    assert shown["input_schema"]["required"] == ["year"]
+    assert shown["output_schema"]["type"] == "array"
+    assert shown["examples"] == [{"year": 2026}]
+    assert shown["place"].endswith("tools.py:20)")
+
+
+def test_schema_is_the_plain_definition_unless_a_format_is_named(shop):
+    """With facts and both schemas."""
+    assert set(shop.run("schema", "tools.py", "free_days").json) == {
+        "name",
+        "description",
+        "input_schema",
+        "output_schema",
+        "facts",
+    }
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("tool", ["free_days", "flaky"])
+def test_schema_speaks_every_format(shop, name, tool):
+    """Also of a tool that is deferred."""
+    assert tool in json.dumps(shop.run("schema", "tools.py", tool, "--format", name).json)
+
+
+def test_schema_can_be_strict(shop):
+    """As the provider wants it."""
+    made = shop.run("schema", "tools.py", "holidays", "--format", "openai", "--strict").json
+    assert made["function"]["strict"] is True
+    assert made["function"]["parameters"]["required"] == ["year", "country", "after"]
+
+
+def test_what_cannot_be_strict_is_noted(shop):
+    """On standard error; the output is JSON all the same."""
+    ran = shop.run("schema", "tools.py", "free_days", "--format", "ollama", "--strict")
+    assert "note: Ollama has no strict tools" in ran.err
+    assert ran.json["function"]["name"] == "free_days"
+
+
+def test_strict_without_a_format_is_refused(shop):
+    """With what to write instead."""
+    ran = shop.run("schema", "tools.py", "free_days", "--strict")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith("error: --strict is a provider's; name it: --format openai --strict\n")
+
+
+def test_search_finds_tools_by_words(shop):
+    """The best first, with the words it was found by; mistakes in spelling are mended."""
+    found = shop.run("search", "tools.py", "public", "holydays").json
+    assert [each["name"] for each in found] == ["free_days", "cancel"]
+    assert found[0]["words"] == ["public", "holydays -> holidays"]
+    assert found[0]["score"] > found[1]["score"]
+    table = shop.run("search", "tools.py", "public", "holydays", "-o", "text").out.splitlines()
+    assert table[0].split() == ["name", "score", "found", "by", "description"]
+    assert table[2].startswith("free_days")
+    assert table[2].rstrip().endswith("List the public holidays of a year.")
+
+
+def test_search_says_what_there_is_where_nothing_fits(shop):
+    """And ends with 1."""
+    ran = shop.run("search", "tools.py", "zebra", "crossing")
+    assert (ran.code, ran.json) == (1, [])
+    assert "nothing fits; the groups are" in ran.err
+    assert shop.run("search", "tools.py", "zebra", "-o", "text").out == ""
+    assert shop.run("search", "tools.py", "holidays", "--limit", "1", "--group", "days").json[0]["name"] == "free_days"
+
+
+@pytest.mark.parametrize("command", ["show", "schema", "call", "explain"])
+def test_a_name_that_no_tool_has_is_told_with_the_nearest(shop, command):
+    """And the exit code says that it was not found."""
+    ran = shop.run(command, "tools.py", "free_day")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.endswith("error: unknown tool `free_day`; did you mean `free_days`?\n")
+
+
+def test_the_built_in_tools_are_a_target(shop):
+    """Bound to the current folder."""
+    assert "read" in [each["name"] for each in shop.run("list", "builtin").json]

@@ -1,0 +1,120 @@
+"""
+The command line as a whole: help, versions, what it needs, and that nobody else pays for it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from toolkit.cli.exits import EXITS, FOUND, INTERRUPTED, RUN_EXITS, USAGE, VERDICT_EXITS
+from toolkit.cli.main import cli, main
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = ["list", "show", "schema", "search", "call", "explain", "check", "agent", "stats", "init", "completion"]
+
+
+def test_the_help_names_every_command(shop):
+    """Each with a whole sentence."""
+    ran = shop.run("--help")
+    told = re.findall(r"^  (\w+) +(.+)$", ran.out.partition("Commands:\n")[2], re.MULTILINE)
+    assert [name for name, _ in told] == COMMANDS
+    assert all(text.endswith(".") and not text.endswith("...") for _, text in told)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_help_says_what_it_does_with_an_example(shop, name):
+    """Every option is described; whatever loads a target says that this runs its code."""
+    ran = shop.run(name, "--help")
+    assert ran.code == 0
+    assert f"toolkit {name} " in ran.out.partition("Usage:")[2].partition("\n")[2]
+    command = cli.get_command(click.Context(cli), name)
+    assert all(each.help for each in command.params if isinstance(each, click.Option))
+    if any(each.name == "target" for each in command.params):
+        assert "runs its code" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["lsit"], "No such command 'lsit'"),
+        (["list"], "Missing argument 'TARGET'"),
+        (["list", "tools.py", "--jsn"], "--json"),
+        (["call", "tools.py", "free_days", "--mode", "yolo"], "'yolo' is not one of 'plan', 'default'"),
+        (["agent", "tools.py", "hi"], "Missing option '--provider'"),
+        (["search", "tools.py"], "Missing argument"),
+    ],
+)
+def test_a_wrong_command_line_is_told_with_the_remedy(shop, words, says):
+    """And ends with 2."""
+    ran = shop.run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
+def test_the_version_is_that_of_the_distribution(shop):
+    """As installed."""
+    assert re.fullmatch(r"toolkit, version \d+\.\d+\.\d+\n", shop.run("--version").out)
+
+
+def test_it_can_be_run_from_code(capsys):
+    """With arguments of one's own; it ends as a program does."""
+    with pytest.raises(SystemExit) as ended:
+        main(["list", "no_such_module"])
+    assert ended.value.code == 2
+    assert "error: cannot load 'no_such_module'" in capsys.readouterr().err
+
+
+def python(code, *options):
+    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+def test_the_package_does_without_the_command_line(shop):
+    """Importing it imports neither click nor rich."""
+    ran = python("import sys, toolkit, toolkit.agent, toolkit.dispatcher; print({'click', 'rich'} & set(sys.modules))")
+    assert ran.stdout == "set()\n", ran.stderr
+
+
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_what_is_missing_is_named_with_what_installs_it(shop, missing):
+    """For whoever types the command, and for whoever imports the display."""
+    hide = f"import sys; sys.modules['{missing}'] = None; "
+    hint = f"the command line needs {missing}, which is not installed; pip install 'pytoolkit[cli]'"
+    typed = python(f"{hide}from toolkit.__main__ import main; main()")
+    assert (typed.returncode, typed.stderr) == (1, f"error: {hint}\n")
+    imported = python(f"{hide}import toolkit.cli.display")
+    assert imported.stderr.splitlines()[-1] == f"ModuleNotFoundError: {hint}"
+
+
+def test_another_missing_module_is_not_mistaken_for_those(shop):
+    """Its own name is told."""
+    ran = python("import sys; sys.modules['tempfile'] = None; from toolkit.__main__ import main; main()")
+    assert ran.returncode == 1
+    assert "tempfile" in ran.stderr
+    assert "pip install" not in ran.stderr
+
+
+def test_a_pipe_that_nobody_reads_any_more_is_no_error(shop):
+    """As with `| head`."""
+    ran = subprocess.run(
+        f"'{sys.executable}' -m toolkit list builtin | head -c 1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT), "HOME": str(shop.folder)},
+    )
+    assert (ran.stdout, ran.stderr) == ("[", "")
+
+
+def test_the_documented_exit_codes_are_the_real_ones():
+    """The table in the docs, against the tables in the code."""
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    told = [int(code) for code in re.findall(r"^\| (\d+) \| ", page, re.MULTILINE)]
+    codes = {*EXITS.values(), *VERDICT_EXITS.values(), *RUN_EXITS.values(), FOUND, USAGE, INTERRUPTED}
+    assert told == sorted(codes)

@@ -1,0 +1,152 @@
+"""
+The command line in a real terminal: tables, colours, questions, and nothing foreign that acts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.cli.terminals import Terminal
+
+HOSTILE = """
+from toolkit import Catalog, Context, ToolError
+catalog = Catalog()
+EVIL = "\\x1b]0;owned\\x07\\x1b[2J\\rrm -rf \\u202e \\u200b p\\u0430ypal"
+
+@catalog.tool(read_only=True, description=EVIL, group=EVIL, search_hint=EVIL, version=EVIL, examples=[{"text": EVIL}])
+def evil(text: str = EVIL) -> str:
+    return EVIL
+
+@catalog.tool(read_only=True, description="x")
+def fails(context: Context) -> str:
+    context.report(message=EVIL)
+    raise ToolError(EVIL)
+
+@catalog.tool(destructive=True, description="x")
+def asks(text: str) -> str:
+    return text
+"""
+
+
+@pytest.fixture
+def terminal(shop):
+    """Run the command line in a terminal, to its end."""
+    with contextlib.ExitStack() as stack:
+
+        def run(*words, **options):
+            made = stack.enter_context(contextlib.closing(Terminal(["-m", "toolkit", *words], **options)))
+            made.shop = shop
+            return made
+
+        yield run
+
+
+def test_a_list_is_a_table_in_colour(terminal):
+    """As wide as the terminal, whatever has to be wrapped for it."""
+    shown = terminal("list", "tools.py", columns=60)
+    assert shown.ended() == 0
+    assert "\x1b[1m" in shown.written
+    lines = shown.lines()
+    assert all(len(line) <= 60 for line in lines)
+    firsts = [line.split()[0] for line in lines if line[:1].isalpha()]
+    assert firsts == ["the", "name", "free_days", "cancel", "order", "flaky", "sleep", "broken"]
+
+
+def test_no_colour_is_used_where_none_is_wanted(terminal):
+    """`NO_COLOR` is kept to; so is a terminal that knows none."""
+    coloured = re.compile(r"\x1b\[(?:\d+;)*(?:3[0-7]|9[0-7])m")
+    usual = terminal("explain", "tools.py", "free_days", "year=2026")
+    assert usual.ended() == 0
+    assert coloured.search(usual.written)
+    for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        plain = terminal("explain", "tools.py", "free_days", "year=2026", **environment)
+        assert plain.ended() == 0
+        assert not coloured.search(plain.written)
+
+
+def test_json_can_be_had_in_a_terminal_too(terminal):
+    """Indented, and still JSON."""
+    shown = terminal("list", "tools.py", "--json")
+    assert shown.ended() == 0
+    assert json.loads("".join(shown.lines()[1:]))[0]["name"] == "free_days"
+
+
+def test_a_person_is_asked_and_the_result_is_the_output(terminal):
+    """With yes it runs; standard output may be piped all the same."""
+    shown = terminal("call", "tools.py", "cancel", "day=2026-05-01", stdout=subprocess.PIPE)
+    shown.until("[y]es")
+    shown.type("y\n")
+    assert shown.ended() == 0
+    assert json.loads(shown.output())["text"] == "01 May is a working day"
+    assert "`cancel` asks for permission" in shown.lines()
+
+
+def test_with_no_it_does_not_run(terminal):
+    """The exit code says who refused."""
+    shown = terminal("call", "tools.py", "cancel", "day=2026-05-01")
+    shown.until("[y]es")
+    shown.type("n\nnot today\n")
+    assert shown.ended() == 5
+    assert "denied: not today" in "\n".join(shown.lines())
+
+
+def test_nobody_is_asked_if_they_do_not_want_to_be(terminal):
+    """It waits, and ends."""
+    shown = terminal("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
+    assert shown.ended() == 7
+    assert "asks for permission" not in shown.written
+
+
+def test_ctrl_c_ends_a_call(terminal):
+    """While somebody is asked, and while it runs."""
+    asked = terminal("call", "tools.py", "cancel", "day=2026-05-01")
+    asked.until("[y]es")
+    asked.type("\x03")
+    assert asked.ended() == 130
+    assert asked.lines()[-1] == "error: interrupted"
+
+
+def test_progress_is_shown_in_a_terminal(terminal):
+    """What a tool reports of itself."""
+    shown = terminal("call", "tools.py", "flaky", "failures=0")
+    assert shown.ended() == 0
+    assert "flaky: half way" in shown.lines()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "evil.py"],
+        ["list", "evil.py", "--json"],
+        ["show", "evil.py", "evil"],
+        ["schema", "evil.py", "evil"],
+        ["search", "evil.py", "paypal"],
+        ["call", "evil.py", "evil"],
+        ["call", "evil.py", "evil", "-o", "json"],
+        ["call", "evil.py", "fails"],
+        ["call", "evil.py", "asks", "text=\x1b[2J"],
+        ["explain", "evil.py", "evil", "--rule", "deny evil(text=\x1b[2J)"],
+        ["check", "evil.py", "--examples", "5"],
+        ["show", "evil.py", "\x1b[2J"],
+        ["stats", "evil.jsonl"],
+    ],
+)
+def test_nothing_foreign_acts_on_the_terminal(terminal, shop, words):
+    """Only colours and what moves our own cursor is written; the rest is shown as its code."""
+    shop.write("evil.py", HOSTILE)
+    line = {"version": 1, "at": 1.0, "event": "verdict", "tool": "\x1b[2J\u202e", "word": "\x1b[2J"}
+    shop.write("evil.jsonl", json.dumps(line) + "\n")
+    shown = terminal(*words, columns=400)
+    if "asks" in words:
+        shown.until("[y]es")
+        shown.type("y\n")
+    shown.ended()
+    assert shown.lines()  # it fails for every code that is no colour
+    assert not re.search("[\u202e\u200b\x07\u0430](?! U)", shown.written.replace("‹\u0430 U+0430›", ""))
+    assert "\x1b]" not in shown.written
+    assert "Traceback" not in shown.written

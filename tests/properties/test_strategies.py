@@ -1,0 +1,117 @@
+"""
+Whatever the schema: what is drawn for it fits, what is drawn against it does not, as plain jsonschema judges.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from toolkit.errors import BadArgs
+from toolkit.testing import Unsupported, arguments, bad_arguments, mistaken_arguments, values
+
+from .signatures import Case, cases
+from .test_written_schemas import schemas
+from .values import json_objects
+
+# Schemas are large to draw; that too many of them lead nowhere would be a fault, and is looked for.
+_MANY = settings(max_examples=2 * settings().max_examples)
+
+
+def verdict(schema: Any, value: Any) -> bool | None:
+    """What plain jsonschema says; None if it breaks down."""
+    try:
+        return bool(Draft202012Validator(schema).is_valid(value))
+    except (OverflowError, RecursionError):  # an integer beyond every float, divided by one; very deep arrays
+        return None
+
+
+def strategy_for(schema: Any) -> Any:
+    """The strategy; a schema that nothing fits is not what the test is about."""
+    try:
+        return arguments(schema)
+    except Unsupported:
+        return assume(False)
+
+
+@_MANY
+@given(schema=schemas(), data=st.data())
+def test_what_is_drawn_for_a_schema_fits_it(schema, data):
+    """Every value, whatever keywords the schema is made of."""
+    value = data.draw(strategy_for(schema))
+    assert verdict(schema, value) is not False
+
+
+@_MANY
+@given(schema=schemas(), data=st.data())
+def test_what_is_drawn_against_a_schema_does_not_fit_it(schema, data):
+    """Every near miss and every hostile value."""
+    assert not verdict(schema, data.draw(bad_arguments(schema)))
+
+
+@given(schema=schemas(), candidates=st.lists(json_objects(), min_size=5, max_size=20))
+def test_nothing_fits_a_schema_for_which_nothing_is_drawn(schema, candidates):
+    """`Unsupported` before the first draw is no excuse: no other value fits either."""
+    refusal = None
+    try:
+        arguments(schema)
+    except Unsupported as error:
+        refusal = error
+    if refusal is not None:
+        assert refusal.keyword
+        assert refusal.place.startswith("#")
+        assert not any(verdict(schema, each) for each in [*candidates, {}])
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+@given(case=cases(), data=st.data())
+def test_what_is_drawn_for_a_tool_is_accepted(case: Case, validation, data):
+    """Whatever types its parameters have: it fits the schema, and can be decoded."""
+    drawn = data.draw(arguments(case.tool))
+    assert verdict(case.tool.schema, drawn)
+    case.tool.check(drawn, validation=validation)
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+@given(case=cases(), data=st.data())
+def test_what_is_drawn_against_a_tool_is_refused(case: Case, validation, data):
+    """By jsonschema, and by the tool, which says where if the mistake has a place."""
+    mistake = data.draw(mistaken_arguments(case.tool))
+    assert not verdict(case.tool.schema, mistake.made)
+    with pytest.raises(BadArgs) as caught:
+        case.tool.check(mistake.made, validation=validation)
+    assert not mistake.path or any(problem.path for problem in caught.value.problems)
+
+
+@given(case=cases(), data=st.data())
+def test_values_are_what_the_function_receives(case: Case, data):
+    """Decoded, under the names of the parameters, defaults filled in."""
+    decoded = data.draw(values(case.tool))
+    assert decoded.keys() >= case.complete.keys() - case.arguments.keys()
+    case.tool.signature.bind(decoded)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]},
+        {"type": "object", "properties": {"t": {"type": "string", "pattern": "^[a-z]{3,}$", "minLength": 20}}},
+        {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "number"}}},
+        {"type": "object", "properties": {"tree": {"$ref": "#"}, "leaf": {"type": "boolean"}}},
+    ],
+    ids=["bounds", "pattern", "open", "recursive"],
+)
+def test_no_health_check_complains(schema):
+    """With all health checks on, drawing is neither slow, nor large, nor mostly thrown away."""
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(arguments(schema), bad_arguments(schema))
+    def draw(good, bad):
+        assert verdict(schema, good)
+        assert not verdict(schema, bad)
+
+    draw()

@@ -1,0 +1,150 @@
+"""
+The doubles: a recorder and what is asserted of it, a clock, builders.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, RetryPolicy, Transient
+from toolkit.results import ToolResult
+from toolkit.testing import (
+    FakeClock,
+    Recorder,
+    assert_called,
+    make_call,
+    make_error,
+    make_result,
+    make_waiting,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def catalog():
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True)
+    async def add(a: int, b: int = 1) -> int:
+        """Add two numbers."""
+        return a + b
+
+    return catalog
+
+
+@pytest.fixture
+async def recorder(catalog):
+    """What three calls leave behind: a good one, a mended one, a refused one."""
+    recorder = Recorder()
+    async with Dispatcher(catalog, hooks=[recorder]) as dispatcher:
+        await dispatcher.call("add", {"a": 1, "b": 2})
+        await dispatcher.call("add", {"a": "5"})
+        await dispatcher.call("add", {"b": 2})
+    return recorder
+
+
+async def test_calls_are_remembered_with_what_came_of_them(recorder):
+    """Repaired arguments are shown as they ran, refused calls too."""
+    assert [(call.name, call.arguments, call.result.kind) for call in recorder] == [
+        ("add", {"a": 1, "b": 2}, "ok"),
+        ("add", {"a": 5}, "ok"),
+        ("add", {"b": 2}, "bad_args"),
+    ]
+    assert recorder.names() == ["add", "add", "add"]
+    assert recorder.of("other") == []
+    assert len(recorder) == 3
+    recorder.clear()
+    assert len(recorder) == 0
+
+
+async def test_what_was_called_is_found(recorder):
+    """By its name, by its arguments, by a part of them, by how it ended, by how often."""
+    assert assert_called(recorder, "add").arguments == {"a": 1, "b": 2}
+    assert assert_called(recorder, "add", {"a": 5}).result.value == 6
+    assert assert_called(recorder, "add", {"b": 2}, partly=True, times=2).arguments == {"a": 1, "b": 2}
+    assert assert_called(recorder, "add", kind="bad_args", times=1).arguments == {"b": 2}
+    assert assert_called(recorder, "remove", times=0) is None
+
+
+async def test_what_was_not_called_is_told_with_the_nearest_call(recorder):
+    """Everything that was called, and a diff with what came nearest."""
+    with pytest.raises(AssertionError) as caught:
+        assert_called(recorder, "add", {"a": 1, "b": 3})
+    assert str(caught.value).splitlines() == [
+        'expected add({"a": 1, "b": 3})',
+        "what was called:",
+        '  1. add({"a": 1, "b": 2}) -> ok',
+        '  2. add({"a": 5}) -> ok',
+        '  3. add({"b": 2}) -> bad_args',
+        "the nearest call of add (- expected, + called):",
+        "    {",
+        '      "a": 1,',
+        '  -   "b": 3',
+        '  +   "b": 2',
+        "    }",
+    ]
+
+
+async def test_true_is_not_one(recorder):
+    """Python takes them for equal; JSON does not."""
+    with pytest.raises(AssertionError, match="expected add"):
+        assert_called(recorder, "add", {"a": True, "b": 2})
+
+
+async def test_how_often_is_told(recorder):
+    """As it was expected, and as it was."""
+    with pytest.raises(AssertionError, match=r"expected add\(\.\.\.\) -> ok 3 times, but 2 times"):
+        assert_called(recorder, "add", times=3, kind="ok")
+    with pytest.raises(AssertionError, match="nothing was called"):
+        assert_called(Recorder(), "add")
+
+
+async def test_a_clock_moves_only_when_somebody_sleeps(catalog):
+    """Waits take no time, and are told."""
+    clock = FakeClock()
+    tries = []
+
+    @catalog.tool(read_only=True)
+    async def flaky() -> str:
+        """Answer at the third try."""
+        tries.append(clock())
+        if len(tries) < 3:
+            raise Transient("busy")
+        return "here"
+
+    retry = RetryPolicy(wait_initial=10.0, wait_max=60.0)
+    async with Dispatcher(catalog, clock=clock, sleep=clock.sleep, chance=lambda: 1.0, retry=retry) as dispatcher:
+        assert (await dispatcher.call("flaky")).text == "here"
+    assert len(clock.slept) == 2
+    assert clock.now == pytest.approx(1000.0 + sum(clock.slept))
+    assert tries[-1] - tries[0] == pytest.approx(sum(clock.slept))
+
+
+async def test_time_does_not_run_backwards():
+    """It is advanced, never turned back."""
+    clock = FakeClock(5.0)
+    clock.advance(2.5)
+    assert clock() == 7.5
+    with pytest.raises(ValueError, match="backwards"):
+        clock.advance(-1)
+
+
+async def test_calls_and_results_are_complete():
+    """What matters is given, the rest filled in as the dispatcher would."""
+    call = make_call("read", {"path": "a"})
+    assert (call.name, call.arguments, call.id) == ("read", {"path": "a"}, "call_1")
+    result = make_result({"a": (1, 2)}, tool="read")
+    assert (result.text, result.value, result.kind, result.tool) == ('{"a":[1,2]}', {"a": [1, 2]}, "ok", "read")
+    assert make_result("x", text="shown").text == "shown"
+    assert make_error("tool", "no").text == "error: tool failed: no\nTry another way, or tell the user."
+    waiting = make_waiting("it deletes", tool="wipe", preview="everything")
+    assert (waiting.kind, waiting.request.preview, waiting.request.call_id) == ("waiting", "everything", "call_1")
+
+
+@pytest.mark.parametrize(
+    "made", [make_result([1]), make_error("timeout"), make_waiting()], ids=["ok", "error", "waiting"]
+)
+async def test_built_results_survive_being_stored(made):
+    """They are results like any other."""
+    assert ToolResult.from_json(made.to_json()).to_json() == made.to_json()

@@ -1,0 +1,109 @@
+"""
+The kit on tools that were not written for it: the built-in ones, the standard library.
+"""
+
+from __future__ import annotations
+
+import base64
+import bisect
+import calendar
+import colorsys
+import difflib
+import fnmatch
+import glob
+import heapq
+import html
+import ipaddress
+import json
+import math
+import operator
+import posixpath
+import re
+import shlex
+import statistics
+import string
+import subprocess
+import sys
+import textwrap
+import urllib.parse
+import warnings
+
+import pytest
+
+from toolkit import Catalog
+from toolkit.builtin import Workspace, builtin_catalog
+from toolkit.spec import Tool
+from toolkit.testing import broken_laws
+
+FUNCTIONS = [
+    math.gcd, math.sqrt, math.isclose, statistics.mean, statistics.median, textwrap.shorten, textwrap.fill,
+    textwrap.dedent, textwrap.indent, calendar.isleap, calendar.monthrange, html.escape, html.unescape,
+    urllib.parse.quote, urllib.parse.unquote, urllib.parse.urlsplit, shlex.split, shlex.quote, fnmatch.fnmatch,
+    difflib.get_close_matches, json.dumps, base64.b64encode, string.capwords, colorsys.rgb_to_hsv, bisect.bisect,
+    heapq.nlargest, glob.escape, re.escape, ipaddress.ip_network, operator.add, posixpath.normpath,
+]  # fmt: skip
+
+
+def test_the_builtin_tools_keep_every_law(tmp_path):
+    """Those that only read are run, in a folder that they leave as it was."""
+    (tmp_path / "notes.txt").write_text("Boil water.\n")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "more.md").write_text("# Tea\n")
+    catalog = builtin_catalog(Workspace(tmp_path), sandbox="none")
+    assert broken_laws(catalog, folder=tmp_path, examples=15) == []
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: f"{function.__module__}.{function.__name__}")
+def test_the_standard_library_keeps_every_law_but_one(function):
+    """Its parameters are not described. (Most take anything as far as a schema can tell, for want of annotations.)"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = Tool.described(function)
+    found = broken_laws(Catalog(made), examples=8)
+    assert {each.rule for each in found} <= {"described"}
+
+
+def test_a_standard_function_that_is_run_raises_for_what_no_annotation_forbids():
+    """What the kit says of it is right: the schema allows null, and the function does not."""
+    (found,) = [
+        each
+        for each in broken_laws(Catalog(Tool.described(html.escape, read_only=True)), examples=8)
+        if each.rule != "described"
+    ]
+    assert found.rule == "declared-failures"
+    assert found.arguments == {"s": None}
+    assert "annotate its parameters" in found.remedy
+
+
+def test_without_hypothesis_the_extra_is_named():
+    """A recorder needs nothing; a strategy says what to install."""
+    source = textwrap.dedent("""
+        import sys
+        sys.modules["hypothesis"] = None
+        from toolkit.testing import Recorder, arguments
+        Recorder()
+        try:
+            arguments({"type": "object"})
+        except Exception as error:
+            print(type(error).__name__, error)
+    """)
+    run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert run.stdout == "ToolkitError hypothesis is not installed; pip install 'pytoolkit[testing]'\n"
+
+
+def test_importing_the_kit_imports_neither_hypothesis_nor_the_laws():
+    """What is not used is not loaded."""
+    source = (
+        "import sys, toolkit.testing; print([m for m in sys.modules if 'hypothesis' in m or 'toolkit.testing.' in m])"
+    )
+    run = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
+def test_only_what_there_is_can_be_imported():
+    """A misspelt name is an `AttributeError`, as everywhere."""
+    import toolkit.testing
+
+    assert all(hasattr(toolkit.testing, name) for name in toolkit.testing.__all__)
+    with pytest.raises(AttributeError, match="argument"):
+        _ = toolkit.testing.argument

@@ -1,0 +1,197 @@
+"""
+Each lint is broken once, and a rewrite suggested; good tools get no advice.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+
+from toolkit import Catalog, tool
+from toolkit.spec import Tool
+from toolkit.testing import lint
+
+from . import broken
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return lint(broken.lints)
+
+
+@pytest.mark.parametrize(("name", "rule"), broken.LINTS, ids=["-".join(each) for each in broken.LINTS])
+def test_a_fault_is_found_and_a_rewrite_suggested(findings, name, rule):
+    """With the tool, the place, and what to write instead."""
+    (found,) = [each for each in findings if (each.tool, each.rule) == (name, rule)]
+    place, rewrite = broken.LINTS[name, rule]
+    assert found.place.startswith(place)
+    assert rewrite in found.remedy
+
+
+def test_nothing_else_is_found(findings):
+    """Every finding is one that was meant."""
+    assert [each for each in findings if (each.tool, each.rule) not in broken.LINTS] == []
+
+
+def test_a_good_tool_gets_no_advice():
+    """Nothing to be said of a tool that says what it is for."""
+
+    @tool(read_only=True, catalog=None, defer=True, search_hint="weather forecast rain sun temperature")
+    def forecast(city: Annotated[str, "Where."], days: Annotated[int, "How many."] = 1) -> str:
+        """Tell how the weather will be."""
+        return city * days
+
+    assert lint([Tool.of(forecast)]) == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "wrong"),
+    [
+        ("rain", "has 1 word instead of 3 to 10"),
+        ("one two three four five six seven eight nine ten eleven", "has 11 words instead of 3 to 10"),
+        ("rain and sun.", "ends in a full stop"),
+        ("rain.", "has 1 word instead of 3 to 10 and ends in a full stop"),
+    ],
+)
+def test_a_hint_is_a_few_words(hint, wrong):
+    """The rewrite is a hint that this lint has nothing against."""
+
+    def forecast() -> None:
+        """Tell how the weather will be tomorrow morning."""
+
+    (found,) = lint([Tool.described(forecast, search_hint=hint)])
+    assert wrong in found.message
+    suggested = found.remedy.removeprefix("search_hint=").strip("'")
+    assert lint([Tool.described(forecast, search_hint=suggested)]) == []
+
+
+def test_names_that_only_contain_the_letters_do_one_thing():
+    """`and` counts as a word, not in `brand_handler`, nor at an end."""
+
+    def brand_handler() -> None:
+        """Look after a make of goods."""
+
+    assert lint([Tool.of(brand_handler), Tool.described(brand_handler, name="command")]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("read_and_write_file", "`read_file` and `write_file`"), ("find_user_and_send_mail", "`find_user` and `send_mail`"), ("readAndWrite", "`read` and `write`")],
+)  # fmt: skip
+def test_a_tool_that_does_two_things_is_split(name, split):
+    """What stands at the end belongs to both, if the first is only a verb."""
+
+    def both() -> None:
+        """Do one thing, then another."""
+
+    (found,) = lint([Tool.described(both, name=name)])
+    assert split in found.remedy
+
+
+def test_look_alikes_are_found_among_aliases():
+    """A model may call a tool by any of its names."""
+
+    def one() -> None:
+        """Do one thing."""
+
+    def two() -> None:
+        """Do another thing."""
+
+    tools = [Tool.described(one, aliases=["modern"]), Tool.described(two, aliases=["modem"])]
+    assert [(each.tool, each.place) for each in lint(tools)] == [("two", "beside `modern`")]
+
+
+def move(path: str) -> None:
+    """Move a file."""
+    os.rename(path, path + "~")
+    shutil.move(path, path + "~")
+
+
+def runs(command: Annotated[str, "What."]) -> str:
+    """Run a command."""
+    return subprocess.run(command, shell=True, check=True, capture_output=True, text=True).stdout
+
+
+def opens(path: Annotated[Path, "Which."], mode: Annotated[str, "How."] = "r") -> str:
+    """Open a file in some mode."""
+    with open(path, mode) as file, open(path) as other, path.open() as third:
+        return file.read() + other.read() + third.read()
+
+
+class Cleaner:
+    def clean(self, path: Annotated[Path, "Which."]) -> None:
+        """Remove a file."""
+        path.unlink()
+
+
+def shadowed(remove: Annotated[str, "Not a function."]) -> str:
+    """Use a name like one that does harm."""
+    return remove.removesuffix("os.remove(x)")
+
+
+def archives(path: Annotated[Path, "Which."]) -> None:
+    """Open what is no plain file, and call what was called."""
+    with zipfile.ZipFile(path).open("member.txt", "strange") as member:
+        {"say": print}["say"](member)
+
+
+@pytest.mark.parametrize(
+    ("made", "effects"),
+    [
+        (Tool.described(move, read_only=True), ["`os.rename` writes to the disk"]),
+        (Tool.described(move), []),
+        (Tool.described(runs, read_only=True), ["`subprocess.run` runs a command"]),
+        (Tool.described(opens, read_only=True), []),
+        (Tool.described(Cleaner().clean), ["`path.unlink` deletes"]),
+        (Tool.described(Cleaner().clean, destructive=True), []),
+        (Tool.described(functools.partial(runs, command="ls"), read_only=True), ["`subprocess.run` runs a command"]),
+        (Tool.described(shadowed, read_only=True), []),
+        (Tool.described(archives, read_only=True), []),
+        (Tool.described(len, read_only=True), []),
+    ],
+    ids=["moves", "says nothing", "runs", "reads", "method", "says so", "partial", "shadowed", "archive", "builtin"],
+)
+def test_the_code_is_read_as_far_as_it_can_be_seen(made, effects):
+    """Calls by whatever name they were imported; what is not known is not accused."""
+    found = [each.message.partition(",")[0] for each in lint([made]) if each.rule == "facts-against-code"]
+    assert found == effects
+
+
+def test_what_waits_for_a_name_is_left_to_the_laws():
+    """Nothing can be read from it yet."""
+
+    def later(thing: Nowhere) -> None:  # noqa: F821 -- that is the fault
+        """Take what is not there."""
+
+    assert lint(Catalog(later)) == []
+
+
+def test_a_large_schema_without_choices_is_shortened():
+    """The largest part is named."""
+
+    @tool(catalog=None)
+    def talk(words: Annotated[str, "Say something. " * 200]) -> None:
+        """Talk about something."""
+
+    (found,) = lint([Tool.of(talk)])
+    assert found.rule == "large-schema"
+    assert "shorten what is said of `words`" in found.remedy
+
+
+def test_a_circle_is_not_deep():
+    """A record that contains itself is followed once."""
+    schema = {
+        "type": "object",
+        "additionalProperties": True,
+        "properties": {"tree": {"$ref": "#/$defs/N", "description": "A tree."}},
+        "$defs": {"N": {"type": "object", "properties": {"below": {"type": "array", "items": {"$ref": "#/$defs/N"}}}}},
+    }
+    made = Tool.from_schema("grow", "Grow a tree.", schema, lambda given: None)
+    assert lint([made]) == []

@@ -1,0 +1,259 @@
+"""
+The pytest plugin, as a user's test run meets it: in a process of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+TOOLS = """
+from typing import Annotated
+from toolkit import Catalog, tool
+
+@tool(read_only=True)
+def share(guests: Annotated[int, "How many people eat."]) -> int:
+    "Cut a cake into equal pieces."
+    return 12 // guests
+
+@tool(destructive=True)
+def wipe(path: Annotated[str, "Which folder."]) -> None:
+    "Remove everything in a folder."
+    raise AssertionError("nobody may run this unasked")
+
+good = Catalog()
+
+@good.tool(read_only=True)
+def shout(text: Annotated[str, "What is said."]) -> str:
+    "Say something louder."
+    return text.upper()
+"""
+
+
+@pytest.fixture
+def run(pytester):
+    """Run pytest in a process of its own, with nothing but what a user has."""
+    pytester.makepyprojecttoml("[tool.pytest.ini_options]\nfilterwarnings = ['error']\n")
+
+    def run(*options):
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider", "--toolkit-check-examples", "12", *options)
+
+    return run
+
+
+def test_nothing_of_toolkit_is_imported_until_it_is_used(pytester, run):
+    """A test run that has nothing to do with tools does not pay for them."""
+    pytester.makepyfile("""
+        import sys
+
+        def test_it_is_not_here(pytestconfig):
+            assert pytestconfig.pluginmanager.hasplugin("toolkit")
+            assert not [name for name in sys.modules if name.partition(".")[0] == "toolkit"]
+    """)
+    run().assert_outcomes(passed=1)
+
+
+def test_the_fixtures_work_together(pytester, run):
+    """A catalog, a dispatcher that runs it, a recorder that saw it, a provider, a workspace."""
+    pytester.makepyfile("""
+        import asyncio
+        import pytest
+        from toolkit.testing import assert_called, make_call
+
+        def test_calls_are_recorded(toolkit_catalog, toolkit_dispatcher, toolkit_recorder):
+            @toolkit_catalog.tool
+            def add(a: int) -> int:
+                "Add one."
+                return a + 1
+            assert toolkit_dispatcher.call_sync("add", {"a": 1}).value == 2
+            assert assert_called(toolkit_recorder, "add", {"a": 1}).result.value == 2
+
+        def test_each_test_has_its_own(toolkit_catalog, toolkit_recorder):
+            assert len(toolkit_catalog) == len(toolkit_recorder) == 0
+
+        def test_bugs_are_raised(toolkit_catalog, toolkit_dispatcher):
+            @toolkit_catalog.tool
+            def fail() -> None:
+                "Fail."
+                raise ZeroDivisionError
+            with pytest.raises(ZeroDivisionError):
+                toolkit_dispatcher.call_sync("fail")
+
+        def test_a_provider_plays_a_script(toolkit_provider):
+            from toolkit.providers.base import Request
+            from toolkit.providers.messages import UserMessage
+            provider = toolkit_provider("Hello", [make_call("add", {"a": 1})], model="m")
+            request = Request(messages=(UserMessage.of("hi"),))
+            assert asyncio.run(provider.reply(request)).message.text == "Hello"
+            assert asyncio.run(provider.reply(request)).message.calls[0].name == "add"
+            assert provider.model == "m"
+
+        def test_a_workspace_is_a_folder_of_its_own(toolkit_workspace, tmp_path):
+            assert str(toolkit_workspace.root) == str(tmp_path)
+    """)
+    run().assert_outcomes(passed=5)
+
+
+def test_the_shared_catalog_is_restored(pytester, run):
+    """What a test adds or removes is undone; what an imported module defines stays, for nobody defines it again."""
+    pytester.makepyfile(
+        lazily_imported="""
+            from toolkit import tool
+
+            @tool
+            def defined_there() -> None:
+                "Stay."
+        """,
+        test_shared="""
+            from toolkit import default_catalog, tool
+
+            @tool
+            def from_the_start() -> None:
+                "Be there."
+
+            def test_one_changes_it():
+                @tool
+                def inside() -> None:
+                    "Go again."
+                default_catalog.remove("from_the_start")
+                import lazily_imported
+                assert default_catalog.names() == ["inside", "defined_there"]
+
+            def test_another_finds_it_as_it_was():
+                assert default_catalog.names() == ["from_the_start", "defined_there"]
+        """,
+    )
+    run().assert_outcomes(passed=2)
+
+
+def test_the_shared_catalog_is_restored_where_a_test_is_the_first_to_import(pytester, run):
+    """A test that brings toolkit in leaves no tool of its own behind."""
+    pytester.makepyfile("""
+        def test_one():
+            from toolkit import tool
+            @tool
+            def inside() -> None:
+                "Go again."
+
+        def test_two():
+            from toolkit import default_catalog
+            assert default_catalog.names() == []
+    """)
+    run().assert_outcomes(passed=2)
+
+
+def test_each_tool_becomes_a_test(pytester, run):
+    """One fails with the smallest arguments and what to do; the destructive one is not run."""
+    pytester.makepyfile(mytools=TOOLS)
+    result = run("--toolkit-check", "mytools", "-v")
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "mytools::share FAILED*",
+            "mytools::wipe PASSED*",
+            "mytools::(catalog) PASSED*",
+            "1 law is broken: declared-failures",
+            "`share`: it raised ZeroDivisionError: * [[]declared-failures[]]",
+            "    arguments: {'guests': 0}",
+            "    remedy: annotate *",
+            "the same again: --toolkit-check-seed 0",
+            "FAILED mytools::share - 1 law is broken: declared-failures",
+        ]
+    )
+
+
+def test_a_catalog_in_a_module_is_checked_alone(pytester, run):
+    """Beside the tests that there are, and selected like them."""
+    pytester.makepyfile(mytools=TOOLS, test_mine="def test_mine(): pass")
+    run(
+        "--toolkit-check", "mytools:good", "--toolkit-check-seed", "7", "--toolkit-check-examples", "5"
+    ).assert_outcomes(passed=3)
+    run("--toolkit-check", "mytools:good", "-k", "shout").assert_outcomes(passed=1, deselected=2)
+
+
+def test_a_tool_is_run_if_it_is_named(pytester, run):
+    """Also one that is destructive; a name that no tool has is a mistake."""
+    pytester.makepyfile(mytools=TOOLS)
+    result = run("--toolkit-check", "mytools", "--toolkit-check-run", "wipe", "-k", "wipe")
+    result.assert_outcomes(failed=1, deselected=3)
+    result.stdout.fnmatch_lines(["*it raised AssertionError: nobody may run this unasked*"])
+    result = run("--toolkit-check", "mytools", "--toolkit-check-run", "wpie")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --toolkit-check-run: no tool that is checked is called 'wpie'"])
+
+
+def test_files_that_must_not_change_are_watched(pytester, run):
+    """A read-only tool that writes is caught."""
+    pytester.makepyfile(
+        mytools="""
+            from pathlib import Path
+            from toolkit import tool
+
+            @tool(read_only=True)
+            def peek() -> None:
+                "Look, and leave a mark."
+                Path("folder/mark").write_text("x")
+        """
+    )
+    pytester.mkdir("folder")
+    result = run("--toolkit-check", "mytools", "--toolkit-check-folder", "folder")
+    result.stdout.fnmatch_lines(["`peek`: it says that it is read-only, but mark appeared [[]read-only[]]"])
+
+
+def test_a_module_that_is_not_there_is_a_usage_error(run):
+    """With its name, and no traceback."""
+    result = run("--toolkit-check", "no_such_module")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --toolkit-check: cannot load 'no_such_module'*"])
+
+
+def test_a_fault_of_the_kit_itself_is_shown_as_it_is(pytester, run):
+    """What is no finding keeps its traceback."""
+    pytester.makepyfile(mytools=TOOLS)
+    result = run("--toolkit-check", "mytools:good", "--toolkit-check-folder", "no_such_folder")
+    result.stdout.fnmatch_lines(["*NotADirectoryError: no_such_folder is no folder*"])
+
+
+def test_tools_of_an_installed_package_are_checked(pytester, run, monkeypatch):
+    """From a wheel, by the name of its module."""
+    wheel = pytester.path / "cakes-1.0-py3-none-any.whl"
+    files = {
+        "cakes/__init__.py": "",
+        "cakes/tools.py": TOOLS,
+        "cakes-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: cakes\nVersion: 1.0\nRequires-Dist: pytoolkit\n",
+        "cakes-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: by hand\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = [f"{name},sha256={_digest(text)},{len(text.encode())}" for name, text in files.items()]
+    files["cakes-1.0.dist-info/RECORD"] = "\n".join([*lines, "cakes-1.0.dist-info/RECORD,,", ""])
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    site = pytester.path / "site"
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--no-deps",
+        "--target",
+        str(site),
+        str(wheel),
+    ]
+    subprocess.run([*command, "--disable-pip-version-check"], check=True)
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    result = run("--toolkit-check", "cakes.tools", "--toolkit-check", "cakes.tools:good")
+    result.assert_outcomes(passed=5, failed=1)
+    result.stdout.fnmatch_lines(["FAILED cakes.tools::share - 1 law is broken: declared-failures"])
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()

@@ -1,0 +1,168 @@
+"""
+`catalog_of`: what a name on a command line means; and what is seen of a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from toolkit import Catalog, CatalogError, CatalogView
+from toolkit.testing import catalog_of
+from toolkit.testing.snapshots import Watched, differences
+
+TOOLS = """
+from toolkit import Catalog, tool
+
+kitchen = Catalog()
+
+@tool(catalog=None, read_only=True)
+def shout(text: str) -> str:
+    "Say it louder."
+    return text.upper()
+
+@kitchen.tool
+def cook(dish: str) -> None:
+    "Make a meal."
+
+def whisper(text: str) -> str:
+    "Say it quietly."
+    return text.lower()
+
+def odd(text: object()) -> None:
+    "Cannot be a tool."
+
+def _hidden() -> None:
+    "Nobody's business."
+
+number = 7
+"""
+
+
+def test_a_module_offers_what_it_defines(write_module):
+    """Its decorated functions, and the catalogs in it."""
+    assert catalog_of(write_module("offering.tools", TOOLS)).names() == ["cook", "shout"]
+
+
+def test_undecorated_functions_count_if_asked_for(write_module):
+    """The public ones that can be tools; nothing has to be edited."""
+    name = write_module("undecorated_tools", TOOLS)
+    assert catalog_of(name, undecorated=True).names() == ["cook", "shout", "whisper"]
+
+
+def test_a_catalog_is_named_after_a_colon(write_module):
+    """Or a function, or anything that a catalog takes."""
+    name = write_module("named_tools", TOOLS)
+    found = catalog_of(f"{name}:kitchen")
+    assert isinstance(found, CatalogView)
+    assert found.names() == ["cook"]
+    assert catalog_of(f"{name}:whisper").names() == ["whisper"]
+
+
+def test_a_file_is_a_module(tmp_path):
+    """Loaded once, under its own name."""
+    file = tmp_path / "tools_in_a_file.py"
+    file.write_text(TOOLS)
+    try:
+        first = catalog_of(str(file))
+        assert first.names() == ["cook", "shout"]
+        assert catalog_of(f"{file}:kitchen")["cook"] is first["cook"]
+    finally:
+        del sys.modules["tools_in_a_file"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("no.such.module", "cannot load 'no.such.module': No module named 'no'"),
+        ("", "no module is named"),
+        ("no_such_file.py", "there is no such file"),
+        ("json:nothing", "json has no 'nothing'"),
+        ("json", "json has no tools"),
+    ],
+)
+def test_what_is_not_there_is_told(target, words):
+    """With the name, and what to do."""
+    with pytest.raises(CatalogError, match=words):
+        catalog_of(target)
+
+
+@pytest.mark.parametrize("source", ["1/0", "import sys; sys.exit(3)", "def"], ids=["raises", "exits", "no Python"])
+def test_a_module_that_fails_is_told(write_module, source):
+    """What it raised, whatever that is."""
+    with pytest.raises(CatalogError, match="it raised (ZeroDivisionError|SystemExit|SyntaxError)"):
+        catalog_of(write_module("failing_tools", source))
+
+
+def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
+    """As with `python -m`."""
+    (tmp_path / "tools_right_here.py").write_text(TOOLS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
+    try:
+        assert len(catalog_of("tools_right_here")) == 2
+    finally:
+        sys.modules.pop("tools_right_here", None)
+
+
+def test_an_empty_module_is_told_what_is_missing(write_module):
+    """Even with all its functions looked at."""
+    with pytest.raises(CatalogError, match="decorate a function with `@tool`"):
+        catalog_of(write_module("empty_tools", "a = 1"), undecorated=True)
+
+
+def test_everything_in_a_folder_is_seen(tmp_path):
+    """What came, what went, what changed: content, permissions, links."""
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "sub").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    watched = Watched(tmp_path)
+    before = watched.snapshot()
+    assert differences(before, watched.snapshot()) == ""
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "b").chmod(0o600)
+    (tmp_path / "c").unlink()
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("b")
+    (tmp_path / "sub" / "new").touch()
+    told = differences(before, watched.snapshot())
+    assert told == f"{os.path.join('sub', 'new')} appeared, c went, a changed, b changed, link changed"
+
+
+def test_a_long_list_of_changes_is_cut(tmp_path):
+    """The first ones are told, and how many more there are."""
+    watched = Watched(tmp_path)
+    before = watched.snapshot()
+    for number in range(8):
+        (tmp_path / str(number)).touch()
+    assert differences(before, watched.snapshot()).endswith("4 appeared and 3 more")
+
+
+def test_what_cannot_be_watched_is_told(tmp_path):
+    """A file is no folder, and a folder without end is too large."""
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        Watched(tmp_path / "file")
+    with pytest.raises(ValueError, match="more than 0 entries"):
+        Watched(tmp_path, most=0).snapshot()
+
+
+def test_an_unreadable_file_is_told_as_such(tmp_path):
+    """A link that vanishes, a file that is not ours: the rest is still compared."""
+    (tmp_path / "a").write_text("x")
+    watched = Watched(tmp_path)
+    assert watched.snapshot()["a"][0] == "file"
+    assert watched._entry(str(tmp_path / "gone")) == ("unreadable", 0, "FileNotFoundError")
+
+
+def test_a_catalog_is_followed(write_module):
+    """What is named is the catalog itself, not a copy."""
+    name = write_module("living_tools", TOOLS)
+    found = catalog_of(f"{name}:kitchen")
+    assert isinstance(found, Catalog)
+    found.remove("cook")
+    assert len(catalog_of(f"{name}:kitchen")) == 0

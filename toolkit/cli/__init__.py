@@ -1,0 +1,19 @@
+"""
+The command line: commands parse and print, the work is elsewhere. `toolkit.cli.display` shows an agent at work.
+
+It needs click and rich, the extra `cli`.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ..safety.shell import DISTRIBUTION
+
+__all__: list[str] = []
+
+for _name in ("click", "rich"):
+    if find_spec(_name) is None:
+        raise ModuleNotFoundError(
+            f"the command line needs {_name}, which is not installed; pip install '{DISTRIBUTION}[cli]'", name=_name
+        )

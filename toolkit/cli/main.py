@@ -1,0 +1,69 @@
+"""
+The command line: `toolkit COMMAND TARGET ...`.
+
+A command is a file; it is loaded when it is used, so that completion and
+`--version` are quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+
+import click
+
+from ..safety.shell import DISTRIBUTION
+from .shells import register
+
+__all__ = ["cli", "main"]
+
+_COMMANDS = {
+    "list": "list_command",
+    "show": "show_command",
+    "schema": "schema_command",
+    "search": "search_command",
+    "call": "call_command",
+    "explain": "explain_command",
+    "check": "check_command",
+    "agent": "agent_command",
+    "stats": "stats_command",
+    "init": "init_command",
+    "completion": "completion_command",
+}
+
+
+class _Commands(click.Group):
+    """Commands that are loaded when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f".{_COMMANDS[cmd_name]}", __package__).command
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name=DISTRIBUTION, prog_name="toolkit")
+def cli() -> None:
+    """Look at, call, check and use the tools of a Python module.
+
+    Most commands take a TARGET: a module, package.module; a catalog in one,
+    package.module:catalog; a file, tools.py; or builtin. Loading it runs its code.
+
+    \b
+    toolkit init shop                     a project to start from
+    toolkit list shop.tools               what there is
+    toolkit call shop.tools add a=2 b=3   one call, as a model would make it
+    toolkit check shop.tools              what is wrong, and the remedy
+
+    In a terminal there are tables and colours; in a pipe, JSON.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line with *arguments*, or those that it was started with, and exit."""
+    register()
+    cli(arguments, prog_name="toolkit")

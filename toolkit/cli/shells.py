@@ -1,0 +1,76 @@
+"""
+Tab completion in shells: click's own way with zsh and fish, and ours with bash.
+"""
+
+from __future__ import annotations
+
+import os
+
+import click
+from click.shell_completion import (
+    CompletionItem,
+    ShellComplete,
+    add_completion_class,
+    get_completion_class,
+    split_arg_string,
+)
+
+__all__ = ["SHELLS", "register", "script_for"]
+
+SHELLS = {"bash": "bashline", "zsh": "zsh", "fish": "fish"}
+"""The shells there are, and what click knows the way with each by."""
+
+_PROGRAM = "toolkit"
+_VARIABLE = "_TOOLKIT_COMPLETE"
+
+
+def script_for(shell: str, cli: click.Command) -> str:
+    """What *shell* has to read to complete the commands of *cli*."""
+    register()
+    kind = get_completion_class(SHELLS[shell])
+    assert kind is not None  # noqa: S101 -- click brings two of them, and we the third
+    return kind(cli, {}, _PROGRAM, _VARIABLE).source()
+
+
+def register() -> None:
+    """Tell click of our way with bash."""
+    add_completion_class(_BashLine)
+
+
+class _BashLine(ShellComplete):
+    """
+    Completion from the whole line.
+
+    Bash cuts words at `:` and `=`, so that its own list of words has no target with a catalog in it, and no argument.
+    """
+
+    name = SHELLS["bash"]
+    source_template = """\
+%(complete_func)s() {
+    local IFS=$'\\n' line="${COMP_LINE:0:COMP_POINT}" response completion type value word head
+    response=$(env COMP_LINE="$line" %(complete_var)s=bashline_complete "$1")
+    word="${line##*[[:space:]]}"
+    head="${word%%"${word##*[:=]}"}"
+    COMPREPLY=()
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("${value#"$head"}") ;;
+        esac
+    done
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
+        compopt -o nospace
+    fi
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ.get("COMP_LINE", "")
+        words = split_arg_string(line)[1:]
+        return (words, "") if line[-1:].isspace() or not words else (words[:-1], words[-1])
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        return f"{item.type},{item.value}"

@@ -1,0 +1,140 @@
+"""
+The files of a new project, by their path; `{package}` and `{title}` stand for its names.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FILES"]
+
+_PYPROJECT = """\
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+
+[project]
+name = "{title}"
+version = "0.1.0"
+description = "Tools for language models."
+requires-python = ">=3.11"
+dependencies = ["{distribution}"]
+
+[project.optional-dependencies]
+dev = ["{distribution}[testing,cli]"]
+
+# Whoever has installed this package finds its tools with `Catalog().discover()`.
+[project.entry-points."toolkit.tools"]
+{package} = "{package}.tools:catalog"
+
+[tool.hatch.build.targets.wheel]
+packages = ["{package}"]
+
+[tool.pytest.ini_options]
+testpaths = ["tests"]
+pythonpath = ["."]
+"""
+
+_INIT = '''\
+"""Tools for language models."""
+'''
+
+_TOOLS = '''\
+"""
+The tools. A function with types and a docstring is all it takes.
+"""
+
+from __future__ import annotations
+
+from toolkit import Catalog
+
+catalog = Catalog()
+
+
+@catalog.tool(read_only=True, group="texts", examples=[{{"text": "to be or not to be"}}])
+def count_words(text: str, *, distinct: bool = False) -> int:
+    """
+    Count the words of a text.
+
+    Args:
+        text: The text; words are what stands between blanks.
+        distinct: Whether a word that occurs twice counts once.
+    """
+    words = text.lower().split()
+    return len(set(words)) if distinct else len(words)
+'''
+
+_TESTS = '''\
+"""
+The tools, called as a model calls them, and held against the laws that every tool should keep.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given
+from toolkit import Dispatcher, Permissions
+from toolkit.permissions import read_rules
+from toolkit.testing import arguments, check_catalog
+
+from {package}.tools import catalog, count_words
+
+PROJECT = Path(__file__).parents[1]
+
+
+def test_the_tools_keep_the_laws():
+    """Schemas, descriptions, names, and what happens with arguments that nobody thought of."""
+    check_catalog(catalog)
+
+
+def test_words_are_counted():
+    """As a model would have them counted."""
+    result = Dispatcher(catalog).call_sync("count_words", {{"text": "to be or not to be", "distinct": True}})
+    assert (result.kind, result.value) == ("ok", 4)
+
+
+@given(arguments(count_words))
+def test_distinct_words_are_never_more(drawn):
+    """Whatever the text is."""
+    text = drawn["text"]
+    assert count_words(text, distinct=True) <= count_words(text)
+
+
+def test_texts_with_a_password_are_asked_about():
+    """The rule file of the project says so."""
+    permissions = Permissions("default", read_rules(project=PROJECT).rules)
+    result = Dispatcher(catalog, permissions=permissions).call_sync("count_words", {{"text": "my password is ..."}})
+    assert result.kind == "waiting"
+'''
+
+_RULES = """\
+# Rules for calls of the tools, read by `toolkit call`, `toolkit agent` and Permissions.from_files().
+# What is asked and denied here always counts; what is allowed, only once you trust this folder.
+
+ask = ["count_words(text=*password*)"]
+deny = []
+"""
+
+_README = """\
+# {title}
+
+Tools for language models, in [{package}/tools.py]({package}/tools.py).
+
+```
+pip install -e '.[dev]'
+python -m pytest
+toolkit list {package}.tools
+toolkit call {package}.tools count_words text='to be or not to be' distinct=true
+toolkit check {package}.tools
+```
+
+`.toolkit/permissions.toml` says which calls are asked about and which are denied.
+"""
+
+FILES: dict[str, str] = {
+    "pyproject.toml": _PYPROJECT,
+    "{package}/__init__.py": _INIT,
+    "{package}/tools.py": _TOOLS,
+    "tests/test_tools.py": _TESTS,
+    ".toolkit/permissions.toml": _RULES,
+    "README.md": _README,
+}

@@ -1,0 +1,75 @@
+"""
+The test kit: arguments drawn from schemas, laws that every tool should keep, doubles for the rest.
+
+    from hypothesis import given
+    from toolkit.testing import arguments, check_catalog
+
+    check_catalog(catalog)
+
+    @given(arguments(read_file))
+    def test_it_reads_or_says_why(given): ...
+
+Drawing needs hypothesis: the extra `testing`. Loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..later import later as _later
+
+if TYPE_CHECKING:
+    from .builders import make_call, make_error, make_result, make_waiting
+    from .checking import broken_laws, check_catalog, check_tool
+    from .clocks import FakeClock
+    from .findings import Finding, LawsBroken
+    from .linting import lint
+    from .mistakes import Mistake
+    from .recorder import Recorded, Recorder, assert_called
+    from .strategies import arguments, bad_arguments, batches, calls, mistaken_arguments, values
+    from .targets import catalog_of
+    from .unsupported import Unsupported
+
+__all__ = [
+    "FakeClock",
+    "Finding",
+    "LawsBroken",
+    "Mistake",
+    "Recorded",
+    "Recorder",
+    "Unsupported",
+    "arguments",
+    "assert_called",
+    "bad_arguments",
+    "batches",
+    "broken_laws",
+    "calls",
+    "catalog_of",
+    "check_catalog",
+    "check_tool",
+    "lint",
+    "make_call",
+    "make_error",
+    "make_result",
+    "make_waiting",
+    "mistaken_arguments",
+    "values",
+]
+
+__getattr__ = _later(
+    __name__,
+    {
+        **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "builders"),
+        **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "checking"),
+        **dict.fromkeys(("Finding", "LawsBroken"), "findings"),
+        **dict.fromkeys(("Recorded", "Recorder", "assert_called"), "recorder"),
+        **dict.fromkeys(
+            ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies"
+        ),
+        "FakeClock": "clocks",
+        "Mistake": "mistakes",
+        "Unsupported": "unsupported",
+        "catalog_of": "targets",
+        "lint": "linting",
+    },
+)

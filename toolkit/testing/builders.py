@@ -1,0 +1,47 @@
+"""
+Calls and results as tests need them: complete, with what matters given and the rest filled in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..rendering import as_json, as_text
+from ..requests import ApprovalRequest
+from ..results import Kind, ToolCall, ToolResult
+from ..session import Session
+
+__all__ = ["make_call", "make_error", "make_result", "make_waiting"]
+
+
+def make_call(
+    name: str = "probe",
+    arguments: Any = None,
+    *,
+    id: str = "call_1",  # noqa: A002 -- what everyone calls it
+    session: Session | None = None,
+    principal: str | None = None,
+) -> ToolCall:
+    """A call of the tool *name*."""
+    return ToolCall(name, arguments, id, session, principal)
+
+
+def make_result(value: Any = None, *, tool: str = "probe", call_id: str = "call_1", **fields: Any) -> ToolResult:
+    """The result of a call that went well: *value*, and the text that a model would read of it."""
+    form = as_json(value)
+    return ToolResult(fields.pop("text", as_text(form)), form, tool=tool, call_id=call_id, attempts=1, **fields)
+
+
+def make_error(
+    kind: Kind, message: str = "it went wrong", *, tool: str = "probe", call_id: str = "call_1", **fields: Any
+) -> ToolResult:
+    """The result of a call that failed, worded as the dispatcher words it."""
+    return ToolResult.error(kind, message, tool=tool, call_id=call_id, **fields)
+
+
+def make_waiting(
+    reason: str = "a person has to agree", *, tool: str = "probe", call_id: str = "call_1", **request: Any
+) -> ToolResult:
+    """The result of a call that waits for a person; *request* are fields of its `ApprovalRequest`."""
+    asked = ApprovalRequest(tool=tool, call_id=call_id, reason=reason, **request)
+    return ToolResult(f"waiting for approval: {reason}", None, "waiting", tool=tool, call_id=call_id, request=asked)

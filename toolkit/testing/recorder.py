@@ -1,0 +1,135 @@
+"""
+A hook that remembers every call, and an assertion about what it remembers.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..results import Kind, ToolCall, ToolResult
+from ..strictjson import copied
+
+__all__ = ["Recorded", "Recorder", "assert_called"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """
+    One call and what came of it.
+
+    Attributes:
+        name: The tool's name as it was called.
+        arguments: What was sent, after repairs and hooks; a copy.
+        result: What came of it.
+    """
+
+    name: str
+    arguments: Any
+    result: ToolResult
+
+    def __str__(self) -> str:
+        return f"{self.name}({_shown(self.arguments)}) -> {self.result.kind}"
+
+
+class Recorder:
+    """
+    Remember every call: `Dispatcher(catalog, hooks=[recorder])`.
+
+    Attributes:
+        calls: What was called, in the order the calls ended.
+    """
+
+    def __init__(self) -> None:
+        self.calls: list[Recorded] = []
+
+    def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        self.calls.append(Recorded(call.name, copied(call.arguments), result))
+        return result
+
+    def names(self) -> list[str]:
+        """The names of the tools that were called, one for each call."""
+        return [call.name for call in self.calls]
+
+    def of(self, name: str) -> list[Recorded]:
+        """The calls of one tool."""
+        return [call for call in self.calls if call.name == name]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.calls.clear()
+
+    def __iter__(self) -> Iterator[Recorded]:
+        return iter(self.calls)
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+
+def assert_called(
+    recorder: Recorder,
+    name: str,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    partly: bool = False,
+    times: int | None = None,
+    kind: Kind | None = None,
+) -> Recorded | None:
+    """
+    Fail unless the tool *name* was called, with *arguments* if they are given.
+
+    Args:
+        arguments: Exactly these, in JSON form.
+        partly: Whether the call may have had others besides.
+        times: How many such calls there have to be; at least one unless given, and 0 for none.
+        kind: How they have to have ended.
+
+    Returns:
+        The first such call; None if there has to be none.
+    """
+    found = [call for call in recorder.of(name) if _fits(call, arguments, partly, kind)]
+    if len(found) == times or (times is None and found):
+        return found[0] if found else None
+    wanted = f"{name}({'...' if arguments is None else _shown(arguments)})" + (f" -> {kind}" if kind else "")
+    often = "" if times is None else f" {times} times, but {len(found)} times"
+    raise AssertionError("\n".join([f"expected {wanted}{often}", *_happened(recorder, name, arguments)]))
+
+
+def _fits(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kind: Kind | None) -> bool:
+    if kind is not None and call.result.kind != kind:
+        return False
+    if arguments is None:
+        return True
+    given = call.arguments
+    if partly and isinstance(given, dict):
+        given = {key: value for key, value in given.items() if key in arguments}
+    # By their text: Python takes 1 and true for equal.
+    return _shown(given) == _shown(dict(arguments))
+
+
+def _happened(recorder: Recorder, name: str, arguments: Mapping[str, Any] | None) -> Iterator[str]:
+    if not recorder.calls:
+        yield "nothing was called"
+        return
+    yield "what was called:"
+    yield from (f"  {number}. {call}" for number, call in enumerate(recorder, 1))
+    if arguments is not None and recorder.of(name):
+        wanted = _lines(dict(arguments))
+        nearest = max(recorder.of(name), key=lambda call: _likeness(wanted, _lines(call.arguments)))
+        yield f"the nearest call of {name} (- expected, + called):"
+        yield from (f"  {line}" for line in difflib.ndiff(wanted, _lines(nearest.arguments)) if line[0] != "?")
+
+
+def _likeness(one: list[str], other: list[str]) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _lines(value: Any) -> list[str]:
+    return json.dumps(value, sort_keys=True, indent=2, default=repr).splitlines()

@@ -1,0 +1,224 @@
+"""
+Running a tool as a dispatcher runs it, and seeing all that came of it.
+
+Arguments nobody thought of can keep a tool busy for ever. Every call has its
+time; a stream or a function that goes on is ended. What waits in C cannot be
+ended, and is left behind in its thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import inspect
+import logging
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..catalog import Catalog
+from ..dispatcher import Dispatcher
+from ..results import ToolResult
+from ..retry import RetryPolicy
+from ..spec import Tool
+
+__all__ = ["Ran", "Runner", "running"]
+
+_GRACE_SECONDS = 0.5
+_LOOKS, _LOOK_SECONDS = 10, 0.002
+
+
+class _Overdue(SystemExit):
+    """Raised in a call whose time is over; a thread that ends with it ends in silence."""
+
+
+@dataclass(slots=True)
+class Ran:
+    """
+    What came of one call.
+
+    Attributes:
+        result: The result; None if it raised what is no answer, or did not end.
+        error: What it raised instead.
+        returned: What the function itself returned, in a list of one; empty if it did not, or streamed.
+        is_overdue: Whether it did not end in time.
+    """
+
+    result: ToolResult | None = None
+    error: BaseException | None = None
+    returned: list[Any] = field(default_factory=list)
+    is_overdue: bool = False
+
+
+class Runner:
+    """
+    Runs one tool; `running` makes it.
+
+    Attributes:
+        stuck_on: The arguments of a call that did not end in time, if there was one.
+        spent_seconds: How long all calls took together.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _Watch, timeout_seconds: float) -> None:
+        self._dispatcher = dispatcher
+        self._tool = tool
+        self._watch = watch
+        self._timeout_seconds = timeout_seconds
+        self.stuck_on: Mapping[str, Any] | None = None
+        self.spent_seconds = 0.0
+
+    def run(self, arguments: Mapping[str, Any]) -> Ran:
+        """Call it once: nothing is repaired, nothing tried again."""
+        ran = Ran()
+        began = time.monotonic()
+        self._watch.begin(began + self._timeout_seconds)
+
+        def call() -> None:
+            try:
+                ran.result = self._dispatcher.call_sync(self._tool.name, dict(arguments))
+            except BaseException as raised:  # noqa: BLE001 -- that is what is looked for
+                ran.error = raised
+
+        # In a thread of its own: an async function that never awaits keeps the dispatcher's loop for itself.
+        thread = threading.Thread(target=call, name=f"trying {self._tool.name}", daemon=True)
+        thread.start()
+        thread.join(self._timeout_seconds + _GRACE_SECONDS)
+        ran.is_overdue = thread.is_alive() or self._watch.is_over
+        if ran.is_overdue:
+            self.stuck_on = arguments
+            self._watch.stop()
+        ran.returned = self._watch.returned[:1]
+        self.spent_seconds += time.monotonic() - began
+        return ran
+
+
+@contextlib.contextmanager
+def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float) -> Iterator[Runner]:
+    """A runner for *tool*, with a dispatcher of its own; what that would log is not, for it is told otherwise."""
+    watch = _Watch()
+    dispatcher = Dispatcher(
+        Catalog(replace(tool, function=watch.around(tool.function))),
+        resources=resources,
+        repair=False,
+        retry=RetryPolicy(attempts=1),
+        raise_bugs=True,
+        timeout_seconds=timeout_seconds,
+        cleanup_seconds=_GRACE_SECONDS / 2,
+    )
+    runner = Runner(dispatcher, tool, watch, timeout_seconds)
+    with _silenced(logging.getLogger("toolkit")):
+        yield runner
+    if runner.stuck_on is None:
+        dispatcher.close()
+    else:  # closing waits for what is under way, and that may be for ever
+        threading.Thread(target=dispatcher.close, name=f"closing after {tool.name}", daemon=True).start()
+
+
+class _Watch:
+    """
+    Sees what a function returns, and ends it when its time is over.
+
+    Attributes:
+        returned: What it returned; what it streams is not kept.
+    """
+
+    def __init__(self) -> None:
+        self.returned: list[Any] = []
+        self._end = 0.0
+        self._thread: int | None = None
+
+    def begin(self, end: float) -> None:
+        """Another call, which has until *end* on the monotonic clock."""
+        self.returned.clear()
+        self._end = end
+        self._thread = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of the call is."""
+        return time.monotonic() > self._end
+
+    def stop(self) -> None:
+        """
+        Raise in the thread of the call, if it runs Python code.
+
+        One that waits in C uses nothing up, and would not hear of it before it comes back; until then Python 3.11
+        keeps every other thread waiting that is traced.
+        """
+        if self._thread is not None and _is_running(self._thread):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(_Overdue))
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """*function*, watched; it runs as it always does."""
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            with self._inside():
+                value = function(*args, **keywords)
+            if inspect.isawaitable(value):
+                return self._awaited(value)
+            if inspect.isgenerator(value):
+                return self._streamed(value)
+            if inspect.isasyncgen(value):
+                return self._streamed_async(value)
+            self.returned.append(value)
+            return value
+
+        return call
+
+    async def _awaited(self, value: Awaitable[Any]) -> Any:
+        with self._inside():
+            found = await value
+        self.returned.append(found)
+        return found
+
+    def _streamed(self, stream: Generator[Any, Any, Any]) -> Iterator[Any]:
+        with contextlib.closing(stream), self._inside():
+            for item in stream:
+                self._look_at_the_clock()
+                yield item
+
+    async def _streamed_async(self, stream: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
+        async with contextlib.aclosing(stream):
+            with self._inside():
+                async for item in stream:
+                    self._look_at_the_clock()
+                    yield item
+
+    @contextlib.contextmanager
+    def _inside(self) -> Iterator[None]:
+        """While the function's own code runs, the thread that it runs in is known."""
+        self._thread = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._thread = None
+
+    def _look_at_the_clock(self) -> None:
+        if self.is_over:
+            raise _Overdue
+
+
+def _is_running(thread: int) -> bool:
+    """Whether *thread* is seen at several places of its code within a moment."""
+    seen: set[tuple[int, int]] = set()
+    for _ in range(_LOOKS):
+        frame = sys._current_frames().get(thread)  # noqa: SLF001 -- the documented way to look at another thread
+        if frame is not None:
+            seen.add((id(frame), frame.f_lasti))
+        time.sleep(_LOOK_SECONDS)
+    return len(seen) > 1
+
+
+@contextlib.contextmanager
+def _silenced(logger: logging.Logger) -> Iterator[None]:
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(nothing)

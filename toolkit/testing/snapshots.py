@@ -1,0 +1,64 @@
+"""
+What is under a folder, so that two moments can be compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import TypeAlias
+
+__all__ = ["Snapshot", "Watched", "differences"]
+
+Snapshot: TypeAlias = "dict[str, tuple[str, int, str]]"
+"""By path: the kind of entry, its permissions, and the digest of its content or where its link leads."""
+
+_MOST_TOLD = 5
+
+
+class Watched:
+    """A folder whose content is compared; files are read again only if they were touched."""
+
+    def __init__(self, folder: str | os.PathLike[str], *, most: int = 20_000) -> None:
+        self._folder = Path(folder)
+        self._most = most
+        self._known: dict[tuple[str, int, int, int, int], str] = {}
+        if not self._folder.is_dir():
+            raise NotADirectoryError(f"{folder} is no folder; give one whose files must not change")
+
+    def snapshot(self) -> Snapshot:
+        """Everything under the folder as it is now; links are not followed."""
+        found: Snapshot = {}
+        for root, folders, files in os.walk(self._folder):
+            for name in sorted([*folders, *files]):
+                path = os.path.join(root, name)
+                found[os.path.relpath(path, self._folder)] = self._entry(path)
+                if len(found) > self._most:
+                    raise ValueError(f"more than {self._most:,} entries in {self._folder}; watch a smaller folder")
+        return found
+
+    def _entry(self, path: str) -> tuple[str, int, str]:
+        try:
+            about = os.lstat(path)
+            mode = stat.S_IMODE(about.st_mode)
+            if stat.S_ISLNK(about.st_mode):
+                return "link", 0, os.readlink(path)
+            if not stat.S_ISREG(about.st_mode):
+                return ("folder" if stat.S_ISDIR(about.st_mode) else "other"), mode, ""
+            key = path, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+            if key not in self._known:
+                self._known[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        except OSError as error:  # it went meanwhile, or is not ours to read: that is what can be told
+            return "unreadable", 0, type(error).__name__
+        return "file", mode, self._known[key]
+
+
+def differences(before: Snapshot, after: Snapshot) -> str:
+    """What came, went and changed, in a few words; empty if nothing did."""
+    found = [f"{path} appeared" for path in after if path not in before]
+    found += [f"{path} went" for path in before if path not in after]
+    found += [f"{path} changed" for path in after if path in before and before[path] != after[path]]
+    more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
+    return ", ".join(found[:_MOST_TOLD]) + more
