@@ -35,7 +35,7 @@ def drawn(written: str, columns: int = 60) -> list[str]:
             row, column = row + 1, 0
             lines += [""] * (row + 1 - len(lines))
         if character and character not in "\r\n":
-            assert character.isprintable() or character == "\t", f"{character!r} was written to a terminal"
+            assert character.isprintable(), f"{character!r} was written to a terminal"
             lines[row] = lines[row][:column].ljust(column) + character + lines[row][column + 1 :]
             column += 1
         elif verb:

@@ -179,7 +179,7 @@ def test_nothing_foreign_acts_or_passes_for_a_line_of_ours(terminal, term):
         (ToolResult("", attempts=1, duration_seconds=75), ["✓ look at oak  1 min 15 s"]),
         (ToolResult("a\n\nb\nc"), ["✓ look at oak", "    a", "    – and 2 more lines"]),
         (ToolResult.error("tool", "x" * 600), ["✗ look at oak  tool", f"    {'x' * 500}..."]),
-        (ToolResult("1\tone\x0btwo"), ["✓ look at oak", "    1\tone", "    – and 1 more line"]),
+        (ToolResult("1\tone\x0btwo"), ["✓ look at oak", "    1   one", "    – and 1 more line"]),
         (ToolResult("a\nb"), ["✓ look at oak", "    a", "    – and 1 more line"]),
         (ToolResult.error("bad_args", "no\nsuch\nwood\nat all"), ["✗ look at oak  bad args", "    no", "    such", "    wood", "    – and 1 more line"]),
         (ToolResult.error("denied", "not today"), ["✗ look at oak  denied", "    not today"]),
