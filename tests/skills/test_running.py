@@ -325,7 +325,7 @@ async def test_an_expanded_prompt_runs_in_the_main_conversation(desk):
     """With the tools of the agent: the person has asked for it there."""
     desk.write("cut.it.md", "tools: [look]", "Cut {input}.")
     agent = desk.agent(["Done."])
-    await agent.run(desk.skills.expanded("/cut.it oak"))
+    await agent.run("/cut.it oak")
     assert agent.asked[0].messages[0].text == "Cut oak."
     assert "burn" in agent.asked[0].tools
 

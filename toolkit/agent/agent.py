@@ -122,9 +122,9 @@ class Agent:
         """
         Work on *prompt* until there is an answer, or a reason to stop.
 
-        With *run* its conversation is continued; without a prompt, where it was broken off. What the provider
-        cannot do ends in a run that "failed"; a bug, or a tool that cannot be described, is raised. *resources* are
-        what every call is given, as with `Dispatcher.call`.
+        With *run* its conversation is continued; without a prompt, where it was broken off. `/name text` is written
+        out where the catalog has such a skill. What the provider cannot do ends in a run that "failed"; a bug, or a
+        tool that cannot be described, is raised. *resources* are what every call is given, as with `Dispatcher.call`.
         """
         return await self._prompted(prompt, run, resources, None)
 
@@ -206,7 +206,7 @@ class Agent:
         talk = self._talk(run, resources, tell, Spent())
         talk.plan = None
         if prompt is not None:
-            talk.say(_message(prompt))
+            talk.say(_message(self._toolbox.expanded(prompt) if isinstance(prompt, str) else prompt))
         elif not talk.messages or isinstance(talk.messages[-1], AssistantMessage):
             raise ValueError("there is nothing to go on with; give a prompt")
         return await self._live(talk, lambda: converse(talk), "run")

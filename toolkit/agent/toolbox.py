@@ -163,6 +163,11 @@ class Toolbox(Dispatcher):
         record = Record(request=kept, arguments={}, identity="")
         return await approvals.kept(lambda store: _is_added(store, record), self._settings.in_thread)
 
+    def expanded(self, prompt: str) -> str:
+        """*prompt* with the skill that it begins with written out, if the catalog has skills."""
+        expand = getattr(self._source.catalog, "expanded", None)
+        return str(expand(prompt)) if callable(expand) else prompt
+
     # What people are shown, and who else wants to know.
 
     def summary_of(self, call: ToolCall) -> str:
