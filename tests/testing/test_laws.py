@@ -39,7 +39,7 @@ def findings(tmp_path_factory):
             folder=folder,
             state=lambda: list(broken.state),
             examples=25,
-            timeout_seconds=0.5,
+            timeout_seconds=3.0,
         )
     finally:
         del os.environ["BROKEN_FOLDER"]
