@@ -31,19 +31,23 @@ def main(further: list[str]) -> int:
     first, *others, unmeasured = apart
     running = [_started([*_COVERED, *further, *first], is_shown=True)]
     running += [_started([*_COVERED, *further, *part]) for part in [*others, rest]]
+    codes = [_ended(running[0])]
+    # Only now: some tests have to be quick enough, and four parts at once would leave two cores too little.
     running.append(_started([*_PYTEST, *further, *unmeasured]))
-    codes = []
-    for process in running:
-        output, _ = process.communicate()
-        if output:
-            sys.stdout.write(output)
-            sys.stdout.flush()
-        codes.append(process.returncode)
+    codes += map(_ended, running[1:])
     return max(codes)
 
 
 _PYTEST = ["-m", "pytest"]
 _COVERED = ["-m", "coverage", "run", "--parallel-mode", *_PYTEST]
+
+
+def _ended(process: subprocess.Popen[str]) -> int:
+    output, _ = process.communicate()
+    if output:
+        sys.stdout.write(output)
+        sys.stdout.flush()
+    return process.returncode
 
 
 def _folders(names: list[str]) -> list[str]:
