@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn, TypeAlias
 
 from .codecs import UNSURE
-from .hooks.base import Proceed, ShownCall
+from .hooks.base import PROCEED, ShownCall
 from .judging import always
 from .outcomes import rendered, truncated
 from .pipeline import Walk
@@ -86,7 +86,7 @@ _BEFORE = """
                 if shown.seen is not None: shown.seen = None
                 index = {index}
                 said = before_{index}(shown)
-                if type(said) is not Proceed: break
+                if said is not PROCEED: break
 """
 _AFTER = """
                 if shown.seen is not None: shown.seen = None
@@ -176,7 +176,7 @@ async def _raising(error: BaseException) -> NoReturn:
 
 
 _NAMES = {
-    "Proceed": Proceed,
+    "PROCEED": PROCEED,
     "ShownCall": ShownCall,
     "ToolResult": ToolResult,
     "UNSURE": UNSURE,

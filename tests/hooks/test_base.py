@@ -5,6 +5,8 @@ What counts as a hook, where it runs, and how long it may take.
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import threading
 
 import pytest
@@ -40,6 +42,27 @@ def test_what_has_none_of_the_methods_is_no_hook(catalog, wrong):
     """Refused when the dispatcher is built; so is a class in place of an instance."""
     with pytest.raises(TypeError, match="not a hook"):
         Dispatcher(catalog, hooks=[wrong])
+
+
+def test_there_is_only_one_way_to_proceed():
+    """Whoever says it, in whatever copy: quick to make, and to compare."""
+    said = Proceed()
+    copies = [Proceed(), copy.copy(said), copy.deepcopy([said])[0], pickle.loads(pickle.dumps(said))]
+    assert all(each is said for each in copies)
+    assert isinstance(said, Proceed)
+    assert repr(said) == "Proceed()"
+    with pytest.raises(TypeError):
+        Proceed("anyway")
+
+
+async def test_a_proceed_made_round_the_class_proceeds_too(catalog):
+    """It takes the long way, and is not mistaken for an outcome nobody knows."""
+
+    class Odd:
+        def before(self, call):
+            return object.__new__(Proceed)
+
+    assert (await Dispatcher(catalog, hooks=[Odd(), Odd()]).call("act", {})).text == "done"
 
 
 def test_a_limit_has_to_be_one(catalog):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,6 +28,7 @@ from ..session import Session
 from ..strictjson import copied
 
 __all__ = [
+    "PROCEED",
     "Ask",
     "Chain",
     "Deny",
@@ -44,20 +46,26 @@ __all__ = [
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
-class Proceed:
-    """Go on."""
+class _Single(type):
+    """A class of one object: calling it gives that one, whoever calls."""
 
-    # No dataclass: hooks make one for nearly every call, and an empty constructor would cost as much again.
+
+class Proceed(metaclass=_Single):
+    """Go on. There is only one, since hooks say it of nearly every call."""
+
     __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Proceed)
-
-    def __hash__(self) -> int:
-        return hash(Proceed)
 
     def __repr__(self) -> str:
         return "Proceed()"
+
+    def __reduce__(self) -> tuple[type[Proceed], tuple[()]]:
+        return Proceed, ()
+
+
+PROCEED = Proceed()
+if not TYPE_CHECKING:
+    # An endless iterator's `__next__` is the quickest function without arguments that gives the same object again.
+    _Single.__call__ = itertools.repeat(PROCEED).__next__
 
 
 @dataclass(frozen=True, slots=True)
