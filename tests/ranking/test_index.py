@@ -149,6 +149,32 @@ def test_the_form_that_was_written_counts_more_than_another():
     assert [names(index.search(query)) for query in ("calls", "calling")] == [["a", "b"], ["b", "a"]]
 
 
+@pytest.mark.parametrize(
+    "where", ["/srv/invoices/list.csv", "~/invoices", "../invoices", "https://example.org/invoices", "ftp://invoices"]
+)
+def test_a_word_in_a_path_counts_less(where):
+    """What lies at a place says less than what is asked for; said in words too, it counts in full."""
+    index = Index([Document(name="a", description="Invoices."), Document(name="b", description="Letters.")])
+    assert names(index.search(f"letters {where}")) == ["b", "a"]
+    assert names(index.search(f"letters {where} invoices")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("query", ["letters/invoices", "letters 1/2 invoices", "letters / invoices"])
+def test_a_slash_between_words_makes_no_path(query):
+    """Words on either side of it count in full."""
+    index = Index([Document(name="a", description="Invoices."), Document(name="b", description="Letters.")])
+    assert names(index.search(query)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("count", [50, 3000])
+def test_the_best_of_many_that_share_a_word_are_found(count):
+    """However many have the common word, those come first that have the other one as well."""
+    crowd = [Document(name=f"tool{n}", description="Get a record.") for n in range(count)]
+    wanted = [Document(name=f"wanted{n}", description="Get a record of the ledger.") for n in range(5)]
+    found = Index([*crowd, *wanted]).search("get record ledger", 5)
+    assert names(found) == [f"wanted{n}" for n in range(5)]
+
+
 def test_neighbouring_words_count_as_such():
     """`home page` in that order is more than both words somewhere."""
     apart = Document(name="a", description="Page through what you find at home.")
@@ -262,7 +288,7 @@ def test_the_last_tool_leaves_nothing_behind(index):
         index.remove(document.name)
     assert not index._worth
     assert not index._named
-    assert not index._vocabulary._counts
+    assert not index._vocabulary._users
 
 
 @pytest.mark.parametrize(

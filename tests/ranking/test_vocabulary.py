@@ -12,8 +12,8 @@ from toolkit.ranking.vocabulary import MOST, Vocabulary
 def vocabulary(**counts):
     made = Vocabulary()
     for word, count in counts.items():
-        for _ in range(count):
-            made.add([word])
+        for tool in range(count):
+            made.add(f"tool {tool}", [word])
     return made
 
 
@@ -52,11 +52,11 @@ def test_a_word_that_was_removed_is_neither_completed_nor_repaired():
     words = vocabulary(weather=2)
     assert [word for word, _ in words.instead_of("weahter")] == ["weather"]
     assert [word for word, _ in words.instead_of("weath")] == ["weather"]
-    words.remove(["weather"])
+    words.remove("tool 0", ["weather"])
     assert [word for word, _ in words.instead_of("weahter")] == ["weather"]
-    words.remove(["weather"])
+    words.remove("tool 1", ["weather"])
     assert words.instead_of("weahter") == words.instead_of("weath") == []
-    words.add(["weather"])
+    words.add("tool 2", ["weather"])
     assert [word for word, _ in words.instead_of("weahter")] == ["weather"]
 
 

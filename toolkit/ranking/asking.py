@@ -4,15 +4,18 @@ A query, as it is looked up: which words, and how much each of them counts.
 The fewer tools have a word, the more it counts. A word that no tool has counts
 in what was asked for, and is looked for as the words it may stand for, which
 count less. Neighbouring words also count as a pair, and as one word if there is
-such a word: "web hook" finds `webhook`.
+such a word: "web hook" finds `webhook`. A path or an address says where, not what,
+so a word that stands only there counts less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from functools import lru_cache
 from itertools import islice
 from math import log
+from typing import NamedTuple
 
 from .documents import pair
 from .vocabulary import Vocabulary
@@ -25,6 +28,9 @@ PAIR = 0.3
 
 EXACT = 0.33
 """What it counts, beside the word, that a tool has it in the very form in which it was written."""
+
+WHERE = 0.7
+"""What a word counts that stands only in a path or an address."""
 
 SHORT = 4
 """Words of a query in which also words that are known are completed: "repo" may mean `repository`."""
@@ -39,20 +45,19 @@ MAX_UNKNOWN = 16
 """Unknown words that others are looked up for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """
     What a query asks for.
 
     Attributes:
         terms: What to look up and how much it counts, what counts most first.
-        exact: By the words as they were spelt: under which term each is looked up, and how much the very form counts.
+        exact: The words as they were spelt, under which term each is looked up, and how much the very form counts.
         shown: The words among the terms as they were written, in that order; "wether -> weather" if another is meant.
         full: What a tool would have that is everything that was asked for.
     """
 
     terms: list[tuple[str, float]]
-    exact: dict[str, tuple[str, float]]
+    exact: list[tuple[str, str, float]]
     shown: dict[str, str]
     full: float
 
@@ -70,18 +75,21 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
     shown: dict[str, str] = {}
     unknown: set[str] = set()
     last_text = last_stem = ""
-    found = runs(query[:MAX_CHARS])
+    query = query[:MAX_CHARS]
+    found = runs(query)
+    where = _only_in_paths(query, found) if "/" in query else ()
     for run in found:
         texts, stems, whole = read(run)
         if whole and whole in tools_with and whole not in factors:
             factors[whole] = 1.0
             shown[whole] = run
-        for text, each in zip(texts, stems, strict=False):  # a proper name has one more text
+        for text, each in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
             instead: Sequence[tuple[str, float]] = ()
             if each in tools_with:
                 spelt[text] = each
-                if factors.get(each) != 1.0:
-                    factors[each] = 1.0
+                factor = WHERE if run in where else 1.0
+                if factors.get(each, 0.0) < factor:
+                    factors[each] = factor
                     shown[each] = run
                 if len(found) <= SHORT:
                     instead = vocabulary.completions(text)
@@ -103,12 +111,20 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                     shown[joined] = run
             last_text, last_stem = text, each
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
-    exact = {text: (key, EXACT * weights[key]) for text, key in islice(spelt.items(), MAX_TERMS)}
-    full = sum(weights.values()) + sum(weight for _, weight in exact.values()) + len(unknown) * _rarity(0, tools)
+    exact = [(text, key, EXACT * weights[key]) for text, key in islice(spelt.items(), MAX_TERMS)]
+    full = sum(weights.values()) + sum([weight for _, _, weight in exact]) + len(unknown) * _rarity(0, tools)
     terms = sorted(weights.items(), key=lambda term: (-term[1], term[0]))
     return Asked(terms[:MAX_TERMS], exact, shown, full or 1.0)
 
 
+_PATH = re.compile(r"\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
+
+
+def _only_in_paths(query: str, found: Iterable[str]) -> set[str]:
+    return set(found).difference(runs(_PATH.sub(" ", query)))
+
+
+@lru_cache(maxsize=4096)
 def _rarity(having: int, tools: int) -> float:
     """How much a word counts that so many of the tools have."""
     return log(1 + (tools - having + 0.5) / (having + 0.5))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from operator import attrgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 from .words import Reading, read, runs, spelt
@@ -50,14 +50,14 @@ class Entry(NamedTuple):
     Attributes:
         document: What was read.
         worth: What each stem is worth in it, 0 to 1; a pair of neighbouring stems 1.
-        texts: Its words as they are spelt.
+        texts: Its words as they are spelt, each once.
         names: Its name and aliases as they are compared.
     """
 
     document: Document
     worth: dict[str, float]
-    texts: frozenset[str]
-    names: frozenset[str]
+    texts: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 class Field(NamedTuple):
@@ -70,14 +70,14 @@ class Field(NamedTuple):
 
 NAME = Field(3.0, 4, True)
 HINT = Field(2.0, 6, True)
-DESCRIPTION = Field(1.5, 16, True)
+DESCRIPTION = Field(1.1, 16, True)
 PARAMETERS = Field(0.7, 6, False)
 TEXTS = Field(0.4, 40, False)
 
-LENGTH = 0.75
+LENGTH = 0.9
 """How much the length of a field matters: 0 not at all, 1 in proportion."""
 
-SATURATION = 1.5
+SATURATION = 2.2
 """The sum at which a word reaches half of what it can be worth."""
 
 
@@ -107,8 +107,8 @@ def read_document(document: Document) -> Entry:
             sums[stem] = sums.get(stem, 0.0) + each
     worth = {stem: _STEPS[int(STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     worth.update(dict.fromkeys(pairs, 1.0))
-    texts = frozenset(chain.from_iterable(map(_TEXTS, seen)))
-    return Entry(document, worth, texts, frozenset(map(spelt, names)))
+    texts = tuple(dict.fromkeys(chain.from_iterable(map(_TEXTS, seen))))
+    return Entry(document, worth, texts, tuple(dict.fromkeys(map(spelt, names))))
 
 
 def pair(one: str, other: str) -> str:
@@ -119,4 +119,4 @@ def pair(one: str, other: str) -> str:
 STEPS = 250
 _STEPS = [step / STEPS for step in range(STEPS + 1)]
 
-_TEXTS, _STEMS, _WHOLE = attrgetter("texts"), attrgetter("stems"), attrgetter("whole")
+_TEXTS, _STEMS, _WHOLE = map(itemgetter, range(3))

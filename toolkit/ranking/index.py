@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple
 
@@ -31,7 +30,10 @@ ENOUGH = 400
 CHOSEN = 30
 """Tools that are chosen then, if no more are wanted."""
 
-NEARLY, NEARLY_ENOUGH = 0.7, 0.85
+FEW = 1000
+"""Scores that are sorted; of more than these, the best are looked for."""
+
+NEARLY, NEARLY_ENOUGH = 0.7, 0.9
 """
 What a tool needs of the last chosen one's score to be looked at as well: when common words may still lift it,
 and when only the forms of words may.
@@ -47,8 +49,7 @@ LONGEST_NAME = 200
 """A longer query is not the name of a tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """
     A tool that fits a query.
 
@@ -66,12 +67,10 @@ class Hit:
 
 
 class _Found(NamedTuple):
-    """A tool and its place: these sort as they are ranked. *aside* says that the query is not literally its name."""
+    """A tool, the share of what was asked for that it has, and what its words are worth."""
 
-    minus_score: float
-    aside: bool
-    foreign: bool
     name: str
+    score: float
     worth: dict[str, float]
 
 
@@ -94,6 +93,7 @@ class Index:
         self._entries: dict[str, Entry] = {}
         self._worth: dict[str, dict[str, float]] = {}
         self._named: dict[str, dict[str, None]] = {}
+        self._foreign: set[str] = set()
         self._vocabulary = Vocabulary()
         for document in documents:
             self.add(document)
@@ -111,6 +111,8 @@ class Index:
             if name in self._entries:
                 self._forget(name)
             self._entries[name] = entry
+            if document.foreign:
+                self._foreign.add(name)
             everywhere = self._worth
             for key, worth in entry.worth.items():
                 there = everywhere.get(key)
@@ -120,7 +122,7 @@ class Index:
                     there[name] = worth
             for known in entry.names:
                 self._named.setdefault(known, {})[name] = None
-            self._vocabulary.add(entry.texts)
+            self._vocabulary.add(name, entry.texts)
 
     def remove(self, name: str) -> None:
         """Let the tool of this name be found no longer."""
@@ -160,7 +162,7 @@ class Index:
                 asked, found = self._find(query, None)
                 kept = [each for each in found if keep(each.name)]
             found = kept
-        return [_hit(each.name, -each.minus_score, asked, each.worth) for each in _passing(found)[:limit]]
+        return _hits(_passing(found)[:limit], asked)
 
     def _fused(self, query: str, limit: int, keep: Callable[[str], bool] | None, ranker: Ranker) -> list[Hit]:
         with self._lock:
@@ -168,63 +170,75 @@ class Index:
         names = [name for name in entries if keep is None or keep(name)]
         asked, found = self._find(query, None)
         allowed = set(names)
-        ours = _passing([each for each in found if each.name in allowed])
-        scores = fused([each.name for each in ours], opinion(ranker, query, names))
-        scores.update((each.name, 1.0) for each in ours if each.minus_score == -1.0)
+        ours = {each.name: each.score for each in _passing([each for each in found if each.name in allowed])}
+        scores = fused(list(ours), opinion(ranker, query, names))
+        scores.update((name, score) for name, score in ours.items() if score == 1.0)
         best = nsmallest(limit, scores, key=lambda name: (-scores[name], entries[name].document.foreign, name))
-        return [_hit(name, scores[name], asked, entries[name].worth) for name in best]
+        return _hits([_Found(name, scores[name], entries[name].worth) for name in best], asked)
 
     def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Found]]:
         """What *query* asks for, and in order the *most* tools that have something of it, or all that have."""
         literal = query.strip()
         with self._lock:
             asked = ask(query, self._worth, self._vocabulary, len(self._entries))
-            scores = self._scores(asked.terms, most)
-            named = self._named.get(spelt(literal), {}) if len(literal) <= LONGEST_NAME else {}
-            found = [self._place(name, scores[name], asked, literal) for name in scores if name not in named]
-            found += [self._place(name, None, asked, literal) for name in named]
-        found = [each for each in found if -each.minus_score >= LEAST_ASKED]
-        found.sort()
-        return asked, found[:most]
+            shares = self._shares(asked, most)
+            named = self._named.get(spelt(literal), ()) if len(literal) <= LONGEST_NAME else ()
+            shares.update(dict.fromkeys(named, 1.0))
+            aside = {name for name in named if literal not in (name, *self._entries[name].document.aliases)}
+            foreign = self._foreign
+            places = [(-share, name in aside, name in foreign, name) for name, share in shares.items()]
+            places.sort()
+            return asked, [_Found(name, -share, self._entries[name].worth) for share, _, _, name in places[:most]]
+
+    def _shares(self, asked: Asked, most: int | None) -> dict[str, float]:
+        """The share of what was asked for of each tool that may be among the *most*."""
+        scores = self._scores(asked.terms, most)
+        nearly = _least(scores, most, NEARLY_ENOUGH)
+        scores = {name: score for name, score in scores.items() if score >= nearly}
+        for text, key, weight in asked.exact:
+            there = self._worth[key]
+            for name in scores.keys() & self._vocabulary.users(text):
+                scores[name] += there[name] * weight
+        full = asked.full
+        least = LEAST_ASKED * full
+        return {name: score / full for name, score in scores.items() if score >= least}
 
     def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
         """What each tool has of what was asked for; if only some are wanted, only of those that may be among them."""
-        scores: dict[str, float] = {}
-        get = scores.get
-        looked_up = used = 0
-        for key, weight in terms:
-            there = self._worth[key]
-            looked_up += len(there)
-            if used and looked_up > ENOUGH and most is not None:
-                scores = _best(scores, max(most, CHOSEN), NEARLY)
+        wanted, looked_up = 0, 0
+        for key, _ in terms:
+            looked_up += len(self._worth[key])
+            if wanted and looked_up > ENOUGH and most is not None:
                 break
-            used += 1
-            for name, worth in there.items():
-                scores[name] = get(name, 0.0) + worth * weight
-        for key, weight in terms[used:]:
+            wanted += 1
+        scores = self._summed(terms[:wanted])
+        if wanted < len(terms):
+            least = _least(scores, most and max(most, CHOSEN), NEARLY)
+            scores = {name: score for name, score in scores.items() if score >= least}
+        for key, weight in terms[wanted:]:
             there = self._worth[key]
             for name in scores.keys() & there.keys():
                 scores[name] += there[name] * weight
-        return scores if most is None else _best(scores, most, NEARLY_ENOUGH)
+        return scores
 
-    def _place(self, name: str, score: float | None, asked: Asked, literal: str) -> _Found:
-        """Where a tool stands: by its score and the very forms of the words; without a score, as asked for by name."""
-        document, worth, texts, _ = self._entries[name]
-        share = 1.0
-        if score is not None:
-            exact = asked.exact
-            for text in [each for each in exact if each in texts]:
-                key, weight = exact[text]
-                score += worth[key] * weight
-            share = score / asked.full
-        aside = literal != name and literal not in document.aliases
-        return _Found(-share, aside, document.foreign, name, worth)
+    def _summed(self, terms: list[tuple[str, float]]) -> dict[str, float]:
+        """What each tool has that has any of *terms*."""
+        lists = [(self._worth[key], weight) for key, weight in terms]
+        lists.sort(key=lambda each: -len(each[0]))
+        # The longest first: into an empty dictionary they go in half the time.
+        scores = {name: worth * weight for there, weight in lists[:1] for name, worth in there.items()}
+        get = scores.get
+        for there, weight in lists[1:]:
+            for name, worth in there.items():
+                scores[name] = get(name, 0.0) + worth * weight
+        return scores
 
     def _forget(self, name: str) -> None:
         entry = self._entries.pop(name)
+        self._foreign.discard(name)
         _discard(self._worth, entry.worth, name)
         _discard(self._named, entry.names, name)
-        self._vocabulary.remove(entry.texts)
+        self._vocabulary.remove(name, entry.texts)
 
 
 def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:
@@ -235,21 +249,26 @@ def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
             del where[key]
 
 
-def _best(scores: dict[str, float], most: int, share: float) -> dict[str, float]:
-    """The *most* best, and what has at least this *share* of the last one's score."""
-    if len(scores) <= most:
-        return scores
-    least = nlargest(most, scores.values())[-1] * share
-    return {name: score for name, score in scores.items() if score >= least}
+def _least(scores: dict[str, float], most: int | None, share: float) -> float:
+    """What a tool needs, beside the *most* best: this *share* of the last one's score."""
+    if most is None or len(scores) <= most:
+        return 0.0
+    values = scores.values()
+    # Sorting a few is quicker than looking for the best of them.
+    return (sorted(values)[-most] if len(scores) < FEW else nlargest(most, values)[-1]) * share
 
 
 def _passing(found: list[_Found]) -> list[_Found]:
     """Those that can stand beside the best."""
     if not found:
         return found
-    least = found[0].minus_score * LEAST_BESIDE_BEST
-    return [each for each in found if each.minus_score <= least]
+    least = found[0].score * LEAST_BESIDE_BEST
+    return [each for each in found if each.score >= least]
 
 
-def _hit(name: str, score: float, asked: Asked, worth: dict[str, float]) -> Hit:
-    return Hit(name, score, tuple(dict.fromkeys([shown for key, shown in asked.shown.items() if key in worth])))
+def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
+    shown = asked.shown.items()
+    return [
+        Hit(name, score, tuple(dict.fromkeys([text for key, text in shown if key in worth])))
+        for name, score, worth in found
+    ]

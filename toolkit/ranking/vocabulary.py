@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from .spelling import Spelling
 
@@ -24,38 +25,46 @@ MOST = 3
 SCANNED = 128
 """Words with the same beginning that are looked at."""
 
+_NOBODY: dict[str, None] = {}
+
 
 class Vocabulary:
-    """Words, and the number of tools that use each."""
+    """Words as they are spelt, and the tools that use each."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._users: dict[str, dict[str, None]] = {}
         self._sorted: list[str] | None = None
         self._spelling: Spelling | None = None
 
-    def add(self, texts: Iterable[str]) -> None:
-        """Count one more tool that uses these words, each named once."""
-        counts = self._counts
+    def add(self, tool: str, texts: Iterable[str]) -> None:
+        """Let *tool* be one that uses these words."""
+        everywhere = self._users
         for text in texts:
-            count = counts.get(text, 0)
-            counts[text] = count + 1
-            if not count:
-                if self._sorted is not None:
-                    insort(self._sorted, text)
-                if self._spelling is not None:
-                    self._spelling.learn(text)
+            users = everywhere.get(text)
+            if users is not None:
+                users[tool] = None
+                continue
+            everywhere[text] = {tool: None}
+            if self._sorted is not None:
+                insort(self._sorted, text)
+            if self._spelling is not None:
+                self._spelling.learn(text)
 
-    def remove(self, texts: Iterable[str]) -> None:
-        """Count one tool less."""
-        counts = self._counts
+    def remove(self, tool: str, texts: Iterable[str]) -> None:
+        """Let it be one no longer."""
         for text in texts:
-            counts[text] -= 1
-            if not counts[text]:
-                del counts[text]
+            users = self._users[text]
+            del users[tool]
+            if not users:
+                del self._users[text]
                 if self._sorted is not None:
                     del self._sorted[bisect_left(self._sorted, text)]
                 if self._spelling is not None:
                     self._spelling.forget(text)
+
+    def users(self, text: str) -> AbstractSet[str]:
+        """The tools that use the word in this very form."""
+        return self._users.get(text, _NOBODY).keys()
 
     def instead_of(self, text: str) -> list[tuple[str, float]]:
         """The words that *text*, which no tool uses, may stand for, and what each counts, 0 to 1."""
@@ -66,21 +75,21 @@ class Vocabulary:
         if len(text) < COMPLETED and text.isascii():
             return []
         if self._sorted is None:
-            self._sorted = sorted(self._counts)
+            self._sorted = sorted(self._users)
         start = bisect_right(self._sorted, text)
         end = bisect_left(self._sorted, text + chr(sys.maxunicode), start, min(start + SCANNED, len(self._sorted)))
-        least = self._counts.get(text, 0)
-        longer = [word for word in self._sorted[start:end] if self._counts[word] > least]
+        least = len(self.users(text))
+        longer = [word for word in self._sorted[start:end] if len(self._users[word]) > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._commonest(longer)]
 
     def _repairs(self, text: str) -> list[tuple[str, float]]:
         if self._spelling is None:
-            self._spelling = Spelling(self._counts)
+            self._spelling = Spelling(self._users)
         edits, near = self._spelling.nearest(text)
         return [(word, _likeness(edits, text)) for word in self._commonest(near)]
 
     def _commonest(self, words: list[str]) -> list[str]:
-        return sorted(words, key=lambda word: (-self._counts[word], word))[:MOST]
+        return sorted(words, key=lambda word: (-len(self._users[word]), word))[:MOST]
 
 
 def _likeness(edits: int, word: str) -> float:

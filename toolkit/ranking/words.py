@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import NamedTuple
+from typing import TypeAlias
 
 __all__ = ["STOP_WORDS", "Reading", "folded", "read", "runs", "spelt", "stem"]
 
@@ -19,25 +19,20 @@ LONGEST = 64
 """Letters of a run that count; what is longer is no word, and must not cost as if it were one."""
 
 
-class Reading(NamedTuple):
-    """
-    What one run of letters says.
+Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str]
+"""
+What one run of letters says.
 
-    Attributes:
-        texts: Its words as they are spelt, folded; words that mean nothing in a search are left out.
-        stems: The same words as they are compared.
-        whole: The stem of the run as one word, if it was split: `YouTube` is also found as "youtube".
-            If it looks like a proper name, as that does, its text is the last one.
-    """
-
-    texts: tuple[str, ...]
-    stems: tuple[str, ...]
-    whole: str
+First its words as they are spelt, folded; words that mean nothing in a search are left out. Then the same words
+as they are compared: their stems. Last, if the run was split, its stem as one word: `YouTube` is also found as
+"youtube". If it looks like a proper name, as that does, its text is the last of the texts.
+"""
+# A plain tuple: one is kept for each word that was ever read, and the garbage collector need not look at these.
 
 
 def runs(text: str) -> list[str]:
     """The unbroken runs of letters, digits and underscores of *text*, in order."""
-    return _RUN.findall(text if text.isascii() else unicodedata.normalize("NFKC", text))
+    return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(unicodedata.normalize("NFKC", text))
 
 
 class _Memory(dict[str, Reading]):
@@ -60,6 +55,8 @@ read = _Memory().__getitem__
 
 def spelt(text: str) -> str:
     """*text* without what people write differently: case, accents, spaces, punctuation. Equal means the same name."""
+    if text.isascii():
+        return _NO_LETTER.sub("", text).lower()
     return "".join(folded(run) for run in runs(text)).replace("_", "")
 
 
@@ -78,6 +75,8 @@ _MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
 """Accents, and the vowels of the Indic scripts, which `re` takes for the end of a word."""
 
 _RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+")
+_ASCII_RUN = re.compile("[A-Za-z0-9_]+")
+_NO_LETTER = re.compile(r"[\W_]+")
 _PLAIN = re.compile("[A-Za-z]?[a-z]*")
 _PROPER = re.compile("([A-Z][a-z]+){2}")
 _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
@@ -98,21 +97,21 @@ def _read(run: str) -> Reading:
         return _single(folded(parts[0]))
     # Parts are words that were read before, nearly always.
     readings = [read(part) for part in parts]
-    texts = [text for reading in readings for text in reading.texts]
-    stems = [each for reading in readings for each in reading.stems]
+    texts = [text for reading in readings for text in reading[0]]
+    stems = [each for reading in readings for each in reading[1]]
     whole = folded("".join(parts))
     if _PROPER.fullmatch(run):
         texts.append(whole)
-    return Reading(tuple(texts), tuple(stems), stem(whole))
+    return tuple(texts), tuple(stems), stem(whole)
 
 
 def _single(text: str) -> Reading:
     if text in STOP_WORDS or not text:
-        return Reading((), (), "")
-    if _WITHOUT_SPACES.match(text):
+        return (), (), ""
+    if not text.isascii() and _WITHOUT_SPACES.match(text):
         pairs = _pairs(text)
-        return Reading(pairs, pairs, "")
-    return Reading((text,), (stem(text),), "")
+        return pairs, pairs, ""
+    return (text,), (stem(text),), ""
 
 
 def _pairs(text: str) -> tuple[str, ...]:
