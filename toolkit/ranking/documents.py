@@ -65,7 +65,7 @@ class Field(NamedTuple):
 
     weight: float
     usual: int
-    paired: bool
+    is_paired: bool
 
 
 NAME = Field(3.0, 4, True)
@@ -92,19 +92,22 @@ def read_document(document: Document) -> Entry:
         (TEXTS, "\n".join(document.texts)),
     )
     sums: dict[str, float] = {}
+    get = sums.get
     pairs: list[str] = []
     seen: list[Reading] = []
     # Maps and chains instead of loops: this is most of what building an index costs.
-    for field, text in fields:
+    for (weight, usual, is_paired), text in fields:
+        if not text:
+            continue
         readings = list(map(read, runs(text)))
         seen += readings
         stems = list(chain.from_iterable(map(_STEMS, readings)))
-        if field.paired:
+        if is_paired:
             pairs += map(" ".join, pairwise(stems))
-        each = field.weight / (1 - LENGTH + LENGTH * len(stems) / field.usual)
+        each = weight / (1 - LENGTH + LENGTH * len(stems) / usual)
         stems += filter(None, map(_WHOLE, readings))
         for stem in stems:
-            sums[stem] = sums.get(stem, 0.0) + each
+            sums[stem] = get(stem, 0.0) + each
     worth = {stem: _STEPS[int(STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     worth.update(dict.fromkeys(pairs, 1.0))
     texts = tuple(dict.fromkeys(chain.from_iterable(map(_TEXTS, seen))))

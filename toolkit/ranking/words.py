@@ -77,7 +77,6 @@ _MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
 _RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+")
 _ASCII_RUN = re.compile("[A-Za-z0-9_]+")
 _NO_LETTER = re.compile(r"[\W_]+")
-_PLAIN = re.compile("[A-Za-z]?[a-z]*")
 _PROPER = re.compile("([A-Z][a-z]+){2}")
 _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
 _PART = re.compile(
@@ -90,7 +89,7 @@ _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def _read(run: str) -> Reading:
-    if _PLAIN.fullmatch(run):
+    if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
         return _single(run.lower())
     parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
     if len(parts) == 1:
