@@ -8,6 +8,7 @@ import os
 import pytest
 
 from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session
+from toolkit.approvals.guard import read_only
 from toolkit.builtin.bash_tool import bash_for
 from toolkit.builtin.job_output_tool import job_output_for
 from toolkit.builtin.shells import Shell, as_state, checked_names, end_shells, environment, script, shell_of
@@ -353,6 +354,16 @@ def test_a_network_that_the_sandbox_does_not_have_is_refused(workspace):
 # What a command finds, and what it says at its end.
 
 
+def test_a_shell_can_end_while_a_preview_is_made(workspace):
+    """The garbage collector comes by when it likes; the folder goes, and the preview has written nothing."""
+    shell = Shell(workspace.root)
+    private = shell.private
+    with read_only() as tried:
+        del shell
+    assert tried == []
+    assert not os.path.exists(private)
+
+
 def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
     """A list of names, folders of PATH that can be read, and what the caller gave."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -362,7 +373,7 @@ def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
     sandbox = Sandbox(
         name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
     )
-    found = environment(sandbox, {"MINE": "1"}, shell)
+    found = environment(sandbox, {"MINE": "1"}, shell.private, {})
     assert set(found) - {"LANG", "LANGUAGE", "TZ"} - {each for each in found if each.startswith("LC_")} == {
         "PATH",
         "TERM",
@@ -385,7 +396,7 @@ def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
     sandbox = Sandbox(
         name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
     )
-    assert environment(sandbox, {}, shell)["PATH"] == os.defpath
+    assert environment(sandbox, {}, shell.private, {})["PATH"] == os.defpath
     shell.close()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session
+from toolkit import Catalog, Context, Decision, Dispatcher, Permissions, Session, ToolCall
 from toolkit.builtin.bash_tool import bash_for
 from toolkit.builtin.shells import end_shells, shell_of
-from toolkit.builtin.standing import Standing, standing_of
+from toolkit.builtin.standing import Standing, Standings, standing_of
 from toolkit.redaction import MASK
 from toolkit.requests import Changed, Precondition
 from toolkit.workspace import Workspace
@@ -121,6 +123,100 @@ async def test_rules_judge_a_command_as_written_from_the_root(dispatcher, sessio
     await move("cd sub")
     second = await ruled.call("bash", {"command": "rm -r build"}, session=session)
     assert (first.kind, second.kind) == kinds
+
+
+class Moving:
+    """A hook that has the conversation move on after a call was judged, and before it runs."""
+
+    def __init__(self, move, command):
+        self._move, self._command = move, command
+
+    async def around(self, call, run):
+        await self._move(self._command)
+        return await run()
+
+
+@pytest.fixture
+def moving(workspace, move):
+    """Makes a dispatcher with rules for the root alone, whose calls are overtaken by a command."""
+    catalog = Catalog(bash_for(workspace, sandbox="none", keep=["NAME"]))
+
+    def make(command, mode="default"):
+        permissions = Permissions(mode, ["allow bash(printenv:*)", "allow bash(pwd)"])
+        return Dispatcher(catalog, permissions=permissions, hooks=[Moving(move, command)], safety=workspace.safety())
+
+    return make
+
+
+async def test_a_command_runs_where_it_was_judged(moving, workspace, session):
+    """Also if another call has moved the conversation meanwhile."""
+    overtaken = moving("cd sub; NAME=other")
+    result = await overtaken.call("bash", {"command": "printenv PWD NAME"}, session=session)
+    assert (result.kind, result.text) == ("ok", f"{workspace.root}\nexit code: 1")  # for the name that is not set
+
+
+async def test_a_job_runs_where_it_was_judged(moving, workspace, session):
+    """As a command does."""
+    await moving("cd sub").call("bash", {"command": "pwd", "background": True}, session=session)
+    job = shell_of(session, workspace.root).jobs.get("job_1")
+    assert job.process.wait(20)
+    assert job.read().strip() == workspace.root
+
+
+async def test_simultaneous_calls_never_run_where_they_were_not_judged(dispatcher, workspace, session):
+    """Whichever comes first: judged in another folder, where no rule allows it, it waits."""
+    ruled = dispatcher("default", ["allow bash(cd sub)", "allow bash(pwd)"])
+    for _ in range(3):
+        calls = [ruled.call("bash", {"command": command}, session=session) for command in ("cd sub", "pwd", "pwd")]
+        _, *found = await asyncio.gather(*calls)
+        assert {(each.kind, each.text) for each in found if each.kind != "waiting"} <= {("ok", workspace.root)}
+        end_shells(session)
+
+
+async def test_a_folder_that_is_gone_when_its_command_runs_is_told(moving, workspace, session, move):
+    """It does not run in another one, for which nobody judged it."""
+    await move("mkdir gone; cd gone")
+    result = await moving("cd ..; rmdir gone", "bypass").call("bash", {"command": "pwd"}, session=session)
+    assert result.error.message == f"{workspace.root}/gone, where it was to start, is no folder any more; call it again"
+
+
+class Asked:
+    """What a call has for permissions: it hears what is to be judged again."""
+
+    preconditions = ()
+
+    def __init__(self):
+        self.heard = []
+
+    def check(self, access):
+        self.heard.append(access.target)
+
+
+def judged_and_bound(workspace, session, judged, *, most=1000):
+    """Where the call "one" runs after those in *judged* were, each in a folder; and what is judged again for it."""
+    standings, shell, asked = Standings(workspace, most=most), shell_of(session, workspace.root), Asked()
+    for name, folder in judged:
+        shell.cwd = f"{workspace.root}{folder}"
+        standings.preflight({"command": "ls"}, ToolCall("bash", {}, name, session))
+    facts = bash_for(workspace, sandbox="none").facts
+    context = Context(facts=facts, call=ToolCall("bash", {}, "one", session), permissions=asked)
+    return standings.bound(context, "ls").folder.removeprefix(workspace.root), asked.heard
+
+
+@pytest.mark.parametrize(
+    ("judged", "folder", "again"),
+    [
+        ([("one", ""), ("two", "/sub")], "", False),
+        ([("one", "/sub"), ("one", "/sub"), ("two", "")], "/sub", False),
+        ([("one", ""), ("one", "/sub")], "/sub", True),
+        ([("one", ""), *((f"{number}", "") for number in range(3)), ("two", "/sub")], "/sub", True),
+    ],
+    ids=["once", "twice in one place", "in two places", "forgotten"],
+)
+def test_a_call_of_which_it_is_not_known_where_it_was_judged_is_judged_again(workspace, session, judged, folder, again):
+    """Ids need not be different, and not everything is remembered; nothing runs unjudged because of that."""
+    heard = [f"cd {workspace.root}/sub\nls"] if again else []
+    assert judged_and_bound(workspace, session, judged, most=3) == (folder, heard)
 
 
 class Listening:

@@ -14,7 +14,7 @@ from toolkit.sandbox import LEVELS, Limits, Sandbox, best_sandbox, sandboxes
 from toolkit.sandbox import choosing as choosing_module
 from toolkit.sandbox.base import launch
 from toolkit.sandbox.bubblewrap import bubblewrap
-from toolkit.sandbox.grounds import grounds_of
+from toolkit.sandbox.grounds import Grounds, grounds_of
 from toolkit.sandbox.landlock import landlock
 from toolkit.sandbox.system import readable, settings
 from toolkit.workspace import Workspace
@@ -70,6 +70,24 @@ def test_a_program_that_does_not_work_is_not_chosen(workspace, monkeypatch, tmp_
     found = sandboxes(workspace)["bubblewrap"]
     assert found == f"a trial run failed with exit code 125: toolkit: {fake}: no permission"
     assert best_sandbox(workspace, probe=False, level="bubblewrap").name == "bubblewrap"
+
+
+def test_choosing_does_not_search_the_workspace(workspace):
+    """However many files there are; the first command does."""
+    looked = []
+
+    def is_kept(path, access):
+        looked.append(path)
+        return False
+
+    (Path(workspace.root) / "folder").mkdir()
+    workspace.remembered[Grounds] = Grounds(workspace.folders, (), is_kept)
+    found = best_sandbox(workspace)
+    assert looked == []
+    if found.name == "limits":
+        pytest.skip("NOT TESTED HERE: needs bubblewrap or Landlock, which shut files away")
+    assert run(found, "echo ran", cwd=workspace.root).stdout == "ran\n"
+    assert f"{workspace.root}/folder" in looked
 
 
 def test_a_trial_that_cannot_even_start_is_explained(workspace, monkeypatch):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkit.errors import ToolError
 from toolkit.sandbox.grounds import Grounds, Kept, grounds_of
 from toolkit.workspace import Workspace
 
@@ -137,6 +138,17 @@ def test_a_folder_that_vanishes_is_passed_over(tmp_path):
     """A search never fails because somebody else tidies up."""
     grounds = Grounds((str(tmp_path / "gone"),), (), lambda path, access: True)
     assert grounds.kept() == []
+
+
+def test_a_workspace_too_large_to_search_is_refused(tmp_path):
+    """Nothing is left uncovered because a search ended early; the names of unchanged folders count, too."""
+    make(tmp_path, "a/1", "a/2", "b/1", "b/2", "b/3")
+    grounds = Grounds((str(tmp_path),), (), lambda path, access: False, most_names=7)
+    assert grounds.kept() == []
+    make(tmp_path, "b/4")
+    for _ in range(2):
+        with pytest.raises(ToolError, match="more than 7 files and folders, .* choose a smaller root"):
+            grounds.kept()
 
 
 def test_marks_tell_what_was_changed(tmp_path):

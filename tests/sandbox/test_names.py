@@ -1,4 +1,4 @@
-"""Judging by name gives the same answers as judging the whole path."""
+"""Names that are ruled out together are none that judging them one by one would keep."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.safety.protected import Protected
-from toolkit.sandbox.names import by_name
+from toolkit.sandbox.names import suspects_by
 from toolkit.workspace import Workspace
 
 PIECES = [".git", "config", "hooks", ".aws", "credentials", "sso", ".env", ".env.example", "x.pem", "a", "lib", "keys"]
@@ -27,32 +27,32 @@ def workspace(tmp_path_factory):
     return Workspace(tmp_path_factory.mktemp("root"), protected=WISHES)
 
 
-@given(paths=st.lists(st.tuples(PATHS, st.sampled_from(["read", "write"])), min_size=1, max_size=12))
-@example(paths=[("/keys-open/a", "write"), ("/keys-open", "write")])
-@example(paths=[("/etc/a/b", "write"), ("/etc/b", "write"), ("/a/etc/a", "write")])
-def test_the_verdict_is_the_same(workspace, paths):
-    """For every path and every order of them."""
-    judged = by_name(workspace.is_kept)
-    assert [judged(*each) for each in paths] == [workspace.is_kept(*each) for each in paths]
+@given(folder=PATHS, names=st.lists(NAMES | st.text(st.characters(exclude_characters="/\0"), min_size=1), min_size=1))
+@example(folder="/keys-open", names=["a"])
+@example(folder="/etc", names=["a"])
+@example(folder="/a", names=["\u212aeys", "key4.db", "x"])
+def test_nothing_protected_is_ruled_out(workspace, folder, names):
+    """Whatever the folder, the name and its company."""
+    kept = {name for name in names if workspace.is_kept(f"{folder}/{name}", "write")}
+    assert kept <= suspects_by(workspace.protected_patterns, workspace.is_kept)(folder, names)
 
 
-def test_a_name_is_judged_once():
-    """However many folders have it."""
+def test_ordinary_names_are_not_judged(workspace):
+    """Neither alone nor beside a secret; however many they are, a folder costs two questions."""
     asked = []
 
     def is_kept(path, access):
         asked.append(path)
-        return path.endswith(".env")
+        return workspace.is_kept(path, access)
 
-    judged = by_name(is_kept)
-    assert [judged(f"/root/{number}/.env", "read") for number in range(3)] == [True, True, True]
-    assert asked.count(".env") == 1
+    suspects = suspects_by(workspace.protected_patterns, is_kept)
+    ordinary = [f"file_{number}.py" for number in range(1000)]
+    assert suspects("/projects", ordinary) == set()
+    assert suspects("/projects", [*ordinary, ".ENV"]) == {".ENV"}
+    assert len(asked) == 4
 
 
-def test_what_is_remembered_is_bounded():
-    """A workspace may have any number of names."""
-    asked = []
-    judged = by_name(lambda path, access: bool(asked.append(path)), most_names=10)
-    for number in (*range(11), 0):
-        judged(f"/root/{number}", "read")
-    assert asked.count("0") == 2
+def test_without_patterns_nobody_is_a_suspect():
+    """But for names that cannot be read in one way only."""
+    suspects = suspects_by([], lambda path, access: False)
+    assert suspects("/root", ["a", ".env", "b."]) == {"b."}

@@ -25,7 +25,7 @@ from .outputs import readable
 from .processes import Ended
 from .runs import Ran, Runner
 from .shells import checked_names, shell_for, shell_of
-from .standing import standing_of
+from .standing import Standing, Standings, standing_of
 
 __all__ = ["bash_for"]
 
@@ -58,6 +58,7 @@ def bash_for(
         max_output_bytes: Of each stream; the beginning and the end are kept.
     """
     chosen = _chosen(workspace, sandbox, network)
+    standings = Standings(workspace)
     runner = Runner(
         workspace=workspace,
         sandbox=chosen,
@@ -67,25 +68,16 @@ def bash_for(
         marks=grounds_of(workspace).marks,
     )
 
-    def preview(arguments: Any, call: ToolCall | None = None) -> Preview:
-        standing = standing_of(None if call is None else call.session, workspace)
-        text = f"$ {arguments['command']}\n\n{standing.shown()}\n{chosen.describe()}"
-        return Preview(text=text, preconditions=(standing.precondition(),))
-
-    def preflight(arguments: Any, call: ToolCall | None = None) -> list[Command]:
-        standing = standing_of(None if call is None else call.session, workspace)
-        return [Command(standing.read_from_root(arguments["command"]))]
-
     @tool(
         catalog=None,
         description=_about(chosen, max_output_bytes),
         destructive=True,
         group="shell",
-        search_hint="run execute shell command line terminal script program tests build git",
+        search_hint="execute shell terminal script program tests build git",
         approval="always" if chosen.name == "limits" else "never",
         validate=_objections,
-        preflight=preflight,
-        preview=preview,
+        preflight=standings.preflight,
+        preview=lambda arguments, call=None: _preview(arguments, call, runner),
         summary=lambda arguments: f"$ {arguments['command']}",
         activity="running a command",
         metadata={"sandbox": {"name": chosen.name, "network": chosen.network, "contained": chosen.contained}},
@@ -106,15 +98,22 @@ def bash_for(
         """
         if problems := _objections({"command": command, "timeout_seconds": timeout_seconds}):
             raise BadArgs(problems)
-        standing_of(context.session, workspace).check(context.permissions.preconditions)
+        standing = standings.bound(context, command)
         if background:
-            return _started(runner, command, context)
+            return _started(runner, command, standing, context)
         with shell_for(context.session, workspace.root) as shell:
             seconds = _left(timeout_seconds, context.deadline)
-            ran = await runner.run(command, shell, seconds, lambda text: context.report(message=text))
+            ran = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
         return _told(ran, seconds, workspace)
 
     return Tool.of(bash)
+
+
+def _preview(arguments: Any, call: ToolCall | None, runner: Runner) -> Preview:
+    """What a person sees before they agree: the command, where it would start, and what keeps it in."""
+    standing = standing_of(None if call is None else call.session, runner.workspace)
+    text = f"$ {arguments['command']}\n\n{standing.shown()}\n{runner.sandbox.describe()}"
+    return Preview(text=text, preconditions=(standing.precondition(),))
 
 
 def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
@@ -129,11 +128,11 @@ def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
     )
 
 
-def _started(runner: Runner, command: str, context: Context) -> str:
+def _started(runner: Runner, command: str, standing: Standing, context: Context) -> str:
     if context.session is None:
         raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
-    job = shell.jobs.start(command, runner.start(command, shell, _MOST_SECONDS_OF_A_JOB))
+    job = shell.jobs.start(command, runner.start(command, shell, standing, _MOST_SECONDS_OF_A_JOB))
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 

@@ -37,7 +37,7 @@ def edit_for(workspace: Workspace) -> Tool:
     @tool(
         catalog=None,
         group="files",
-        search_hint="change replace modify patch update a part of a text file",
+        search_hint="change modify patch update rewrite part of code",
         summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
         preflight=lambda arguments: [Reads(arguments["path"])],

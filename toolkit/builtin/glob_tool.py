@@ -16,7 +16,7 @@ from .globs import Glob
 from .ignoring import Ignoring, start_of
 from .misses import present_at
 from .tallies import shown_path
-from .watches import Stopped, watch_for
+from .watches import Stopped, Watch, watch_for
 
 __all__ = ["glob_for"]
 
@@ -30,7 +30,7 @@ def glob_for(workspace: Workspace) -> Tool:
         catalog=None,
         read_only=True,
         group="search",
-        search_hint="list files and folders directory ls find tree by name pattern look around",
+        search_hint="directory ls find tree name look around",
         summary=lambda arguments: arguments["pattern"],
         timeout_seconds=workspace.timeout_seconds,
         validate=_objections,
@@ -56,35 +56,17 @@ def glob_for(workspace: Workspace) -> Tool:
         """
         if problems := _objections({"pattern": pattern, "limit": limit}):
             raise BadArgs(problems)
-        wanted = _Wanted(pattern.removeprefix("./"))
-        watch = watch_for(workspace, context)
-        ignoring = Ignoring(workspace, path, ignored=ignored)
-        start = len(start_of(workspace, path))
-        found: list[Entry] = []
-        left_out = 0
-
-        def skip(entry: Entry) -> bool:
-            nonlocal left_out
-            watch.look()
-            inner, is_folder = entry.path.removeprefix("./")[start:], entry.kind == "folder"
-            is_taken, goes_on = wanted.takes(inner, is_folder=is_folder), is_folder and wanted.goes_into(inner)
-            if ignoring(entry):
-                left_out += entry.name != ".git" and (is_taken or goes_on)
-                return True
-            if is_taken:
-                found.append(entry)
-            return is_folder and not goes_on
-
+        finding = _Finding(
+            _Wanted(pattern.removeprefix("./")),
+            ignoring=Ignoring(workspace, path, ignored=ignored),
+            watch=watch_for(workspace, context),
+            start=len(start_of(workspace, path)),
+        )
         if present_at(workspace, path).kind != "folder":
             raise ToolError(f"{workspace.shown(path)} is no folder; give the folder that it is in as `path`")
-        is_whole = True
-        try:
-            for _ in workspace.walk(path, skip=skip):
-                pass
-        except Stopped:
-            is_whole = False
-        found.sort(key=lambda entry: (-entry.modified, entry.path))
-        notes = _notes(len(found), limit, left_out, is_whole=is_whole)
+        finding.walk(workspace, path)
+        found = sorted(finding.found, key=lambda entry: (-entry.modified, entry.path))
+        notes = _notes(len(found), limit, finding.left_out, is_whole=finding.is_whole)
         if not found and pattern != "*" and "/" not in pattern and "**" not in pattern:
             notes.append(f"`{pattern}` looks in one folder; `**/{pattern}` looks at any depth")
         return "\n".join([*map(_row, found[:limit]), *(f"({note})" for note in notes)])
@@ -108,6 +90,49 @@ def _objections(arguments: Any) -> list[Problem]:
         except ValueError as error:
             found.append(Problem(str(error), ("pattern",)))
     return found
+
+
+class _Finding:
+    """
+    What a walk finds.
+
+    Attributes:
+        found: What is wanted, and not left out.
+        left_out: How much of that .gitignore leaves out.
+        is_whole: Whether there was time for everything.
+
+    Args:
+        start: How many characters of each path lead to the folder that the walk starts in.
+    """
+
+    def __init__(self, wanted: _Wanted, *, ignoring: Ignoring, watch: Watch, start: int) -> None:
+        self._wanted = wanted
+        self._ignoring = ignoring
+        self._watch = watch
+        self._start = start
+        self.found: list[Entry] = []
+        self.left_out = 0
+        self.is_whole = True
+
+    def walk(self, workspace: Workspace, path: str) -> None:
+        try:
+            for _ in workspace.walk(path, skip=self._skips):
+                pass
+        except Stopped:
+            self.is_whole = False
+
+    def _skips(self, entry: Entry) -> bool:
+        """Take *entry* if it is wanted, and say whether what is in it can be passed over."""
+        self._watch.look()
+        inner, is_folder = entry.path.removeprefix("./")[self._start :], entry.kind == "folder"
+        is_taken = self._wanted.takes(inner, is_folder=is_folder)
+        goes_on = is_folder and self._wanted.goes_into(inner)
+        if self._ignoring(entry):
+            self.left_out += entry.name != ".git" and (is_taken or goes_on)
+            return True
+        if is_taken:
+            self.found.append(entry)
+        return is_folder and not goes_on
 
 
 class _Wanted:

@@ -7,7 +7,7 @@ ripgrep is used where it is there and there is much to search; the answer is the
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ..access import Reads
@@ -46,7 +46,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         catalog=None,
         read_only=True,
         group="search",
-        search_hint="find text content in files regex rg ripgrep lines that contain a word where is it defined or used",
+        search_hint="find text content regex rg ripgrep word defined used",
         summary=lambda arguments: arguments["pattern"],
         timeout_seconds=workspace.timeout_seconds,
         validate=_objections,
@@ -93,67 +93,63 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         except Stopped:
             return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
         files = [entry for entry in listed if entry.size <= MOST_BYTES]
-        helper = sieve if ripgrep or is_worth_it(files) else None
         tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
-
-        def look_into(entry: Entry) -> Found:
-            found = search(workspace, entry, query, watch, first_only=mode == "files")
-            return _permitted(workspace, entry, found, context)
-
-        overdue = _searched(files, look_into, tally, query, watch, context, helper)
-        notes = [
-            _too_large([shown_path(entry.path) for entry in listed if entry.size > MOST_BYTES]),
-            overdue,
-            _left_out(ignoring.left_out) if tally.is_empty else "",
-        ]
-        return tally.text(notes=[note for note in notes if note])
+        searching = _Search(workspace, query, watch, context, first_only=mode == "files")
+        overdue = searching.through(files, tally, sieve if ripgrep or is_worth_it(files) else None)
+        return tally.text(notes=_notes(listed, overdue, ignoring.left_out if tally.is_empty else 0))
 
     return Tool.of(grep)
 
 
-def _searched(
-    files: list[Entry],
-    look_into: Callable[[Entry], Found],
-    tally: Tally,
-    query: Query,
-    watch: Watch,
-    context: Context,
-    helper: Ripgrep | None,
-) -> str:
-    """Look into *files*, one after the other, as far as *tally* and the time go; a note if the time was up."""
-    done = 0
-    try:
-        cleared = set() if helper is None else helper.cleared(query, files, watch)
-        for done, entry in enumerate(files):
-            watch.look()
-            if not done % _REPORT_EVERY:
-                context.report(done, len(files), "searching")
-            if entry.path not in cleared:
-                tally.add(entry, look_into(entry))
-            if tally.is_full:
-                break
-    except Stopped:
-        return f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
-    return ""
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One search through files; *first_only* if it is enough to know that a file matches."""
 
+    workspace: Workspace
+    query: Query
+    watch: Watch
+    context: Context
+    first_only: bool
 
-def _too_large(names: list[str]) -> str:
-    return f"{len(names):,} larger than {MOST_BYTES:,} bytes not searched: {named(names)}" if names else ""
+    def through(self, files: list[Entry], tally: Tally, helper: Ripgrep | None) -> str:
+        """Look into *files*, one after the other, as far as *tally* and the time go; a note if the time was up."""
+        done = 0
+        try:
+            cleared = set() if helper is None else helper.cleared(self.query, files, self.watch)
+            for done, entry in enumerate(files):
+                self.watch.look()
+                if not done % _REPORT_EVERY:
+                    self.context.report(done, len(files), "searching")
+                if entry.path not in cleared:
+                    tally.add(entry, self._look_into(entry))
+                if tally.is_full:
+                    break
+        except Stopped:
+            return f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
+        return ""
 
-
-def _left_out(count: int) -> str:
-    return f"{count:,} left out by .gitignore; ignored=true searches them" if count else ""
-
-
-def _permitted(workspace: Workspace, entry: Entry, found: Found, context: Context) -> Found:
-    """*found*, or nothing if a rule or a check speaks against the file."""
-    if found.refused is not None or found == NOTHING:
+    def _look_into(self, entry: Entry) -> Found:
+        """What is found in a file; nothing if a rule or a check speaks against it."""
+        found = search(self.workspace, entry, self.query, self.watch, first_only=self.first_only)
+        if found.refused is not None or found == NOTHING:
+            return found
+        try:
+            self.context.permissions.check(Reads(os.path.join(self.workspace.root, entry.path)))
+        except ToolError:
+            return NOTHING  # not even a note: it would tell that the file matches
         return found
-    try:
-        context.permissions.check(Reads(os.path.join(workspace.root, entry.path)))
-    except ToolError:
-        return NOTHING  # not even a note: it would tell that the file matches
-    return found
+
+
+def _notes(listed: list[Entry], overdue: str, left_out: int) -> list[str]:
+    """What was not searched, and why."""
+    notes = []
+    if large := [shown_path(entry.path) for entry in listed if entry.size > MOST_BYTES]:
+        notes.append(f"{len(large):,} larger than {MOST_BYTES:,} bytes not searched: {named(large)}")
+    if overdue:
+        notes.append(overdue)
+    if left_out:
+        notes.append(f"{left_out:,} left out by .gitignore; ignored=true searches them")
+    return notes
 
 
 def _objections(arguments: Any) -> list[Problem]:

@@ -39,7 +39,7 @@ def read_for(workspace: Workspace) -> Tool:
         catalog=None,
         read_only=True,
         group="files",
-        search_hint="show open view cat head tail print the content of a text file or an image",
+        search_hint="show open view cat head tail print content",
         summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
         validate=_objections,

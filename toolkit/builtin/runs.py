@@ -14,6 +14,7 @@ from ..workspace.space import Workspace
 from .outputs import Headed, Ticker
 from .processes import Ended, Process, Start
 from .shells import Shell, environment, script
+from .standing import Standing
 
 __all__ = ["Ran", "Runner"]
 
@@ -52,20 +53,21 @@ class Runner:
     max_output_bytes: int
     marks: Callable[[], Mapping[str, object]]
 
-    def start(self, command: str, shell: Shell, seconds: float) -> Start:
-        """*command*, ready to be started where *shell* stands."""
-        shell.cwd = shell.folder(self.workspace)
+    def start(self, command: str, shell: Shell, standing: Standing, seconds: float) -> Start:
+        """*command*, ready to be started in the place and with the variables of *standing*."""
         return Start(
             argv=[*_shell_program(), "-c", script(self.keep), "bash", command],
             sandbox=self.sandbox,
-            cwd=shell.cwd,
-            env=environment(self.sandbox, self.env, shell),
+            cwd=standing.folder,
+            env=environment(self.sandbox, self.env, shell.private, standing.variables),
             private=shell.private,
             timeout_seconds=seconds,
             marks=self.marks,
         )
 
-    async def run(self, command: str, shell: Shell, seconds: float, tell: Callable[[str], object]) -> Ran:
+    async def run(
+        self, command: str, shell: Shell, standing: Standing, seconds: float, tell: Callable[[str], object]
+    ) -> Ran:
         """Run *command* to its end, and *tell* what it prints while it does; *shell* goes on from where it ended."""
         streams = {name: Headed(self.max_output_bytes) for name in ("stdout", "stderr")}
         tickers = {name: Ticker(tell) for name in streams}
@@ -74,7 +76,7 @@ class Runner:
             streams[stream].add(data)
             tickers[stream].add(data)
 
-        ended = await Process(self.start(command, shell, seconds), take).finished()
+        ended = await Process(self.start(command, shell, standing, seconds), take).finished()
         for ticker in tickers.values():
             ticker.flush()
         note = shell.take(ended.said, self.workspace, self.keep)

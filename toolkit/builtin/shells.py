@@ -7,6 +7,7 @@ It is kept in the session's state and ends with it: jobs are ended, and the priv
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import re
 import tempfile
@@ -27,6 +28,7 @@ __all__ = [
     "checked_names",
     "end_shells",
     "environment",
+    "folder_at",
     "known_shell",
     "script",
     "shell_for",
@@ -66,16 +68,16 @@ class Shell:
         if found is None:
             return ""
         where, self.variables = found
-        place = _folder(workspace, where)
+        place = folder_at(workspace, where)
         self.cwd = place or workspace.root
         return "" if place else f"the working folder is {workspace.root} again: the command left the workspace"
 
     def folder(self, workspace: Workspace) -> str:
         """Where the next command starts: the root, if the folder is gone or something else is in its place."""
-        return self.cwd if _folder(workspace, self.cwd) == self.cwd else workspace.root
+        return self.cwd if folder_at(workspace, self.cwd) == self.cwd else workspace.root
 
 
-def _folder(workspace: Workspace, path: str) -> str | None:
+def folder_at(workspace: Workspace, path: str) -> str | None:
     """Where the folder *path* of *workspace* really is; None if it is none."""
     try:
         return workspace.place(path) if workspace.stat(path).kind == "folder" else None
@@ -122,15 +124,22 @@ def end_shells(session: Session) -> None:
 def _close(jobs: Jobs, private: str, pid: int) -> None:
     if os.getpid() != pid:
         return  # a child that was forked has copies of both, and they are not its own
+    # The garbage collector may come by in the midst of something that may only read, such as a preview.
+    contextvars.Context().run(_clear, jobs, private)
+
+
+def _clear(jobs: Jobs, private: str) -> None:
     jobs.close()
     remove_folder(private)
 
 
-def environment(sandbox: Sandbox, given: Mapping[str, str], shell: Shell) -> dict[str, str]:
+def environment(
+    sandbox: Sandbox, given: Mapping[str, str], private: str, variables: Mapping[str, str]
+) -> dict[str, str]:
     """Everything that a command finds in its environment; of ours, only what is listed here."""
     ours = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
     ours["PATH"] = _path(ours.get("PATH", os.defpath), sandbox.shows)
-    return {**ours, **_ALWAYS, **sandbox.homes(shell.private), **given, **shell.variables}
+    return {**ours, **_ALWAYS, **sandbox.homes(private), **given, **variables}
 
 
 def _path(path: str, shows: tuple[str, ...] | None) -> str:

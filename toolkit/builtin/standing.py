@@ -2,7 +2,8 @@
 Where the next command of a conversation would start, and with which of its variables.
 
 A person who agrees to a command agrees to it there: they are shown the place, and it is a precondition of the call.
-If the conversation has moved on when the answer comes, they are asked again.
+If the conversation has moved on when the answer comes, they are asked again. What rules allow unasked starts where it
+was judged to start, though another call may have moved the conversation meanwhile.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ import json
 import re
 import secrets
 import shlex
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
+from ..access import Command
+from ..context import Context
+from ..errors import ToolError
 from ..redaction import MASK
 from ..requests import Changed, Precondition
+from ..results import ToolCall
 from ..session import Session
 from ..workspace.space import Workspace
 from .outputs import readable
-from .shells import known_shell
+from .shells import folder_at, known_shell
 
-__all__ = ["Standing", "standing_of"]
+__all__ = ["Standing", "Standings", "standing_of"]
 
 _MOST_OF_A_VALUE = 80
 _SECRET_NAMES = re.compile(r"(?i)key|token|secret|pass|auth|cred|cookie|session|private")
@@ -79,6 +86,56 @@ def standing_of(session: Session | None, workspace: Workspace) -> Standing:
     if shell is None:
         return Standing(root=workspace.root, folder=workspace.root)
     return Standing(root=workspace.root, folder=shell.folder(workspace), variables=dict(shell.variables))
+
+
+class Standings:
+    """
+    Where the calls of one tool were judged to start, from the verdict until they do.
+
+    Args:
+        most: How many calls are remembered. One that is forgotten is judged again when it runs.
+    """
+
+    def __init__(self, workspace: Workspace, *, most: int = 1000) -> None:
+        self._workspace = workspace
+        self._most = most
+        self._judged: dict[tuple[str, str, str], list[Standing]] = {}
+        self._lock = threading.Lock()
+
+    def preflight(self, arguments: Any, call: ToolCall | None = None) -> list[Command]:
+        """What the verdict is about: the command, where it would start now."""
+        command = arguments["command"]
+        standing = standing_of(None if call is None else call.session, self._workspace)
+        if call is not None and call.session is not None:
+            key = (call.session_key, call.id, command)
+            with self._lock:
+                self._judged[key] = [*self._judged.pop(key, ()), standing]
+                if len(self._judged) > self._most:
+                    del self._judged[next(iter(self._judged))]
+        return [Command(standing.read_from_root(command))]
+
+    def bound(self, context: Context, command: str) -> Standing:
+        """
+        Where the call that runs has to start.
+
+        Raises:
+            Changed: A person agreed, and not to where it would start now.
+            ToolError: It cannot start where it was judged to, or may not start here.
+        """
+        now = standing_of(context.session, self._workspace)
+        with self._lock:
+            judged = self._judged.pop((context.call.session_key, context.call.id, command), [])
+        if context.permissions.preconditions:
+            now.check(context.permissions.preconditions)
+            return now
+        if not judged or any(each != judged[0] for each in judged):  # ids need not be different
+            context.permissions.check(Command(now.read_from_root(command)))
+            return now
+        if folder_at(self._workspace, judged[0].folder) != judged[0].folder:
+            raise ToolError(
+                f"{readable(judged[0].folder)}, where it was to start, is no folder any more; call it again"
+            )
+        return judged[0]
 
 
 def _shown(name: str, value: str) -> str:

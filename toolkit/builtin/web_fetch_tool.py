@@ -59,7 +59,7 @@ def web_fetch_for(
         read_only=True,
         open_world=True,
         group="web",
-        search_hint="download a web page, documentation or an API answer; http, https, URL, link, internet",
+        search_hint="download documentation API answer http URL link internet",
         summary=lambda arguments: arguments["url"],
         activity=lambda arguments: f"fetching {arguments['url'][:200]}",
     )

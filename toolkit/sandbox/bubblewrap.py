@@ -139,6 +139,6 @@ def _check_number(arguments: int, files: int) -> None:
     if arguments > _MOST_ARGUMENTS:
         raise ToolError(
             f"the workspace has {files:,} protected files and folders, more than bubblewrap can cover: it takes "
-            f"{_MOST_ARGUMENTS:,} arguments, about three for each; choose a smaller root, or lift patterns with "
-            f"Workspace(unprotected=...)"
+            f"{_MOST_ARGUMENTS:,} arguments, about three for each; choose a smaller root, lift patterns with "
+            f'Workspace(unprotected=...), or take best_sandbox(workspace, level="landlock")'
         )

@@ -2,6 +2,7 @@
 Which sandboxes this machine has, and which is the strongest.
 
 A level counts as present only after a command has run in it: a program may be installed and still not be allowed.
+The trial shuts no files away, so it takes as long in a large workspace as in a small one.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..errors import ToolError
 from ..workspace import Workspace
@@ -81,10 +83,12 @@ def _tried(
     if os.name != "posix":
         return "commands need a POSIX system"
     grounds = grounds_of(workspace)
-    found = _MAKERS[name](grounds, network, limits or Limits(), [os.fspath(each) for each in readable])
+    options = (network, limits or Limits(), [os.fspath(each) for each in readable])
+    found = _MAKERS[name](grounds, *options)
     if isinstance(found, str) or not probe or name == "none":
         return found
-    return _problem(found, workspace.root) or found
+    trial = _MAKERS[name](replace(grounds, is_searched=False), *options)
+    return trial if isinstance(trial, str) else _problem(trial, workspace.root) or found
 
 
 def _bubblewrap(grounds: Grounds, network: bool, limits: Limits, further: list[str]) -> Sandbox | str:

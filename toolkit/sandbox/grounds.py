@@ -15,13 +15,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..errors import ToolError
 from ..workspace import Workspace
-from .names import PROBE, IsKept, by_name
+from .names import PROBE, IsKept, Suspects, suspects_by
 
 __all__ = ["Grounds", "Kept", "grounds_of"]
 
 Level = Literal["hidden", "read-only", "held"]
 _MOST_MARKED = 2000
+# About ten seconds; whoever has more is better told than left to wait before every command.
+_MOST_NAMES = 5_000_000
 # A change within the clock's own grain leaves the time as it was, so a young folder is read again.
 _GRAIN_NANOSECONDS = 100_000_000
 
@@ -47,6 +50,7 @@ class _Seen:
     modified: int
     kept: tuple[Kept, ...]
     below: tuple[str, ...]
+    names: int
     is_settled: bool
 
 
@@ -59,12 +63,18 @@ class Grounds:
         writable: What may be read and written, resolved; the first one is the root.
         read_only: What may only be read; of folders inside one another the innermost counts.
         is_kept: Whether a file is protected from being read, or written.
+        suspects: Which names of a folder are to be judged at all; all of them unless given.
+        is_searched: Whether what is protected is looked for. If not, nothing is: for trials, which read no file.
+        most_names: A workspace with more of them is refused; to search it would take too long.
         clock: Nanoseconds since 1970.
     """
 
     writable: tuple[str, ...]
     read_only: tuple[str, ...]
     is_kept: IsKept
+    suspects: Suspects = lambda folder, names: set(names)
+    is_searched: bool = True
+    most_names: int = _MOST_NAMES
     clock: Callable[[], int] = time.time_ns
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
 
@@ -82,10 +92,12 @@ class Grounds:
         """Everything that is protected now, parents before what is in them."""
         seen: dict[str, _Seen] = {}
         found: dict[str, Kept] = {}
-        for top in self.tops:
-            for each in self._kept_in(top, seen):
-                found.setdefault(each.path, each)
-        self._seen = seen
+        try:
+            for top in self.tops if self.is_searched else ():
+                for each in self._kept_in(top, seen):
+                    found.setdefault(each.path, each)
+        finally:
+            self._seen = seen  # also if it was too much: then that is found out sooner the next time
         named: list[Kept] = []
         shut = None
         for each in sorted(found.values(), key=lambda each: each.path):
@@ -109,6 +121,7 @@ class Grounds:
 
     def _kept_in(self, top: str, seen: dict[str, _Seen]) -> Iterator[Kept]:
         waiting = [top]
+        names = sum(each.names for each in seen.values())
         while waiting:
             folder = waiting.pop()
             if folder in seen:
@@ -116,8 +129,14 @@ class Grounds:
             look = self._look(folder)
             if look is not None:
                 seen[folder] = look
+                names += look.names
                 yield from look.kept
                 waiting += look.below
+            if names > self.most_names:
+                raise ToolError(
+                    f"the workspace has more than {self.most_names:,} files and folders, too many to search for "
+                    "protected ones before each command; choose a smaller root"
+                )
 
     def _look(self, folder: str) -> _Seen | None:
         """What is protected directly in *folder*, and which folders are to be searched further."""
@@ -129,14 +148,18 @@ class Grounds:
                 return known
             now = self.clock()
             with os.scandir(folder) as entries:
-                listed = [(entry.path, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
+                listed = [(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
         except OSError:
             return None  # gone, or nobody's to read: then the command cannot either
+        suspects = self.suspects(folder, [name for name, *_ in listed])
         kept: list[Kept] = []
         below: list[str] = []
         has_links = False
-        for path, is_folder, is_link in listed:
-            level = self._level(path, is_folder)
+        for name, is_folder, is_link in listed:
+            if not is_folder and name not in suspects:
+                continue
+            path = os.path.join(folder, name)
+            level = self._level(path, is_folder) if name in suspects else None
             if is_link:
                 has_links = has_links or level is not None
                 kept += self._behind(path, level)
@@ -146,7 +169,7 @@ class Grounds:
             if is_folder and level != "hidden":  # a secret may lie in what is only not to be written
                 below.append(path)
         is_settled = now - modified > _GRAIN_NANOSECONDS and not has_links
-        return _Seen(modified, tuple(kept), tuple(below), is_settled)
+        return _Seen(modified, tuple(kept), tuple(below), len(listed), is_settled)
 
     def _level(self, path: str, is_folder: bool) -> Level | None:
         if not self.is_kept(path, "write"):
@@ -161,8 +184,7 @@ class Grounds:
 
     def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
         """What a link with a protected name leads to, if that is in the workspace."""
-        target = os.path.realpath(link)
-        if level is None or not os.path.exists(target):
+        if level is None or not os.path.exists(target := os.path.realpath(link)):
             return
         is_folder = os.path.isdir(target)
         if not any(target.startswith(f"{top.rstrip('/')}/") for top in self.tops):
@@ -192,6 +214,12 @@ def _within(top: str) -> Iterator[str]:
 def grounds_of(workspace: Workspace) -> Grounds:
     """The folders of *workspace*, judged by its own protected files; always the same, so that it is searched once."""
     files = workspace.protected_files  # not the workspace, which would hold itself that way
-    is_kept = by_name(lambda path, access: files.protecting(path, access) is not None)
-    found: Grounds = workspace.remembered.setdefault(Grounds, Grounds(workspace.folders, workspace.read_only, is_kept))
+
+    def is_kept(path: str, access: Literal["read", "write"]) -> bool:
+        return files.protecting(path, access) is not None
+
+    suspects = suspects_by(workspace.protected_patterns, is_kept)
+    found: Grounds = workspace.remembered.setdefault(
+        Grounds, Grounds(workspace.folders, workspace.read_only, is_kept, suspects)
+    )
     return found

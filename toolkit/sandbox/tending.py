@@ -166,10 +166,13 @@ class Tended:
         self._reap()
 
     def _signal(self, number: int, *, spared: int | None = None) -> None:
+        """Send it to everyone, and to nobody twice: a second SIGTERM would come while somebody tidies up."""
+        targets = _descendants(self._child)
         # The group first, in one step: those who fork faster than we count are mostly in it. Once the
         # command is reaped its number may be another's.
-        group = [-self._child] if self._status is None and spared is None else []
-        for target in (*group, *_descendants(self._child)):
+        if self._status is None and spared is None:
+            targets = [-self._child, *(target for target in targets if _group(target) != self._child)]
+        for target in targets:
             if target != spared:
                 _kill(target, number)
 
@@ -193,6 +196,14 @@ def _asks_to_stop(heard: bytes) -> bool:
 def _kill(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
+
+
+def _group(target: int) -> int | None:
+    """The group of a process; a group, which is written as a negative number, is its own."""
+    try:
+        return os.getpgid(target) if target > 0 else -target
+    except OSError:
+        return None  # it has just ended
 
 
 def _numbers() -> int:

@@ -90,7 +90,9 @@ class Workspace:
         self._unprotected = [each for each in lifted if each not in {one.pattern for one in _running()}]
         self._folders = Folders([root, *_several(folders, "folders")], read_only=_several(read_only, "read_only"))
         self.root = self._folders.root
-        self._files = ProtectedFiles(_table(self._protected, self._unprotected))
+        table = _table(self._protected, self._unprotected)
+        self._files = ProtectedFiles(table)
+        self._patterns = tuple(rule.pattern for rule in table)
         every = dict.fromkeys((*self._folders.writable, *self._folders.read_only))
         self._borders: Borders | None = Borders(self._folders, self._files, [_held(path, way) for path in every])
         self._lock = _Lock()
@@ -111,6 +113,11 @@ class Workspace:
     def protected_files(self) -> ProtectedFiles:
         """The patterns that keep tools from files."""
         return self._files
+
+    @property
+    def protected_patterns(self) -> tuple[str, ...]:
+        """The same as text, whatever their level."""
+        return self._patterns
 
     def safety(self, **options: Any) -> SafetyChecks:
         """The same folders and protected files as checks, for `Dispatcher(safety=...)`; *options* are further ones."""
