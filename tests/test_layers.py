@@ -16,9 +16,9 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
     "errors later facts tokens access verdicts visible strictjson digests requests session parts results",
-    "context markers docstrings patterns wording keywords judgement jsonschemas codecs origins scope signature validation",
+    "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope signature validation",
     "describe spec ranking finding summaries formats views sources catalog decorator",
-    "rendering repair classify retry redaction threads resources safety workspace sandbox approvals permissions audit judging consent",
+    "rendering repair classify retry redaction threads resources safety workspace sandbox approvals permissions audit stated judges judging consent",
     "abandoned deadline hooks background attempt plans outcomes tries hearing pipeline lanes planner resuming batch dispatcher",
     "builtin",
     "providers agent skills",

@@ -24,7 +24,8 @@ from .codecs import UNSURE
 from .context import Progress
 from .errors import DefinitionError, UnknownTool, nearest
 from .hooks.base import Chain
-from .judging import Judge, Judges
+from .judges import Judge
+from .judging import Judges
 from .pipeline import Walk, unstarted, walk
 from .planner import Planner
 from .plans import Plan, Settings

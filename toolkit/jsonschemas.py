@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .errors import DefinitionError
-from .judgement import Judge, mappings_in
 from .keywords import LONGEST_UNEVALUATED_KEY
 from .patterns import compile_pattern
+from .schema_judge import Judge, mappings_in
 
 __all__ = ["DIALECT", "check_schema", "validator"]
 

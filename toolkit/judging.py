@@ -9,48 +9,33 @@ Everything is judged on decoded arguments, and whatever cannot be judged is refu
 from __future__ import annotations
 
 import copy
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from .access import Access, Writes, accesses_in
+from .access import Access, Writes
 from .errors import Safety, ToolError
-from .facts import told_of
+from .judges import Judge, of_findings, verdict_now, verdict_of
 from .permissions.request import PermissionRequest
-from .permissions.values import kind_of, kind_of_name, parameters
 from .rendering import described, own_copy
 from .requests import Precondition
 from .results import ToolCall
 from .session import Session
 from .spec import Tool
-from .verdicts import Finding, Verdict, Word, strictest
+from .stated import by_author, contradiction, naming, touched, unknown
+from .verdicts import Finding, Verdict, strictest
 from .views import CatalogView
 
 if TYPE_CHECKING:  # most calls touch nothing, and the checks take long to load
     from .safety import SafetyChecks
 
-__all__ = ["AccessJudge", "Judge", "Judgement", "Judges", "always", "names_of"]
-
+__all__ = ["AccessJudge", "Judgement", "Judges", "always", "names_of"]
 
 _log = logging.getLogger("toolkit")
 
 T = TypeVar("T")
-
-
-class Judge(Protocol):
-    """
-    What can stand in for `Permissions`, or join it.
-
-    A class may also have what `Permissions` has: `gate`, a quick way to say yes; `settles = True` if its verdict takes
-    account of what checks, `approval` and hooks found; `could_allow`, what a search may show; `mistakes` and
-    `explained_by`.
-    """
-
-    def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
-        """Whether the call may run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +160,13 @@ class Judges:
         try:
             accesses = await touched(tool, decoded, call)
         except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
-            stated = [_unknown(tool, error)]
-        findings = [*stated, *self._checked(accesses), *await _by_author(tool, decoded), *asked]
+            stated = [unknown(tool, error)]
+        findings = [*stated, *self._checked(accesses), *await by_author(tool, decoded), *asked]
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
-            findings.append(_contradiction(tool))
+            findings.append(contradiction(tool))
         request = self.request(tool, names, call, decoded, accesses, findings)
-        verdicts = [] if self._settles else [_of_findings(findings)]
-        verdicts += [await _asked(judge, request) for judge in self._judges]
+        verdicts = [] if self._settles else [of_findings(findings)]
+        verdicts += [await verdict_of(judge, request) for judge in self._judges]
         return Judgement(request, strictest(verdicts))
 
     def request(
@@ -213,7 +198,7 @@ class Judges:
     def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
         """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
         # A rule about a parameter is a rule about what it names: what was sent there says nothing about this access.
-        instead = dict.fromkeys(_naming(request.tool, access), access.target)
+        instead = dict.fromkeys(naming(request.tool, access), access.target)
         request = replace(
             request,
             arguments=MappingProxyType({**request.arguments, **instead}),
@@ -221,8 +206,8 @@ class Judges:
             root=self.safety.root,
             findings=tuple(self._checked([access])),
         )
-        verdicts = [] if self._settles else [_of_findings(request.findings)]
-        verdicts += [_asked_now(judge, request) for judge in self._judges]
+        verdicts = [] if self._settles else [of_findings(request.findings)]
+        verdicts += [verdict_now(judge, request) for judge in self._judges]
         return strictest(verdicts)
 
     def _checked(self, accesses: Iterable[Access]) -> list[Finding]:
@@ -249,130 +234,6 @@ class Judges:
 def always(session: Session | None) -> bool:
     """The gate where nobody has a say."""
     return True
-
-
-def _naming(tool: Tool, access: Access) -> Iterator[str]:
-    """The parameters that name what is touched in this way."""
-    kind = kind_of(type(access))
-    for name in parameters(tool):
-        marked = tool.signature.accesses.get(name)
-        if marked is None:
-            is_one = kind_of_name(name) == kind
-        else:
-            is_one = kind_of(marked) == kind and (kind != "text" or marked.kind == access.kind)
-        if is_one:
-            yield name
-
-
-async def touched(tool: Tool, decoded: Mapping[str, Any], call: ToolCall | None = None) -> tuple[Access, ...]:
-    """What a call is about to touch: by the markers of its parameters, and by what `preflight` says."""
-    found = [
-        access
-        for name, kind in tool.signature.accesses.items()
-        if name in decoded
-        for access in accesses_in(decoded[name], kind)
-    ]
-    preflight = tool.facts.preflight
-    if preflight is not None:
-        stated: Any = told_of(preflight, copy.copy(call))(own_copy(decoded))
-        if inspect.isawaitable(stated):
-            stated = await stated
-        listed = [stated] if isinstance(stated, Access) else list(stated or ())
-        wrong = [each for each in listed if not isinstance(each, Access)]
-        if wrong:
-            raise TypeError(f"preflight has to return what it touches, such as Writes(path); got {described(wrong[0])}")
-        found += listed
-    return tuple(dict.fromkeys(found))
-
-
-def _unknown(tool: Tool, error: Exception) -> Finding:
-    by = f"fact `preflight` of `{tool.name}`"
-    if isinstance(error, ToolError):
-        return Finding("deny", by, str(error), "check" if isinstance(error, Safety) else "judge")
-    _log.warning("the preflight of `%s` failed", tool.name, exc_info=error)
-    return Finding("deny", by, f"`{tool.name}` could not tell what it is about to touch: {described(error)}", "judge")
-
-
-def _contradiction(tool: Tool) -> Finding:
-    reason = f"`{tool.name}` is stated to be read-only, and says that it is about to write"
-    return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
-
-
-async def _by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
-    approval = tool.facts.approval
-    if approval == "never":
-        return []
-    by = f"fact `approval` of `{tool.name}`"
-    if approval == "always":
-        return [Finding("ask", by, f"`{tool.name}` needs approval every time", "approval")]
-    try:
-        found: Any = approval(own_copy(decoded))
-        needed = await found if inspect.isawaitable(found) else found
-    except Exception as error:  # noqa: BLE001 -- who cannot tell whether to ask, asks
-        reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
-        return [Finding("ask", by, reason, "approval")]
-    return [Finding("ask", by, f"`{tool.name}` needs approval for these arguments", "approval")] if needed else []
-
-
-def _of_findings(findings: Sequence[Finding]) -> Verdict:
-    """The verdict where there are no modes: what refuses, refuses; what asks, asks."""
-    for word in ("deny", "ask"):
-        decisive = [each for each in findings if each.word == word]
-        if decisive:
-            reason = "; ".join(dict.fromkeys(each.reason for each in decisive))
-            others = [each for each in findings if each not in decisive]
-            return Verdict(decisive[0].word, decisive[0].by, reason, (*decisive, *others))
-    return Verdict("allow", "no permissions", "nothing speaks against it", tuple(findings))
-
-
-async def _asked(judge: Any, request: PermissionRequest) -> Verdict:
-    try:
-        found = judge.judge(request)
-        return _as_verdict(judge, await found if inspect.isawaitable(found) else found)
-    except Exception as error:  # noqa: BLE001 -- a judge that fails permits nothing
-        return _failed(judge, error)
-
-
-def _asked_now(judge: Any, request: PermissionRequest) -> Verdict:
-    try:
-        found = judge.judge(request)
-        if not inspect.isawaitable(found):
-            return _as_verdict(judge, found)
-        _give_up(found)
-        return _said("deny", type(judge).__name__, "it cannot be asked while a tool runs")
-    except Exception as error:  # noqa: BLE001 -- as above
-        return _failed(judge, error)
-
-
-def _failed(judge: Any, error: Exception) -> Verdict:
-    by = type(judge).__name__
-    return _said("deny", by, f"{by} could not judge it: {described(error)}")
-
-
-def _as_verdict(judge: Any, found: Any) -> Verdict:
-    by = type(judge).__name__
-    if isinstance(found, Verdict) and _is_word(found.word):
-        # What asks has to be among the findings: by them a person is asked, and has answered.
-        is_told = any(each.word == found.word for each in found.findings)
-        said = Finding(found.word, found.by, found.reason, "judge")
-        return found if is_told else replace(found, findings=(said, *found.findings))
-    if _is_word(found):
-        return _said(found, by, f"{by} says {found}")
-    return _said("deny", by, f"{by} has to say allow, ask or deny, got {described(found)}")
-
-
-def _is_word(found: Any) -> bool:
-    return isinstance(found, str) and found in get_args(Word)
-
-
-def _said(word: Word, by: str, reason: str) -> Verdict:
-    return Verdict(word, by, reason, (Finding(word, by, reason, "judge"),))
-
-
-def _give_up(awaitable: Any) -> None:
-    close = getattr(awaitable, "close", None)
-    if close is not None:
-        close()
 
 
 class AccessJudge:

@@ -19,9 +19,9 @@ from toolkit.formats.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
 from toolkit.formats.merging import flattened
 from toolkit.formats.nulls import without_forced_nulls
 from toolkit.formats.subsets import rewritten
-from toolkit.judgement import mappings_in
 from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.results import KINDS
+from toolkit.schema_judge import mappings_in
 
 from .signatures import Case, cases
 from .test_written_schemas import reference, schemas

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..judgement import mappings_in
+from ..schema_judge import mappings_in
 from ..strictjson import copied
 
 __all__ = ["KINDS", "Change", "Limits", "Mistake", "hostilities", "mistakes", "not_objects"]
