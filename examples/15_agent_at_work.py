@@ -6,15 +6,18 @@ recovers, and runs the tests it finds. The model plays a script, everything else
 real: files, commands in a sandbox, permissions, approvals. No key, no network.
 
     make demo PROVIDER=anthropic        a real model does the same; so do openai, openai_responses and gemini
-    make demo PROVIDER=openai MODEL=...
+    make demo PROVIDER=openai MODEL=qwen3 BASE_URL=http://localhost:11434/v1 API_KEY=...
+
+The key is in the provider's own variable, ANTHROPIC_API_KEY say; a server of yours gets API_KEY, if it wants one.
 """
 
 import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from toolkit import Agent, ApprovalRequest, Decision, Dispatcher, Permissions, TerminalPrompt, Tool, ToolCall, tool
 from toolkit.agent import Run
@@ -26,7 +29,6 @@ from toolkit.providers import (
     GeminiProvider,
     OpenAIProvider,
     OpenAIResponsesProvider,
-    Provider,
     ScriptedProvider,
 )
 
@@ -95,7 +97,8 @@ SCRIPT = [
     says("A discount was added instead of subtracted. It is mended, both tests pass, and CHANGES.md says so."),
 ]
 
-PROVIDERS: dict[str, Callable[..., Provider]] = {
+Model: TypeAlias = AnthropicProvider | GeminiProvider | OpenAIProvider | OpenAIResponsesProvider | ScriptedProvider
+PROVIDERS: dict[str, Callable[..., Model]] = {
     "anthropic": AnthropicProvider,
     "openai": OpenAIProvider,
     "openai_responses": OpenAIResponsesProvider,
@@ -143,34 +146,44 @@ async def agreed(agent: Agent, run: Run, decide: Callable[[ApprovalRequest], Dec
     return run
 
 
-async def work(provider: Provider, decide: Callable[[ApprovalRequest], Decision], workspace: Workspace) -> Run:
+async def work(model: Model, decide: Callable[[ApprovalRequest], Decision], workspace: Workspace) -> Run:
     catalog = builtin_catalog(workspace).add(note_change_for(workspace))
     permissions = Permissions("default", RULES)
-    async with Dispatcher(catalog, permissions=permissions, safety=workspace.safety()) as dispatcher:
+    async with model, Dispatcher(catalog, permissions=permissions, safety=workspace.safety()) as dispatcher:
         with AgentDisplay() as display:
-            agent = Agent(provider, dispatcher, system=SYSTEM, mode="plan", on_event=display.show)
+            agent = Agent(model, dispatcher, system=SYSTEM, mode="plan", on_event=display.show)
             display.say(f"The task: {TASK}\n")
             run = await agreed(agent, await agent.run(TASK), decide)
             if run.status != "planned":
                 return run
-            display.say("Ada agrees to the plan; from here on changes are asked for.\n")
+            display.say("The plan counts as agreed to; from here on changes are asked for.\n")
             return await agreed(agent, await agent.execute(run), decide)
 
 
-def main() -> None:
-    chosen = os.environ.get("PROVIDER") or "scripted"
-    if chosen != "scripted" and chosen not in PROVIDERS:
+def chosen_model(environ: Mapping[str, str]) -> tuple[Model, Callable[[ApprovalRequest], Decision]]:
+    """Who works, and who is asked."""
+    chosen = environ.get("PROVIDER") or "scripted"
+    if chosen == "scripted":
+        return ScriptedProvider(SCRIPT), ada
+    if chosen not in PROVIDERS:
         sys.exit(f"PROVIDER={chosen}: there are scripted, {', '.join(PROVIDERS)}")
+    options = {}
+    if environ.get("BASE_URL"):
+        # The provider's own key goes to the provider alone; a server of yours has another, or none.
+        options = {"base_url": environ["BASE_URL"], "api_key": environ.get("API_KEY") or None}
+    return PROVIDERS[chosen](environ.get("MODEL") or MODELS[chosen], **options), you
+
+
+def main() -> None:
+    model, decide = chosen_model(os.environ)
     with tempfile.TemporaryDirectory() as folder, Workspace(folder) as workspace:
         for name, content in FILES.items():
             path = Path(folder, name)
             path.parent.mkdir(exist_ok=True)
             path.write_text(content, encoding="utf-8")
-        if chosen == "scripted":
-            run = asyncio.run(work(ScriptedProvider(SCRIPT), ada, workspace))
-        else:
-            model = os.environ.get("MODEL") or MODELS[chosen]
-            run = asyncio.run(work(PROVIDERS[chosen](model), you, workspace))
+        run = asyncio.run(work(model, decide, workspace))
+        if run.status == "failed":
+            sys.exit(f"\nthe model could not be asked: {run.reason}")
         print(f"\n{run.status} {run.reason}".rstrip(), f"after {run.turns} turns since the plan; CHANGES.md reads:\n")
         print(Path(folder, "CHANGES.md").read_text(encoding="utf-8"))
 

@@ -5,6 +5,7 @@ The loop: what is asked, how a reply ends it, and what becomes of errors.
 from __future__ import annotations
 
 import logging
+import sys
 
 import pytest
 
@@ -374,3 +375,27 @@ async def test_a_dispatcher_is_left_as_it_was():
     assert "exit_plan" not in dispatcher.catalog
     assert [progress.message for progress in told] == ["it smokes"]
     assert (await dispatcher.call("look", {"what": "x"})).kind == "ok"
+
+
+@pytest.mark.parametrize("options", [{}, {"frame_results": True}], ids=["plain", "framed"])
+async def test_a_turn_costs_the_same_however_long_the_conversation_is(options):
+    """Counted in calls of Python, which no busy machine changes: twice the turns are about twice the work."""
+
+    async def calls_of(turns):
+        agent = Shed().agent([[call("look", what="oak")]] * turns + ["Done."], max_turns=turns + 1, **options)
+        count = 0
+
+        def counted(frame, event, argument):
+            nonlocal count
+            count += event == "call"
+
+        before = sys.getprofile()
+        sys.setprofile(counted)
+        try:
+            await agent.run("go")
+        finally:
+            sys.setprofile(before)
+        return count
+
+    await calls_of(5)  # what is made once, and kept
+    assert await calls_of(160) < 2.2 * await calls_of(80)

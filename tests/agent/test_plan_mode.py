@@ -4,14 +4,18 @@ Planning: only what reads is offered and run, a plan is handed to the host, and 
 
 from __future__ import annotations
 
+import asyncio
+import json
+
 import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import PLAN_PROMPT, Agent, Run
-from toolkit.approvals import Approvals
+from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DuplicateTool, ProviderError
+from toolkit.hooks import Modify, Proceed, Replace
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider, UserMessage
 from toolkit.requests import Decision
@@ -349,3 +353,173 @@ async def test_a_new_conversation_starts_in_the_agents_mode():
     agent = Shed().agent(["Plan.", "Done.", "Another plan."], mode="plan", session=Session())
     assert (await agent.execute(await agent.run("plan"))).status == "done"
     assert (await agent.run("something else")).status == "planned"
+
+
+async def test_a_plan_is_carried_out_once(tmp_path):
+    """A second click does nothing again, in this process or another, and is told so."""
+    shed = Shed("auto")
+    path = tmp_path / "approvals.sqlite"
+    first = shed.agent(
+        ["Cut.", [call("cut", wood="oak")], "Done."],
+        mode="plan",
+        dispatcher=shed.dispatcher(Approvals(SQLiteApprovals(path))),
+    )
+    planned = await first.run("plan")
+    assert (await first.execute(planned, mode="auto")).status == "done"
+    second = shed.agent(
+        [[call("cut", wood="oak")], "Done."], dispatcher=shed.dispatcher(Approvals(SQLiteApprovals(path)))
+    )
+    for agent, run in ((first, planned), (second, Run.loads(planned.dumps()))):
+        with pytest.raises(ApprovalError, match="carried out already") as refused:
+            await agent.execute(run, mode="auto")
+        assert refused.value.why == "answered"
+    assert shed.done == ["cut oak"]
+    assert SQLiteApprovals(path).pending() == []
+
+
+async def test_two_who_execute_at_once_do_the_work_once():
+    """Whoever comes second is refused, and does not change the mode."""
+    shed = Shed("auto")
+    agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan")
+    planned = await agent.run("plan")
+    both = [agent.execute(planned, mode="auto"), agent.execute(planned, mode="auto")]
+    done, refused = await asyncio.gather(*both, return_exceptions=True)
+    assert (done.status, type(refused), shed.done) == ("done", ApprovalError, ["cut oak"])
+
+
+async def test_what_is_refused_leaves_the_mode_as_it_is():
+    """A second click cannot take a conversation out of the plan mode that it is in again."""
+    agent = Shed().agent(["Cut.", "Done.", "Plan."], mode="plan", session=Session())
+    planned = await agent.run("plan")
+    await agent.execute(planned)
+    again = await agent.run("something else")
+    with pytest.raises(ApprovalError):
+        await agent.execute(planned, mode="bypass")
+    assert (again.status, again.session.mode) == ("planned", "plan")
+
+
+async def test_the_same_plan_can_be_made_and_carried_out_again():
+    """Further down in the conversation it is another."""
+    shed = Shed("auto")
+    cut = [call("cut", wood="oak")]
+    agent = shed.agent(["Cut.", cut, "Done.", "Cut.", cut, "Done."], mode="plan", session=Session())
+    done = await agent.execute(await agent.run("plan"), mode="auto")
+    shed.permissions.set_mode("plan", session=done.session)
+    again = await agent.run("plan again", run=done)
+    assert (again.status, again.id) == ("planned", done.id)
+    assert (await agent.execute(again, mode="auto")).status == "done"
+    assert shed.done == ["cut oak", "cut oak"]
+
+
+async def test_a_bad_mode_or_prompt_does_not_use_the_plan_up():
+    """It can be mended, and executed then."""
+    agent = Shed().agent(["Cut.", "Done."], mode="plan")
+    planned = await agent.run("plan")
+    for prompt, mode in (("Go!", "fast"), (" ", "auto"), ("Go!", "plan")):
+        with pytest.raises(ValueError):
+            await agent.execute(planned, prompt, mode=mode)
+    assert (await agent.execute(planned)).status == "done"
+
+
+@pytest.mark.parametrize(("first", "second"), [("plan", "auto"), ("auto", "plan"), (None, "plan"), ("plan", "default")])
+async def test_a_run_does_not_change_the_mode_of_another_in_its_session(first, second):
+    """Otherwise one that plans could write, or one that works could not."""
+    shed, session = Shed(), Session()
+    beside = shed.agent(["Never."], mode=second, session=session)
+    refused: list[str] = []
+
+    async def meanwhile(request):
+        with pytest.raises(ValueError, match=f"under way in this session in mode '{first or 'default'}'") as told:
+            await beside.run("and this?")
+        refused.append(str(told.value))
+        return [call("cut", wood="oak")]
+
+    run = await shed.agent([meanwhile, "Done."], mode=first, session=session).run("go")
+    assert (len(refused), session.mode) == (1, first)
+    assert [result.kind for result in results_of(run)] == {"plan": ["denied"], "auto": ["ok"]}.get(first, ["waiting"])
+    assert (await beside.run("and now?")).text == "Never.", "when it is over, the next may choose"
+    assert session.state == {}
+
+
+async def test_a_plan_is_not_executed_beside_a_run_in_another_mode():
+    """And is not used up by the attempt."""
+    shed, session = Shed(), Session()
+    agent = shed.agent(["Cut."], mode="plan", session=session)
+    planned = await agent.run("plan")
+    late = shed.agent(["Done."], session=session)
+
+    async def meanwhile(request):
+        with pytest.raises(ValueError, match="under way"):
+            await late.execute(planned)
+        return "Another plan."
+
+    assert (await shed.agent([meanwhile], mode="plan", session=session).run("plan more")).status == "planned"
+    assert (await late.execute(planned)).status == "done"
+
+
+async def test_runs_of_one_mode_go_on_side_by_side_in_a_session():
+    """Also where one names the mode that the other has without saying so."""
+    shed, session = Shed(), Session()
+    beside = shed.agent(["Two."], mode="default", session=session)
+
+    async def meanwhile(request):
+        return (await beside.run("two?")).text
+
+    assert (await shed.agent([meanwhile], session=session).run("one?")).text == "Two."
+
+
+HANDED = [call("exit_plan", plan="Look."), call("exit_plan", plan="Burn.")]
+
+
+@pytest.mark.parametrize("said", ["Look.", HANDED], ids=["text", "exit_plan"])
+@pytest.mark.parametrize("change", [None, "Burn.", "Look twice."], ids=["as it was", "a later one", "another"])
+async def test_what_the_host_was_shown_is_what_the_model_is_told(said, change):
+    """A saved run is data: a plan that somebody changed in it is told as it was shown, and no other."""
+    shed = Shed()
+    agent = shed.agent([said, "Done."], mode="plan")
+    saved = json.loads((await agent.run("plan")).dumps())
+    planned = Run.from_json(saved if change is None else {**saved, "plan": change})
+    run = await agent.execute(planned, "Go!")
+    told = run.messages[len(planned.messages)].text
+    assert told == "Go!" if change is None else told.startswith("Go!") and told.endswith(f"\n\n{change}")
+
+
+async def test_a_plan_that_a_hook_changed_is_the_one_that_is_carried_out():
+    """The host judges what the hook has made of it, and so does the model."""
+    shed = Shed()
+
+    class Shorter:
+        def before(self, call):
+            return Modify({"plan": "Look."}) if call.name == "exit_plan" else Proceed()
+
+    agent = shed.agent(
+        [[call("exit_plan", plan="Look. Burn.")], "Done."], mode="plan", dispatcher=shed.dispatcher(hooks=[Shorter()])
+    )
+    planned = await agent.run("plan")
+    assert planned.plan == "Look."
+    assert (await agent.execute(planned)).messages[3].text.endswith("\n\nLook.")
+
+
+async def test_a_hook_that_answers_for_exit_plan_has_no_plan_to_show():
+    """Planning goes on until there is one."""
+    shed = Shed()
+
+    class Stands:
+        def before(self, call):
+            return Replace(ToolResult("Fine.")) if call.arguments == {"plan": "Burn."} else Proceed()
+
+    agent = shed.agent(
+        [[call("exit_plan", plan="Burn.")], [call("exit_plan", plan="Look.")]],
+        mode="plan",
+        dispatcher=shed.dispatcher(hooks=[Stands()]),
+    )
+    run = await agent.run("plan")
+    assert (run.status, run.plan, run.turns) == ("planned", "Look.", 2)
+
+
+@pytest.mark.parametrize("plan", [None, " "])
+async def test_a_saved_run_that_planned_has_a_plan(plan):
+    """Otherwise a person would agree to nothing, and something would be done."""
+    saved = json.loads((await Shed().agent(["Look."], mode="plan").run("plan")).dumps())
+    with pytest.raises(ValueError, match="there is no plan"):
+        Run.from_json({**saved, "plan": plan})

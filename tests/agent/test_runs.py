@@ -191,3 +191,32 @@ def test_a_run_with_anything_in_any_place_is_a_run_or_refused(path, to):
     assert Run.loads(run.dumps()).to_json() == run.to_json() or "NaN" in run.dumps()
     assert isinstance(run.text, str)
     assert all(isinstance(request.id, str) for request in run.requests)
+
+
+async def test_an_empty_answer_is_empty():
+    """What was said beside the calls, or to an earlier prompt, is not shown as the answer."""
+    said = AssistantMessage(text="I look.", calls=(call("look", "1", what="oak"),))
+    agent = Shed().agent([said, "", "Yes.", "", said])
+    run = await agent.run("is it done?")
+    assert (run.status, run.text) == ("done", "")
+    run = await agent.run("is it?", run=run)
+    assert run.text == "Yes."
+    run = await agent.run("really?", run=run)
+    assert (run.status, run.text) == ("done", "")
+    assert Run.loads(run.dumps()).text == ""
+
+
+@pytest.mark.parametrize("said", ["I cut.", ""])
+async def test_the_text_of_a_run_that_is_not_done_is_what_was_said_last(said):
+    """Beside the calls that wait, and not what an earlier prompt was answered with."""
+    waits = AssistantMessage(text=said, calls=(call("cut", "1", wood="oak"),))
+    agent = Shed().agent(["Hello.", waits])
+    run = await agent.run("cut", run=await agent.run("hello"))
+    assert (run.status, run.text) == ("waiting", said)
+
+
+async def test_a_run_that_failed_at_once_has_no_text():
+    """The last answer belongs to the prompt before."""
+    agent = Shed().agent(["Hello."])
+    run = await agent.run("cut", run=await agent.run("hello"))
+    assert (run.status, run.text) == ("failed", "")

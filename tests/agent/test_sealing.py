@@ -118,3 +118,16 @@ async def test_a_version_nobody_knows_is_refused():
     sealed = json.dumps({"content": text, "seal": sealing._signature(KEY, text)})
     with pytest.raises(SealError, match="version 99"):
         RunSeal(KEY).opened(sealed)
+
+
+@pytest.mark.parametrize(
+    "change", [{"spent": "0"}, {"plan": "Burn it."}, {"status": "done"}], ids=lambda each: [*each][0]
+)
+async def test_what_was_spent_and_planned_cannot_be_changed_in_a_sealed_run(change):
+    """In a plain one it can: that is what the seal is for."""
+    run = await Shed().agent(["Cut it."], mode="plan").run("plan")
+    sealed = json.loads(RunSeal(KEY).sealed(run))
+    content = json.loads(sealed["content"])
+    changed = {**content, "run": {**content["run"], **change}}
+    with pytest.raises(SealError, match="does not fit"):
+        RunSeal(KEY).opened(json.dumps({**sealed, "content": json.dumps(changed)}))

@@ -26,7 +26,7 @@ from toolkit.results import ToolCall, ToolResult
 
 
 def shown(result: ToolResult) -> str:
-    (message,) = framed([ToolMessage((result,))])
+    message = framed(ToolMessage((result,)))
     return message.results[0].text
 
 

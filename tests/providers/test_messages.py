@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from toolkit import ToolCall, ToolResult
 from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage, message_from_json
+from toolkit.providers.messages import PerMessage
 
 texts = st.text(max_size=20)
 json_values = st.recursive(
@@ -130,3 +131,28 @@ def test_words_of_a_provider_that_nest_too_deeply_are_refused():
     native = {"provider": "openai", "content": DEEP}
     with pytest.raises(ValueError, match="nests too deeply"):
         message_from_json({"version": 1, "role": "assistant", "text": "", "calls": [], "native": native})
+
+
+@given(st.lists(st.tuples(st.sampled_from(["append", "replace", "cut"]), st.integers(0, 5)), max_size=12))
+def test_what_is_made_per_message_is_that_of_the_messages(changes):
+    """However the conversation grew, was changed or cut."""
+    conversation: list[UserMessage] = []
+    made = PerMessage(lambda message: message.text)
+    for number, (change, place) in enumerate(changes):
+        if change == "append" or not conversation:
+            conversation.append(UserMessage.of(str(number)))
+        elif change == "replace":
+            conversation[place % len(conversation)] = UserMessage.of(str(number))
+        else:
+            del conversation[place:]
+        assert list(made.of(conversation)) == [message.text for message in conversation]
+
+
+def test_what_is_made_of_a_message_is_made_once():
+    """While the conversation only grows."""
+    asked: list[str] = []
+    made = PerMessage(lambda message: asked.append(message.text))
+    conversation = [UserMessage.of(name) for name in "abc"]
+    for length in (1, 2, 3, 3):
+        made.of(conversation[:length])
+    assert asked == ["a", "b", "c"]

@@ -125,3 +125,10 @@ async def test_what_nobody_can_say_is_refused_with_its_number(said):
     await scripted.reply(hello())
     with pytest.raises(TypeError, match="reply 2 of the script is"):
         await scripted.reply(hello())
+
+
+async def test_it_is_closed_as_others_are():
+    """Code that closes its provider runs with a script, too."""
+    async with ScriptedProvider(["Hello."]) as provider:
+        reply = await provider.reply(hello())
+    assert reply.message.text == "Hello."

@@ -17,6 +17,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from ..approvals import ApprovalError
 from ..catalog import Catalog
 from ..dispatcher import Dispatcher
 from ..permissions import Permissions
@@ -30,7 +31,7 @@ from .budgets import Budget, Ledger, Spent
 from .events import Event
 from .lives import lived
 from .loop import converse
-from .planning import EXECUTE_PROMPT, PLAN_PROMPT, chosen_names
+from .planning import EXECUTE_PROMPT, PLAN_PROMPT, agreement, chosen_names, with_plan
 from .runs import Run
 from .subs import resumed
 from .talks import Ending, Manner, Talk, Tell
@@ -122,9 +123,10 @@ class Agent:
         """
         Work on *prompt* until there is an answer, or a reason to stop.
 
-        With *run* its conversation is continued; without a prompt, where it was broken off. `/name text` is written
-        out where the catalog has such a skill. What the provider cannot do ends in a run that "failed"; a bug, or a
-        tool that cannot be described, is raised. *resources* are what every call is given, as with `Dispatcher.call`.
+        With *run* its conversation is continued; without a prompt, where it was broken off. A line `/name text` is
+        written out where the catalog has such a skill, but not in a `UserMessage`. What the provider cannot do ends in
+        a run that "failed"; a bug, or a tool that cannot be described, is raised. *resources* are what every call is
+        given, as with `Dispatcher.call`.
         """
         return await self._prompted(prompt, run, resources, None)
 
@@ -151,16 +153,28 @@ class Agent:
         """
         Carry out the plan of *run* in *mode*, in the same conversation; *prompt* tells the model to.
 
-        Only this leaves plan mode: nothing that a model says does.
+        If `run.plan` is not what the model had handed over, since a hook or you have changed it, it is told that too.
+        Only this leaves plan mode: nothing that a model says does. A plan is carried out once.
+
+        Raises:
+            ApprovalError: The plan was carried out already, or somebody is at it.
         """
         if run.status != "planned":
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
         if mode == "plan":
             raise ValueError('a plan is not executed in mode "plan"; choose another, "default" say')
+        chosen = None if mode is None else checked_mode(mode)
         message, talk = _message(prompt), self._talk(run, resources, None, Spent())
-        self._toolbox.set_mode(talk.session, None if mode is None else checked_mode(mode))
+        self._toolbox.check_mode(talk.session, chosen)
+        if not await self._toolbox.is_first(agreement(run)):
+            raise ApprovalError(
+                "the plan of this run was carried out already, or somebody is at it; "
+                "go on with the run that `execute` has given, or have it planned anew",
+                why="answered",
+            )
+        self._toolbox.set_mode(talk.session, chosen)
         talk.plan = None
-        talk.say(message)
+        talk.say(with_plan(message, run))
         return await self._live(talk, lambda: converse(talk), "execute")
 
     async def stream(
@@ -225,7 +239,8 @@ class Agent:
             "model": provider.model,
             "mode": self._toolbox.mode_of(talk.session),
         }
-        return await lived(talk, work, details, self._keep)
+        with self._toolbox.under_way(talk.session):
+            return await lived(talk, work, details, self._keep)
 
     def _keep(self, run: Run) -> None:
         self.last_run = run

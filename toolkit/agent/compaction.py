@@ -32,12 +32,17 @@ class Cut:
     characters: int
 
 
-def compacted(messages: Sequence[Message], most: int) -> Cut | None:
-    """*messages* with old results cut if they have more than *most* characters; None if nothing was cut."""
-    sizes = [size_of(message) for message in messages]
-    if sum(sizes) <= most:
+def compacted(messages: Sequence[Message], most: int, sizes: Sequence[int] | None = None) -> Cut | None:
+    """
+    *messages* with old results cut if they have more than *most* characters; None if nothing was cut.
+
+    *sizes* are how many each has, if that is known.
+    """
+    sizes = [size_of(message) for message in messages] if sizes is None else sizes
+    whole = sum(sizes)
+    if whole <= most:
         return None
-    excess = sum(sizes) - most // 2
+    excess = whole - most // 2
     turns = [index for index, message in enumerate(messages) if isinstance(message, ToolMessage)]
     made, results, characters = list(messages), 0, 0
     for index in turns[:-_KEPT_TURNS]:

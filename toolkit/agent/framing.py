@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from ..providers.messages import Message, ToolMessage
 from ..results import ToolResult
@@ -44,16 +44,22 @@ def unmarked(result: ToolResult) -> ToolResult:
     return changed
 
 
-def framed(messages: Iterable[Message]) -> Iterator[Message]:
-    """*messages* as the model reads them; results without a mark get none now, so that nothing changes twice."""
-    for message in messages:
-        yield ToolMessage(tuple(map(_framed, message.results))) if isinstance(message, ToolMessage) else message
+def framed(message: Message) -> Message:
+    """*message* as the model reads it; results without a mark get none now, so that nothing changes twice."""
+    if not isinstance(message, ToolMessage) or not any(map(_mark, message.results)):
+        return message
+    return ToolMessage(tuple(map(_framed, message.results)))
 
 
 def _framed(result: ToolResult) -> ToolResult:
-    mark = (result.metadata or {}).get(_KEY)
-    if not isinstance(mark, str):
+    mark = _mark(result)
+    if mark is None:
         return result
     changed = copy.copy(result)
     changed.text = f'<result id="{mark}">\n{result.text}\n</result id="{mark}">'
     return changed
+
+
+def _mark(result: ToolResult) -> str | None:
+    mark = (result.metadata or {}).get(_KEY)
+    return mark if isinstance(mark, str) else None

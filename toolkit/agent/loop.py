@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from ..approvals import ApprovalError
 from ..errors import ProviderError, Transient
 from ..providers.base import Reply, StreamEvent, TextDelta
+from ..rendering import cleaned
 from ..requests import Decision
 from ..results import ToolCall, ToolResult
 from .budgets import Limit
@@ -120,7 +121,7 @@ def _without_calls(talk: Talk, reply: Reply) -> Ending | None:
         return Ending(status="done")
     if not reply.message.text.strip():
         return Ending(status="stopped", stop="other", reason="the model ended its planning without a plan")
-    talk.plan = reply.message.text
+    talk.plan = cleaned(reply.message.text)  # as it is kept
     return Ending(status="planned")
 
 
@@ -177,7 +178,7 @@ async def concluded(talk: Talk) -> Ending | None:
         if result.kind == "waiting":  # held back behind something that only claimed to wait
             talk.amend(index, unfinished(call, "nobody can answer what it was held back for"))
     is_handed = any(call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True))
-    if is_handed and talk.is_planning:
+    if is_handed and talk.is_planning and talk.plan is not None:  # a hook may have answered in the tool's place
         return Ending(status="planned")
     talk.plan = None  # a hook may have had something against it
     return None

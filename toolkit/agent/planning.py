@@ -7,15 +7,21 @@ nothing that a model says changes the mode.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
 
 from ..decorator import tool
+from ..digests import digest_of
 from ..errors import BadArgs, ToolError
 from ..hooks.base import Deny, Proceed
+from ..parts import TextPart
+from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
+from ..requests import ApprovalRequest
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..views import CatalogView
+from .runs import Run
 from .watching import watching
 
 __all__ = [
@@ -23,9 +29,11 @@ __all__ = [
     "EXIT_PLAN",
     "PLAN_PROMPT",
     "PlanGuard",
+    "agreement",
     "chosen_names",
     "exit_plan_tool",
     "is_for_planning",
+    "with_plan",
 ]
 
 EXIT_PLAN = "exit_plan"
@@ -79,6 +87,41 @@ def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset
             raise ValueError(f"plan_tools: `{found.name}` is not read-only, so it cannot be used while planning")
         names.add(found.name)
     return frozenset(names)
+
+
+def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
+    """
+    *prompt*, and the plan of *run* if that is not what the model handed over.
+
+    A hook may have changed it, or whoever kept the run: what the host was shown is what is carried out.
+    """
+    if run.plan is None or run.plan == _handed_over(run):
+        return prompt
+    return UserMessage(
+        (*prompt.parts, TextPart(f"This is the plan that was agreed to, whatever was said before:\n\n{run.plan}"))
+    )
+
+
+def _handed_over(run: Run) -> Any:
+    """What the conversation of *run* ends with: a text, or the plan that the first `exit_plan` was given."""
+    last = run.messages[-1] if run.messages else None
+    if not isinstance(last, ToolMessage):
+        return run.text
+    said = run.messages[-2]
+    calls = said.calls if isinstance(said, AssistantMessage) else ()
+    plans = [
+        call.arguments
+        for call, result in zip(calls, last.results, strict=True)
+        if call.name == EXIT_PLAN and result.kind == "ok"
+    ]
+    return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None
+
+
+def agreement(run: Run) -> ApprovalRequest:
+    """What is kept of the word to carry out the plan of *run*: the same for the same run, wherever it is read."""
+    # One conversation can plan twice; the second plan is further down.
+    key = digest_of(EXIT_PLAN, [run.id, len(run.messages)])
+    return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
 
 
 class PlanGuard:

@@ -3,7 +3,8 @@ A run as a value: what was said, how it ended, what it waits for.
 
 It goes to JSON and back with a version. What is read back is data, not
 authority: it has no mode, no grants and no principal (`sealing.py` brings
-those back), and nothing in it says what a tool may do.
+those back), and nothing in it says what a tool may do. What was said, planned
+and spent is what the data says; where strangers can write it, seal it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
 from ..providers.base import Usage
-from ..providers.messages import AssistantMessage, Message, ToolMessage, message_from_json
+from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
 from ..rendering import as_json
 from ..requests import ApprovalRequest
 from ..results import ToolResult
@@ -68,8 +69,13 @@ class Run:
 
     @property
     def text(self) -> str:
-        """What the model said last."""
-        return next((each.text for each in reversed(self.messages) if isinstance(each, AssistantMessage)), "")
+        """What the model said last since the prompt; of a run that is done the answer, empty if that was."""
+        for each in reversed(self.messages):
+            if isinstance(each, AssistantMessage):
+                return each.text
+            if self.status == "done" or isinstance(each, UserMessage):
+                break  # a reply of nothing is not kept, and what was said before it is no answer
+        return ""
 
     @property
     def turns(self) -> int:
@@ -216,6 +222,8 @@ def _flaw(run: Run) -> str | None:
         return "its status and the calls that wait contradict each other"
     if any(sub.call_id not in waiting or sub.run.status != "waiting" for sub in run.subs):
         return "a sub-run belongs to no call that waits"
+    if run.status == "planned" and not (run.plan or "").strip():
+        return "it has planned, and there is no plan"
     return None
 
 

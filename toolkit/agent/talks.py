@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 from ..context import Progress
 from ..providers.base import Provider, Reply, Request, Usage
-from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from ..providers.messages import AssistantMessage, Message, PerMessage, ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Ledger
-from .compaction import compacted
+from .compaction import compacted, size_of
 from .events import Compacted, Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
 from .framing import FRAME_PROMPT, framed, marked, unmarked
 from .pairing import is_empty, sound, unfinished, used_ids
@@ -97,6 +97,9 @@ class Talk:
         self.tools = tools
         self.key = secrets.token_hex(8) if run is None else run.id
         self._tell = tell
+        self._sizes = PerMessage(size_of)
+        self._framed = PerMessage(framed)
+        self._used = used_ids(self.messages)
         self._started: set[str] = set()
         self._results: dict[str, ToolResult] = {}
         self._overruled: dict[str, ToolResult] = {}
@@ -126,12 +129,12 @@ class Talk:
     def request(self) -> Request:
         """What the model is asked next: the tools as they are now, old results cut if there are too many."""
         most = self.manner.compact_at
-        cut = None if most is None else compacted(self.messages, most)
+        cut = None if most is None else compacted(self.messages, most, self._sizes.of(self.messages))
         if cut is not None:
             self.messages[:] = cut.messages
             self.tell(Compacted(cut.results, cut.characters))
         return Request(
-            messages=tuple(framed(self.messages)),
+            messages=tuple(self._framed.of(self.messages)),
             system=self._system(),
             catalog=self.toolbox.offered(self.session),
             session=self._offering(),
@@ -158,7 +161,8 @@ class Talk:
         """Keep what the model said; the calls it wants, which `answer` has to answer."""
         self.usage += reply.usage
         self.ledger.add_turn(reply.usage, reply.model)
-        message, calls = sound(reply.message, used_ids(self.messages))
+        message, calls = sound(reply.message, self._used)
+        self._used.update(call.id for call in calls)
         if not is_empty(message):
             self.messages.append(message)
         self._started, self._results = set(), {}  # of the turn before; nobody asks for them any more

@@ -8,9 +8,10 @@ with its hooks, rules, approvals and log; whoever watches the run is told of it.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import weakref
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +39,7 @@ from .watching import watching
 
 __all__ = ["Toolbox", "with_own_tools"]
 
+_RUNS = "toolkit.agent.runs"
 _SEARCH = "tool_search"
 _MOST_SUMMARY = 200
 
@@ -92,13 +94,35 @@ class Toolbox(Dispatcher):
         return None if session is None else session.mode
 
     def set_mode(self, session: Session, mode: Mode | None) -> None:
-        """Give *session* a mode; `ValueError` if nobody here would keep to it."""
+        """Give *session* a mode that `check_mode` has nothing against."""
+        self.check_mode(session, mode)
+        (self._modes or Permissions()).set_mode(mode, session=session)
+
+    def check_mode(self, session: Session, mode: Mode | None) -> None:
+        """`ValueError` for a mode that nobody here would keep to, or that is not that of a run under way."""
+        own = self.mode_of(session)
+        if session.state.get(_RUNS) and own != (mode or self.mode_of(None)):
+            raise ValueError(
+                f"a run is under way in this session in mode {own!r}, and a session has one mode; "
+                "wait for its end, or give each run a session of its own"
+            )
         if self._modes is None and mode not in (None, "plan"):
             raise ValueError(
                 f"the dispatcher has no permissions, so nothing would keep to mode {mode!r}; "
                 "give it some: Dispatcher(..., permissions=Permissions()), or execute plans with mode=None"
             )
-        (self._modes or Permissions()).set_mode(mode, session=session)
+
+    @contextlib.contextmanager
+    def under_way(self, session: Session) -> Iterator[None]:
+        """In the block a run goes on in *session*, and no other run changes its mode."""
+        state = session.state
+        state[_RUNS] = state.get(_RUNS, 0) + 1
+        try:
+            yield
+        finally:
+            state[_RUNS] = state.get(_RUNS, 1) - 1
+            if not state[_RUNS]:
+                del state[_RUNS]
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Whether *tool* may be used in mode "plan"."""
@@ -156,7 +180,7 @@ class Toolbox(Dispatcher):
         return request.to_json() in (record.request.to_json(), redaction.request(record.request).to_json())
 
     async def is_first(self, held: ApprovalRequest) -> bool:
-        """Whether nobody has run the call that was *held* back so far; whoever asks next is not the first."""
+        """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""
         approvals = self._settings.approvals
         # Kept as expired: nobody can answer it, nobody is shown it, and a purge forgets it.
         kept = replace(held, arguments={}, expires_at=approvals.clock())
@@ -164,7 +188,7 @@ class Toolbox(Dispatcher):
         return await approvals.kept(lambda store: _is_added(store, record), self._settings.in_thread)
 
     def expanded(self, prompt: str) -> str:
-        """*prompt* with the skill that it begins with written out, if the catalog has skills."""
+        """*prompt* with the skills that its lines name written out, if the catalog has skills."""
         expand = getattr(self._source.catalog, "expanded", None)
         return str(expand(prompt)) if callable(expand) else prompt
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..formats import anthropic
@@ -21,7 +22,6 @@ from .wire import (
     UNREADABLE,
     arguments_object,
     count,
-    finished,
     is_same_turn,
     native_of,
     objects,
@@ -74,9 +74,6 @@ class AnthropicProvider(RemoteProvider):
             "stream": stream or None,
         }
 
-    def _tools(self, body: Mapping[str, Any]) -> list[str]:
-        return [tool["name"] for tool in body.get("tools", ())]
-
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
             return [{"role": "user", "content": [_block(each) for each in said_by(message)]}]
@@ -98,13 +95,10 @@ class AnthropicProvider(RemoteProvider):
         )
         content = [_sendable(block) for block in content]
         native = None if content == _rebuilt(plain) else Native(self.name, content)
-        message = AssistantMessage(text=plain.text, calls=plain.calls, native=native)
         return Reply(
-            message=message,
-            stop=finished(stop_for(response.get("stop_reason"), _STOPS), message),
+            message=replace(plain, native=native),
+            stop=stop_for(response.get("stop_reason"), _STOPS),
             usage=_usage(table_of(response, "usage")),
-            model=str(response.get("model") or self.model),
-            id=str(response.get("id") or ""),
         )
 
     def _assembler(self) -> _Assembler:

@@ -19,7 +19,7 @@ from ..session import Session
 from .base import Reply, Request, StopReason, Usage
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
-from .wire import arguments_object, count, finished, native_of, objects, said_by, stop_for, table_of, wire_name
+from .wire import arguments_object, count, native_of, objects, said_by, stop_for, table_of, wire_name
 
 __all__ = ["GeminiProvider"]
 
@@ -57,6 +57,7 @@ class GeminiProvider(RemoteProvider):
     _variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     _key_header = ("x-goog-api-key", "{}")
     _models = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is a part of the address
+    _answer_names = ("modelVersion", "responseId")
     _reserved = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
 
     def _path(self, *, stream: bool) -> str:
@@ -117,13 +118,7 @@ class GeminiProvider(RemoteProvider):
             text=text, calls=self._calls(response, request), native=Native(self.name, parts) if parts else None
         )
         stop = "refusal" if is_blocked else stop_for(candidate.get("finishReason"), _STOPS)
-        return Reply(
-            message=message,
-            stop=finished(stop, message),
-            usage=_usage(table_of(response, "usageMetadata")),
-            model=str(response.get("modelVersion") or self.model),
-            id=str(response.get("responseId") or ""),
-        )
+        return Reply(message=message, stop=stop, usage=_usage(table_of(response, "usageMetadata")))
 
     def _assembler(self) -> _Assembler:
         return _Assembler()

@@ -7,18 +7,21 @@ what is read back is data, and anything that is no message is refused with its p
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..parts import FilePart, ImagePart, Part, TextPart, part_from_json
 from ..results import ToolCall, ToolResult
 from ..strictjson import copied
 
-__all__ = ["AssistantMessage", "Message", "Native", "ToolMessage", "UserMessage", "message_from_json"]
+__all__ = ["AssistantMessage", "Message", "Native", "PerMessage", "ToolMessage", "UserMessage", "message_from_json"]
 
 _VERSION = 1
+
+T = TypeVar("T")
 
 
 class _Value(ABC):
@@ -113,6 +116,29 @@ class ToolMessage(_Value):
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
+
+
+class PerMessage(Generic[T]):
+    """
+    What *make* gives for each message of a conversation that grows, made once.
+
+    Messages are values: one that is the same object is the same message. Otherwise a turn would cost as much as
+    all turns before it.
+    """
+
+    def __init__(self, make: Callable[[Message], T]) -> None:
+        self._make = make
+        self._messages: list[Message] = []
+        self._made: list[T] = []
+
+    def of(self, messages: Sequence[Message]) -> Sequence[T]:
+        """What was made of *messages*, in order."""
+        known = len(self._messages)
+        if known > len(messages) or not all(map(operator.is_, self._messages, messages)):
+            self._messages, self._made, known = [], [], 0  # something was cut, or put in another's place
+        self._messages += messages[known:]
+        self._made += map(self._make, messages[known:])
+        return self._made
 
 
 def message_from_json(data: Mapping[str, Any]) -> Message:

@@ -12,19 +12,18 @@ from typing import Any
 
 from ..formats import openai
 from ..formats.content import Picture
-from .base import Reply, Request, StopReason, Usage
+from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
-    count,
-    finished,
     is_same_turn,
     native_of,
     objects,
     said_by,
     stop_for,
     table_of,
+    usage_of,
     wire_id,
     wire_name,
 )
@@ -102,21 +101,15 @@ class OpenAIProvider(RemoteProvider):
         choice = response["choices"][0]
         said: dict[str, Any] = choice["message"]
         refusal = said.get("refusal")
-        plain = AssistantMessage(
+        further = _further(said)
+        message = AssistantMessage(
             text=_text(said.get("content")) or (refusal if isinstance(refusal, str) else ""),
             calls=self._calls(response, request),
+            native=Native(self.name, further) if further else None,
         )
-        further = _further(said)
-        native = Native(self.name, further) if further else None
-        message = AssistantMessage(text=plain.text, calls=plain.calls, native=native)
         stop: StopReason = "refusal" if refusal else stop_for(choice.get("finish_reason"), _STOPS)
-        return Reply(
-            message=message,
-            stop=finished(stop, message),
-            usage=_usage(table_of(response, "usage")),
-            model=str(response.get("model") or self.model),
-            id=str(response.get("id") or ""),
-        )
+        usage = usage_of(table_of(response, "usage"), "prompt_tokens", "completion_tokens")
+        return Reply(message=message, stop=stop, usage=usage)
 
     def _assembler(self) -> _Assembler:
         return _Assembler()
@@ -172,16 +165,6 @@ def _text(content: Any) -> str:
             str(part.get("text") or "") for part in content if table_of({"": part}, "").get("type") == "text"
         )
     return content if isinstance(content, str) else ""
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = table_of(usage, "prompt_tokens_details")
-    return Usage(
-        input_tokens=count(usage, "prompt_tokens"),
-        output_tokens=count(usage, "completion_tokens"),
-        cached_tokens=count(details, "cached_tokens"),
-        cache_write_tokens=count(details, "cache_write_tokens"),
-    )
 
 
 class _Assembler:

@@ -12,19 +12,18 @@ from typing import Any
 
 from ..formats import openai_responses
 from ..formats.content import Picture
-from .base import Reply, Request, StopReason, Usage
+from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
 from .wire import (
     arguments_text,
-    count,
-    finished,
     is_same_turn,
     native_of,
     objects,
     said_by,
     stop_for,
     table_of,
+    usage_of,
     wire_id,
     wire_name,
 )
@@ -71,9 +70,6 @@ class OpenAIResponsesProvider(RemoteProvider):
             "stream": stream or None,
         }
 
-    def _tools(self, body: Mapping[str, Any]) -> list[str]:
-        return [tool["name"] for tool in body.get("tools", ())]
-
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
             return [{"role": "user", "content": [_part(each) for each in said_by(message)]}]
@@ -96,10 +92,8 @@ class OpenAIResponsesProvider(RemoteProvider):
         has_refused = any(kind == "refusal" for content in contents for kind, _ in content)
         return Reply(
             message=message,
-            stop=finished("refusal" if has_refused else stop_for(reason, _STOPS), message),
-            usage=_usage(table_of(response, "usage")),
-            model=str(response.get("model") or self.model),
-            id=str(response.get("id") or ""),
+            stop="refusal" if has_refused else stop_for(reason, _STOPS),
+            usage=usage_of(table_of(response, "usage"), "input_tokens", "output_tokens"),
         )
 
     def _assembler(self) -> _Assembler:
@@ -143,16 +137,6 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
 def _contents(item: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The kind and the text of what a message consists of."""
     return [(part["type"], part.get("text") or part.get("refusal") or "") for part in item["content"]]
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = table_of(usage, "input_tokens_details")
-    return Usage(
-        input_tokens=count(usage, "input_tokens"),
-        output_tokens=count(usage, "output_tokens"),
-        cached_tokens=count(details, "cached_tokens"),
-        cache_write_tokens=count(details, "cache_write_tokens"),
-    )
 
 
 class _Assembler:

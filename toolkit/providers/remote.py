@@ -27,7 +27,7 @@ from .exchange import Exchange, Outgoing, checked_url
 from .failures import ProviderFailure, Sent
 from .keys import Key, find_key
 from .streams import ODD, Assembler, Incoming, no_answer
-from .wire import made_calls, whole
+from .wire import finished, made_calls, whole
 
 if TYPE_CHECKING:  # it takes long to load
     import httpx
@@ -75,6 +75,7 @@ class RemoteProvider(ABC):
     _models: ClassVar[re.Pattern[str]] = re.compile(r"\S(?:.*\S)?")
     _reserved: ClassVar[frozenset[str]]
     _max_tokens: ClassVar[int | None] = None
+    _answer_names: ClassVar[tuple[str, str]] = ("model", "id")
 
     def __init__(
         self,
@@ -176,15 +177,15 @@ class RemoteProvider(ABC):
         """The request in the provider's format."""
 
     @abstractmethod
-    def _tools(self, body: Mapping[str, Any]) -> list[str]:
-        """The names of the tools in *body*, as they are sent."""
-
-    @abstractmethod
     def _reply(self, response: dict[str, Any], request: Request) -> Reply:
-        """What the provider's answer means."""
+        """What the provider's answer means: the message, why it stopped in the provider's words, and the usage."""
 
     @abstractmethod
     def _assembler(self) -> Assembler: ...
+
+    def _tools(self, body: Mapping[str, Any]) -> list[str]:
+        """The names of the tools in *body*, as they are sent."""
+        return [tool["name"] for tool in body.get("tools", ())]
 
     def _definitions(self, request: Request) -> list[dict[str, Any]] | None:
         """The tools of *request* in the provider's format; None if there are none."""
@@ -245,6 +246,13 @@ class RemoteProvider(ABC):
     def _understood(self, response: dict[str, Any], request: Request) -> Reply:
         try:
             reply = self._reply(response, request)
-            return replace(reply, message=replace(reply.message, text=whole(reply.message.text)))
+            model, key = (response.get(name) for name in self._answer_names)
+            return replace(
+                reply,
+                message=replace(reply.message, text=whole(reply.message.text)),
+                stop=finished(reply.stop, reply.message),
+                model=str(model or self.model),
+                id=str(key or ""),
+            )
         except ODD as error:
             raise no_answer(self._title, error) from error

@@ -10,13 +10,13 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from ..errors import ProviderError
 from ..results import ToolCall
 from ..views import CatalogView
 from .base import Reply, Request, StreamEvent, TextDelta
-from .messages import AssistantMessage, message_from_json
+from .messages import AssistantMessage, PerMessage, message_from_json
 
 __all__ = ["Asked", "Scripted", "ScriptedProvider"]
 
@@ -59,9 +59,10 @@ class ScriptedProvider:
         self.requests: list[Asked] = []
         self._replies = iter(replies)
         self._calls = 0
+        self._copies = PerMessage(lambda message: message_from_json(message.to_json()))
 
     async def reply(self, request: Request) -> Reply:
-        self.requests.append(_snapshot(request))
+        self.requests.append(self._snapshot(request))
         number = len(self.requests)
         try:
             said: Any = next(self._replies)
@@ -80,6 +81,31 @@ class ScriptedProvider:
         for word in _WORDS.findall(reply.message.text):
             yield TextDelta(word)
         yield reply
+
+    async def aclose(self) -> None:
+        """Do nothing: it has no connections, and stands where a provider that has some would."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _snapshot(self, request: Request) -> Asked:
+        tools: tuple[str, ...] = ()
+        catalog = request.catalog
+        if catalog is not None:
+            tools = tuple(tool.name for tool in catalog.offered(request.session))
+            table = catalog.table  # never changed, only replaced
+            catalog = CatalogView((), lambda: table)
+        return Asked(
+            messages=tuple(self._copies.of(request.messages)),
+            system=request.system,
+            catalog=catalog,
+            session=request.session,
+            max_tokens=request.max_tokens,
+            tools=tools,
+        )
 
     def _reply(self, said: Any, number: int) -> Reply:
         if isinstance(said, Exception):
@@ -100,20 +126,3 @@ class ScriptedProvider:
     def _with_id(self, call: ToolCall) -> ToolCall:
         self._calls += 1
         return call if call.id else ToolCall(call.name, call.arguments, f"call_{self._calls}")
-
-
-def _snapshot(request: Request) -> Asked:
-    tools: tuple[str, ...] = ()
-    catalog = request.catalog
-    if catalog is not None:
-        tools = tuple(tool.name for tool in catalog.offered(request.session))
-        table = catalog.table  # never changed, only replaced
-        catalog = CatalogView((), lambda: table)
-    return Asked(
-        messages=tuple(message_from_json(message.to_json()) for message in request.messages),
-        system=request.system,
-        catalog=catalog,
-        session=request.session,
-        max_tokens=request.max_tokens,
-        tools=tools,
-    )

@@ -16,7 +16,7 @@ from ..parts import FilePart, ImagePart, JsonPart, Part, TextPart
 from ..rendering import as_text
 from ..results import ToolCall, ToolResult
 from ..strictjson import copied, loads
-from .base import Request, StopReason
+from .base import Request, StopReason, Usage
 from .exchange import is_too_deep
 from .messages import AssistantMessage, UserMessage
 
@@ -33,6 +33,7 @@ __all__ = [
     "said_by",
     "stop_for",
     "table_of",
+    "usage_of",
     "whole",
     "wire_id",
     "wire_name",
@@ -167,3 +168,14 @@ def count(holder: Mapping[str, Any], name: str) -> int:
     """A number of tokens; 0 for what is none."""
     found = holder.get(name)
     return found if type(found) is int and found > 0 else 0
+
+
+def usage_of(usage: Mapping[str, Any], read: str, written: str) -> Usage:
+    """Tokens as OpenAI counts them; *read* and *written* are what an API of theirs calls the two."""
+    details = table_of(usage, f"{read}_details")
+    return Usage(
+        input_tokens=count(usage, read),
+        output_tokens=count(usage, written),
+        cached_tokens=count(details, "cached_tokens"),
+        cache_write_tokens=count(details, "cache_write_tokens"),
+    )

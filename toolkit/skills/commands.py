@@ -1,28 +1,50 @@
 """
-`/name text`, as a person types it at the start of a prompt.
+`/name text`, as a person types it on a line of a prompt.
 
-The arguments of the skill get one word each, in their order, and the last of
-them whatever is left; quotes keep a word together. A single argument gets all of it.
+The line is replaced, and nothing else: lines of code, paths, and names that stand
+behind other words are left alone, and what was put in is not looked at again. The
+arguments of the skill get one word each, in their order, and the last of them whatever
+is left of the line; quotes keep a word together. A single argument gets all of it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any
 
+from .filling import check_size
 from .records import FREE, Argument, Skill
 
-__all__ = ["named_skill", "typed_arguments"]
+__all__ = ["typed_arguments", "with_commands"]
 
-_COMMAND = re.compile(r"\s*/([A-Za-z_][A-Za-z0-9_.-]{0,63})(?:\s+(.*))?", re.DOTALL)
+_LINE_END = re.compile(r"(\r\n|\n|\r)")
+# Four blanks or a tab before it make a line of Markdown code.
+_COMMAND = re.compile(r" {0,3}/([A-Za-z_][A-Za-z0-9_.-]{0,63})(?:\s+(.*))?", re.DOTALL)
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)", re.DOTALL)
 _WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))(?=\s|\Z)""")
 
 
-def named_skill(prompt: str) -> tuple[str, str] | None:
-    """The name that *prompt* begins with, and the text after it; None if it begins with none."""
-    found = _COMMAND.fullmatch(prompt)
-    return None if found is None else (found[1], (found[2] or "").strip())
+def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) -> str:
+    """*prompt* with what *written_out* makes of each `/name text`, in its place; where that is None it stays."""
+    pieces = _LINE_END.split(prompt)
+    fence, size = "", 0
+    for place in range(0, len(pieces), 2):  # the others are line ends
+        line = pieces[place]
+        mark = _FENCE.fullmatch(line)
+        if fence:
+            is_end = mark is not None and mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if is_end else fence
+        elif mark is not None:
+            fence = mark[1]
+        elif (command := _COMMAND.fullmatch(line)) is not None:
+            made = written_out(command[1], (command[2] or "").strip())
+            if made is not None:
+                pieces[place] = made
+                size += len(made)
+                check_size(size)  # a short line can name a long skill, very often
+    return "".join(pieces)
 
 
 def typed_arguments(skill: Skill, text: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from ..errors import ToolError
 from ..visible import visible
 from .records import FREE, Skill
 
-__all__ = ["filled", "prompt_of"]
+__all__ = ["check_size", "filled", "prompt_of"]
 
 _PLACE = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _MOST_CHARACTERS = 1_000_000
@@ -36,10 +36,15 @@ def prompt_of(skill: Skill, values: Mapping[str, Any]) -> str:
 
 def filled(text: str, values: Mapping[str, str]) -> str:
     """*text* with *values* in their places; `ToolError` if that would be too long."""
-    size = len(text) + sum(len(values.get(name, "")) for name in _PLACE.findall(text))
-    if size > _MOST_CHARACTERS:  # a short text can name a long value very often
-        raise ToolError(f"the prompt would have {size:,} characters, and {_MOST_CHARACTERS:,} are allowed; send less")
+    # A short text can name a long value very often.
+    check_size(len(text) + sum(len(values.get(name, "")) for name in _PLACE.findall(text)))
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+
+
+def check_size(size: int) -> None:
+    """`ToolError` for a prompt of more characters than anybody means."""
+    if size > _MOST_CHARACTERS:
+        raise ToolError(f"the prompt would have {size:,} characters, and {_MOST_CHARACTERS:,} are allowed; send less")
 
 
 def _written(value: Any) -> str:

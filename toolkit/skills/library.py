@@ -23,7 +23,7 @@ from ..errors import BadArgs, DefinitionError, Problem
 from ..permissions.files import Ignored
 from ..permissions.trust import Trust
 from ..views import CatalogView, Table
-from .commands import named_skill, typed_arguments
+from .commands import typed_arguments, with_commands
 from .filling import prompt_of
 from .front_matter import check_installed
 from .joining import Joined, Joining
@@ -131,20 +131,23 @@ class Skills(CatalogView):
 
     def expanded(self, prompt: str) -> str:
         """
-        *prompt* with the skill that it begins with, `/name text`, written out; as it is if it begins with none.
+        *prompt* with every line `/name text` that names a skill written out; everything else as it is.
 
         Raises:
             BadArgs: The text does not give what the skill wants.
+            ToolError: The prompt would be too long.
         """
-        named = named_skill(prompt)
-        tool = None if named is None else self.table.find(named[0])
+        return with_commands(prompt, self._written_out)
+
+    def _written_out(self, name: str, text: str) -> str | None:
+        tool = self.table.find(name)
         skill = None if tool is None else skill_of(tool)
-        if named is None or tool is None or skill is None:
-            return prompt
+        if tool is None or skill is None:
+            return None
         try:
-            return prompt_of(skill, tool.check(typed_arguments(skill, named[1])))
+            return prompt_of(skill, tool.check(typed_arguments(skill, text)))
         except BadArgs as error:
-            raise BadArgs([Problem(f"/{named[0]}: {problem}") for problem in error.problems]) from None
+            raise BadArgs([Problem(f"/{name}: {problem}") for problem in error.problems]) from None
 
     def _tell(self) -> None:
         """Log what is new among the problems."""

@@ -1,0 +1,66 @@
+"""The examples with the official SDKs: short, and the same program with a key and without."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.providers.protocols import Turn
+from tests.providers.stub import KEY, serving
+from toolkit import ToolCall
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CALL = ToolCall("weather--now", {"city": "Bergen", "unit": "F"}, "call_1")
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.parametrize(
+        ("file", "provider", "path"),
+        [("11_anthropic_sdk.py", "ANTHROPIC", ""), ("12_openai_sdk.py", "OPENAI", "/v1")],
+        ids=["anthropic", "openai"],
+    ),
+]
+
+
+async def printed(file: str, **environment: str) -> str:
+    """What the example says, with no key but that in *environment*."""
+    kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL"))}
+    command = [sys.executable, "-W", "error", str(EXAMPLES / file)]
+    run = await asyncio.create_subprocess_exec(
+        *command, env={**kept, **environment}, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    said, wrong = await run.communicate()
+    assert (run.returncode, wrong.decode()) == (0, "")
+    return said.decode()
+
+
+async def test_without_a_key_the_stand_in_answers(file, provider, path):
+    """It calls the tool twice and says what came of it."""
+    assert await printed(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
+
+
+async def test_with_a_key_the_provider_is_asked(file, provider, path):
+    """With the key that is set, at the address that is set, and nobody else answers."""
+    async with serving(Turn(calls=(CALL,)), Turn(text="Warm.")) as stub:
+        said = await printed(file, **{f"{provider}_API_KEY": KEY, f"{provider}_BASE_URL": f"{stub.url}{path}"})
+    assert said == "Warm.\n"
+    assert len(stub.heard) == 2
+    assert "Sunny in Bergen, 21 degrees F." in str(stub.heard[1].body["messages"][-1])
+
+
+async def test_it_is_about_twenty_lines(file, provider, path):
+    """Without the docstring and the imports, which is what a reader has to write."""
+    source = (EXAMPLES / file).read_text(encoding="utf-8")
+    told = {
+        line
+        for number, node in enumerate(ast.parse(source).body)
+        if number == 0 or isinstance(node, (ast.Import, ast.ImportFrom))
+        for line in range(node.lineno, (node.end_lineno or 0) + 1)
+    }
+    code = [line for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in told]
+    assert len(code) <= 22
