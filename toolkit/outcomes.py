@@ -210,7 +210,7 @@ def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolR
     """The refusal of arguments for a deferred tool, with the schema if the model has not seen it yet."""
     tool = plan.tool
     is_known = session is not None and tool.name in session.loaded
-    if tool.facts.defer and not is_known and plan.could_be_allowed(session):
+    if tool.facts.defer and not is_known:
         result.text += f"\nIts arguments, as JSON Schema: {as_text(tool.schema)}"
         if session is not None:
             session.load(tool.name)

@@ -154,9 +154,12 @@ class Walk:
                 self.decoded = checker.check(mended.arguments, validation)
                 self.arguments, self.repairs = mended.arguments, mended.notes
             await self._author_check()
-        except (BadArgs, DefinitionError) as error:
-            result = failure(error, self.plan, redaction=self.redaction())
-            return introduced(result, self.plan, self.call.session) if isinstance(error, BadArgs) else result
+        except DefinitionError as error:
+            return failure(error, self.plan, redaction=self.redaction())
+        except BadArgs as error:
+            if not self.plan.could_be_allowed(self.call.session):  # then nobody is told about its parameters
+                return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
+            return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
         return None
 
     async def _author_check(self) -> None:

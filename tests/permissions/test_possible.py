@@ -137,3 +137,18 @@ async def test_a_call_that_could_never_run_is_denied_all_the_same(catalog):
     """What is not shown is judged when it is called by name."""
     dispatcher = Dispatcher(catalog, permissions=Permissions("plan"))
     assert (await dispatcher.call("change", {})).kind == "denied"
+
+
+@pytest.mark.parametrize("arguments", [{}, {"amount": "much"}, {"path": 1, "more": 2}, "{", [1]])
+async def test_wrong_arguments_for_a_forbidden_tool_tell_nothing_of_it(arguments):
+    """Neither its parameters nor their schema: with whatever arguments, it could not run."""
+
+    def pay(amount: int, account: str) -> None:
+        """Pay."""
+
+    catalog = Catalog(Tool.described(pay, name="pay", destructive=True))
+    forbidden = await Dispatcher(catalog, permissions=Permissions("plan")).call("pay", arguments)
+    assert forbidden.kind == "denied"
+    assert not any(name in str(forbidden.to_json()) for name in ("account", "schema"))
+    allowed = await Dispatcher(catalog, permissions=Permissions("default")).call("pay", arguments)
+    assert allowed.kind == "bad_args"
