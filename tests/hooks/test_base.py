@@ -44,6 +44,16 @@ def test_what_has_none_of_the_methods_is_no_hook(catalog, wrong):
         Dispatcher(catalog, hooks=[wrong])
 
 
+async def test_a_hook_may_be_about_agents_alone(catalog):
+    """Calls pass it by."""
+
+    class Greeter:
+        async def agent_started(self, session, *, details):
+            return Proceed()
+
+    assert (await Dispatcher(catalog, hooks=[Greeter()]).call("act", {})).text == "done"
+
+
 def test_there_is_only_one_way_to_proceed():
     """Whoever says it, in whatever copy: quick to make, and to compare."""
     said = Proceed()

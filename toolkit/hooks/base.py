@@ -7,6 +7,8 @@ A hook is any object with one or more of these, sync or async:
     around(call, run) -> result        run() takes no arguments and gives the result
     after(call, result) -> result
 
+An agent also calls `agent_started` and `agent_ended` around a run, of those that have them.
+
 They run in the order they were given. A hook that raises fails the call closed.
 `run()` may be awaited again only if the tool is idempotent and not destructive.
 `blocking = True` on a sync hook moves it to a thread; `timeout_seconds` limits an async
@@ -42,6 +44,9 @@ __all__ = [
     "Step",
     "copied",
 ]
+
+AGENT_METHODS = ("agent_started", "agent_ended")
+"""What an agent calls around its runs."""
 
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -264,8 +269,10 @@ class Chain:
         steps: dict[str, list[Step]] = {"before": [], "around": [], "after": []}
         for hook in hooks:
             found = [(name, getattr(hook, name, None)) for name in steps]
-            if isinstance(hook, type) or not any(callable(method) for _, method in found):
-                what = "is a class; give an instance" if isinstance(hook, type) else "has none of before, around, after"
+            is_one = any(callable(getattr(hook, name, None)) for name in (*steps, *AGENT_METHODS))
+            if isinstance(hook, type) or not is_one:
+                methods = ", ".join((*steps, *AGENT_METHODS))
+                what = "is a class; give an instance" if isinstance(hook, type) else f"has none of {methods}"
                 raise TypeError(f"{hook!r} is not a hook: it {what}")
             for name, method in found:
                 if callable(method):
