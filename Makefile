@@ -15,6 +15,7 @@ ifndef PROVIDER
 	$(BIN)/python examples/07_permissions.py
 	$(BIN)/python examples/10_builtin_tools.py
 	$(BIN)/python examples/13_large_catalogs.py
+	$(BIN)/python -m toolkit check examples/demo.py --output text
 endif
 
 test: $(VENV)/.ready

@@ -2,7 +2,7 @@
 
 import json
 
-from toolkit import BadArgs, default_catalog, tool
+from toolkit import BadArgs, ToolError, default_catalog, tool
 
 
 @tool(read_only=True, aliases=["cat"])
@@ -14,8 +14,11 @@ def read_lines(path: str, *, limit: int = 2000) -> str:
         path: File path relative to the project root.
         limit: Stop after this many lines.
     """
-    with open(path, encoding="utf-8") as file:
-        return "".join(line for line, _ in zip(file, range(limit), strict=False))
+    try:
+        with open(path, encoding="utf-8") as file:
+            return "".join(line for line, _ in zip(file, range(limit), strict=False))
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{path} cannot be read: {error}") from error
 
 
 print("Called as ever:", len(read_lines(__file__, limit=3).splitlines()), "lines")

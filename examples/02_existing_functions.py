@@ -15,15 +15,34 @@ catalog = Catalog()
 catalog.tool(
     schema={
         "type": "object",
-        "properties": {"text": {"type": "string"}, "width": {"type": "integer", "minimum": 10}},
+        "properties": {
+            "text": {"type": "string", "description": "What is cut at a blank."},
+            "width": {"type": "integer", "minimum": 10, "description": "How many characters may be left."},
+        },
         "required": ["text", "width"],
     }
 )(textwrap.shorten)
-catalog.tool(read_only=True, name="free_space")(shutil.disk_usage)
+catalog.tool(
+    read_only=True,
+    name="free_space",
+    schema={
+        "type": "object",
+        "properties": {"path": {"enum": ["/", "."], "description": "A folder on the disk."}},
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+)(shutil.disk_usage)
 
 
 def days_between(start: date, end: date, *, inclusive: bool = False) -> timedelta:
-    """Count the days from one date to another."""
+    """
+    Count the days from one date to another.
+
+    Args:
+        start: The first day.
+        end: The last day.
+        inclusive: Whether the last day counts.
+    """
     return end - start + timedelta(days=inclusive)
 
 
@@ -38,7 +57,13 @@ class Counter:
         self.seen: dict[str, int] = {}
 
     def __call__(self, word: str, times: int = 1) -> int:
-        """Count a word, and say how often it was seen."""
+        """
+        Count a word, and say how often it was seen.
+
+        Args:
+            word: Which one.
+            times: How often it was seen just now.
+        """
         self.seen[word] = self.seen.get(word, 0) + times
         return self.seen[word]
 

@@ -38,6 +38,8 @@ def book(guest: str, arrival: date, room: Room, payment: Card | Transfer, deposi
     Args:
         guest: Who is coming.
         arrival: The first night.
+        room: For one, or for two.
+        payment: How the guest pays.
         deposit: What is paid in advance, in euros.
     """
     return f"{guest} arrives on {arrival:%A}; {room.name}, {type(payment).__name__}, {deposit}"

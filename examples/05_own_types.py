@@ -28,7 +28,13 @@ register_codec(
 
 
 def paint(wall: str, color: Color = Color(255, 255, 255)) -> str:  # noqa: B008 -- frozen, so it can be shared
-    """Paint a wall."""
+    """
+    Paint a wall.
+
+    Args:
+        wall: Which one: north, east, south or west.
+        color: Red, green and blue, two hexadecimal digits each.
+    """
     return f"{wall} is now {color}"
 
 
@@ -43,7 +49,11 @@ except BadArgs as error:
 echo = Tool.from_schema(
     "echo",
     "Say something back.",
-    {"type": "object", "properties": {"text": {"type": "string", "maxLength": 80}}, "required": ["text"]},
+    {
+        "type": "object",
+        "properties": {"text": {"type": "string", "maxLength": 80, "description": "What to say."}},
+        "required": ["text"],
+    },
     lambda arguments: arguments["text"],
 )
 print(echo.function(echo.check({"text": "hello"})))

@@ -10,26 +10,30 @@ import asyncio
 import logging
 import textwrap
 from collections.abc import AsyncIterator
+from typing import Annotated
 
-from toolkit import Catalog, Dispatcher, Progress, RetryPolicy, ToolCall, ToolResult, Transient
+from toolkit import Catalog, Dispatcher, Progress, RetryPolicy, ToolCall, ToolError, ToolResult, Transient
 from toolkit.hooks import Stats
 
 catalog = Catalog()
 notes = {"tea.txt": "Boil water.", "milk.txt": "Buy milk.\nTwo litres."}
 weather_asked = 0
 readers = asyncio.Semaphore(2)
+Note = Annotated[str, "The name of the note, as in tea.txt."]
 
 
 @catalog.tool(read_only=True, aliases=["cat"])
-async def read_note(name: str, *, lines: int = 10) -> str:
+async def read_note(name: Note, *, lines: Annotated[int, "Stop after so many."] = 10) -> str:
     """Read a note."""
+    if name not in notes:
+        raise ToolError(f"there is no note {name!r}; there are {', '.join(notes)}")
     async with readers:
         await asyncio.sleep(0)
         return "\n".join(notes[name].splitlines()[:lines])
 
 
 @catalog.tool(read_only=True)
-def weather(city: str) -> str:
+def weather(city: Annotated[str, "Where."]) -> str:
     """Tell the weather; the station answers at the third try."""
     global weather_asked  # noqa: PLW0603 -- a station that remembers is all this example needs
     weather_asked += 1
@@ -39,20 +43,22 @@ def weather(city: str) -> str:
 
 
 @catalog.tool(destructive=True)
-def delete_note(name: str) -> None:
+def delete_note(name: Note) -> None:
     """Delete a note; the connection breaks just then."""
     raise ConnectionResetError("connection lost")
 
 
 @catalog.tool(read_only=True)
-async def count_down(start: int) -> AsyncIterator[int]:
+async def count_down(start: Annotated[int, "The first number, at most 100."]) -> AsyncIterator[int]:
     """Count down."""
+    if start > 100:
+        raise ToolError("nobody wants to wait that long; start at 100")
     for number in range(start, 0, -1):
         yield number
 
 
 @catalog.tool(approval="always")
-def publish(name: str) -> str:
+def publish(name: Note) -> str:
     """Publish a note."""
     return f"{name} is public"
 

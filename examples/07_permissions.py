@@ -24,6 +24,7 @@ from toolkit import (
     Permissions,
     Reads,
     Session,
+    ToolError,
     ToolResult,
     Url,
     Writes,
@@ -32,36 +33,41 @@ from toolkit.approvals import file_change
 from toolkit.permissions import Mode
 
 catalog = Catalog()
+Source = Annotated[Path, Reads, "The file."]
+Goal = Annotated[Path, Writes, "The file."]
 
 
 @catalog.tool(read_only=True)
-def read(path: Annotated[Path, Reads]) -> str:
+def read(path: Source) -> str:
     """Read a file."""
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ToolError(f"{path} cannot be read: {error}") from error
 
 
 @catalog.tool(preview=lambda arguments: file_change(arguments["path"], arguments["text"]))
-def write(path: Annotated[Path, Writes], text: str) -> str:
+def write(path: Goal, text: Annotated[str, "What is in it afterwards."]) -> str:
     """Write a file."""
     path.write_text(text, encoding="utf-8")
     return f"wrote {path}"
 
 
 @catalog.tool(destructive=True)
-def delete(path: Annotated[Path, Writes]) -> str:
+def delete(path: Goal) -> str:
     """Delete a file."""
     path.unlink()
     return f"deleted {path}"
 
 
 @catalog.tool(destructive=True)
-def bash(command: Annotated[str, Command]) -> str:
+def bash(command: Annotated[str, Command, "The command line."]) -> str:
     """Run a command; here it is only said."""
     return f"$ {command}"
 
 
 @catalog.tool(read_only=True, open_world=True)
-def fetch(url: Annotated[str, Url]) -> str:
+def fetch(url: Annotated[str, Url, "The whole address."]) -> str:
     """Fetch a page; here it is only said."""
     return f"<html>{url}</html>"
 

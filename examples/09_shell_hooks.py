@@ -9,6 +9,7 @@ import logging
 import sys
 import tempfile
 from pathlib import Path
+from typing import Annotated
 
 from toolkit import Catalog, Dispatcher, ToolResult
 from toolkit.hooks import ShellHook, ShellHooks
@@ -17,7 +18,7 @@ catalog = Catalog()
 
 
 @catalog.tool(destructive=True)
-def bash(command: str) -> str:
+def bash(command: Annotated[str, "The command line."]) -> str:
     """Run a command; here it is only said."""
     return f"$ {command}"
 

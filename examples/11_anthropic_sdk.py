@@ -19,7 +19,13 @@ catalog = Catalog()
 
 @catalog.tool(name="weather.now", read_only=True)
 def weather(city: str, *, unit: str = "C") -> str:
-    """Tell the weather in a city."""
+    """
+    Tell the weather in a city.
+
+    Args:
+        city: Its name.
+        unit: C or F.
+    """
     return f"Sunny in {city}, 21 degrees {unit}."
 
 
@@ -38,5 +44,6 @@ async def ask(question: str) -> str:
             messages += anthropic.results(await dispatcher.call_many(calls))
 
 
-with stand_in_for("ANTHROPIC"):
-    print(asyncio.run(ask("Where is it warmer now, in Oslo or in Rome?")))
+if __name__ == "__main__":
+    with stand_in_for("ANTHROPIC"):
+        print(asyncio.run(ask("Where is it warmer now, in Oslo or in Rome?")))

@@ -1,6 +1,7 @@
 """An agent: a model, tools, and the loop between them. The model here plays a script; no key, no network."""
 
 import asyncio
+from typing import Annotated
 
 from toolkit import Agent, Decision, ToolCall, tool
 from toolkit.providers import AssistantMessage, ScriptedProvider, ToolMessage
@@ -15,15 +16,17 @@ MODEL = ScriptedProvider(
     ]
 )
 
+Item = Annotated[str, "What it is called on the label."]
+
 
 @tool(read_only=True, summary=lambda arguments: f"looking for {arguments['item']}")
-async def stock(item: str) -> int:
+async def stock(item: Item) -> int:
     """Tell how many of an item are in stock."""
     return {"tea": 7}.get(item, 0)
 
 
 @tool(summary=lambda arguments: f"ordering {arguments['count']} x {arguments['item']}")
-async def order(item: str, count: int) -> str:
+async def order(item: Item, count: Annotated[int, "How many."]) -> str:
     """Order an item."""
     return f"ordered {count} x {item}"
 

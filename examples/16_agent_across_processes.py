@@ -18,7 +18,13 @@ from toolkit.providers import ScriptedProvider
 
 @tool(destructive=True, summary=lambda arguments: f"refund {arguments['amount']:.2f} for {arguments['order']}")
 async def refund(order: str, amount: float) -> str:
-    """Pay money back for an order."""
+    """
+    Pay money back for an order.
+
+    Args:
+        order: Its number.
+        amount: In euros.
+    """
     return f"{amount:.2f} paid back for {order}"
 
 

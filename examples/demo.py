@@ -23,24 +23,39 @@ from toolkit import BadArgs, Catalog, DefinitionError, Tool, UnknownTool
 
 catalog = Catalog()
 
+
+def described(**properties: Any) -> dict[str, Any]:
+    """A schema by hand: all of *properties* and nothing else."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
 # The standard library has docstrings and no annotations; a schema by hand says what the text does not.
-catalog.tool(read_only=True)(math.gcd)
-catalog.tool(read_only=True)(statistics.fmean)
+# What `toolkit check` finds and is to stay, is explained.
+text = {"type": "string", "description": "What is cut at a blank."}
+width = {"type": "integer", "minimum": 10, "description": "How many characters may be left."}
+number = {"type": "number", "minimum": -1e9, "maximum": 1e9}
+numbers = {"type": "array", "items": number, "minItems": 1, "description": "At least one."}
+integers = {"type": "array", "items": {"type": "integer"}, "description": "What it has to divide."}
+lowest = {"type": "integer", "description": "The lowest number on the die."}
+highest = {"type": "integer", "description": "The highest."}
 catalog.tool(
     read_only=True,
-    name="shorten",
-    schema={
-        "type": "object",
-        "properties": {"text": {"type": "string"}, "width": {"type": "integer", "minimum": 10}},
-        "required": ["text", "width"],
-        "additionalProperties": False,
-    },
-)(textwrap.shorten)
-catalog.tool(name="roll", aliases=["dice"])(random.Random(7).randint)  # noqa: S311 -- a die, not a key
+    schema=described(integers=integers),
+    metadata={"explained": {"declared-failures": "To JSON Schema 12.0 is an integer, to gcd it is none."}},
+)(math.gcd)
+catalog.tool(read_only=True, schema=described(data=numbers))(statistics.fmean)
+catalog.tool(read_only=True, name="shorten", schema=described(text=text, width=width))(textwrap.shorten)
+die = random.Random(7)  # noqa: S311 -- a die, not a key
+catalog.tool(name="roll", aliases=["dice"], schema=described(a=lowest, b=highest))(die.randint)
 
 # Two packages that happen to be installed: an enum, a class method.
-catalog.tool(read_only=True, name="parse_docstring")(docstring_parser.parse)
-catalog.tool(read_only=True, name="is_error")(httpx.codes.is_error)
+catalog.tool(
+    read_only=True,
+    name="parse_docstring",
+    metadata={"explained": {"output": "A docstring is an object of its own; its text is enough for a model."}},
+)(docstring_parser.parse)
+status = {"type": "integer", "description": "The status code of an HTTP answer."}
+catalog.tool(read_only=True, name="is_error", schema=described(value=status))(httpx.codes.is_error)
 
 
 # And code as it lies about in any project.
@@ -69,6 +84,8 @@ def add_task(
 
     :param title: What is to be done.
     :param due: When it has to be finished.
+    :param priority: How soon it is looked at.
+    :param repeat: When it comes back; once only unless given.
     :param people: Who helps.
     """
     return len(title)

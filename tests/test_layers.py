@@ -42,8 +42,8 @@ INSIDE = {
     "skills": "problems front_matter records checks arguments reading filling commands folders making joining shelf library __init__",
     "formats": "records names nulls merging properties reading content remarks tops dialects shapes measures subsets budgets offering chat anthropic openai openai_responses gemini bedrock mistral ollama mcp __init__",
     "ranking": "words spelling vocabulary documents asking fusion index __init__",
-    "testing": "unsupported hypotheses parts made numeric matching forms texts arrays objects guards generating subjects mistakes strategies findings probing laws snapshots running run_laws likeness checking code_lints linting targets clocks builders recorder __init__",
-    "cli": "exits loops consoles lines region display output names targets values trees tallies templates projects failures completing commands policies shells list_command show_command schema_command search_command call_command explain_command check_command agent_command stats_command init_command completion_command main __init__",
+    "testing": "unsupported hypotheses parts made numeric matching forms texts arrays objects guards generating subjects mistakes strategies findings explaining probing laws snapshots running run_laws likeness checking code_lints linting targets clocks builders recorder __init__",
+    "cli": "exits loops consoles lines region display output files names targets values trees tallies templates projects failures saved_runs completing commands policies shells list_command show_command schema_command search_command call_command explain_command check_command agent_command stats_command init_command completion_command main __init__",
     "patterns": "charsets tree cost nfa linear pattern __init__",
 }
 

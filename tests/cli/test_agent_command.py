@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import stat
 import threading
 
 import pytest
@@ -183,6 +184,116 @@ def test_an_end_of_input_does_not_agree():
     assert told == [False]
 
 
+# Kept, and gone on with.
+
+
+def again(stub, *further, prompt=()):
+    """A command that goes on with the run in `run.json`."""
+    target, _, *given = words(stub, "--resume", "run.json", *further)[1:]
+    return ["agent", target, *prompt, *given]
+
+
+def kept():
+    """The run in `run.json`."""
+    with open("run.json", encoding="utf-8") as file:
+        return Run.loads(file.read())
+
+
+def test_a_run_is_kept_and_continued_with_another_prompt(shop):
+    """The model has the whole conversation before it; the file holds what has become of it."""
+    with model(LOOK, DONE, Turn(text="Two.")) as stub:
+        assert shop.run(*words(stub, "--save", "run.json")).code == 0
+        first = kept()
+        ran = shop.run(*again(stub, prompt=["How many are that?"]))
+    assert (ran.code, kept().text, first.text) == (0, "Two.", "It is done.")
+    assert "Which days are free?" in str(stub.heard[2].body["messages"])
+    assert kept().id == first.id
+
+
+def test_only_its_owner_can_read_what_is_kept(shop):
+    """The conversation may hold anything; so may the requests."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+    files = [path for path in shop.folder.iterdir() if path.name.startswith("run.json")]
+    assert sorted(path.name for path in files) == ["run.json", "run.json.approvals.sqlite"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_a_run_that_waits_keeps_waiting_where_nobody_can_be_asked(shop):
+    """What it waits for is shown again; no model is asked."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+        ran = shop.run(*again(stub, "--no-ask"))
+    assert (ran.code, len(stub.heard), kept().status) == (7, 1, "waiting")
+    assert "`cancel` asks for permission" in ran.out
+
+
+def test_a_run_that_waits_takes_no_prompt(shop):
+    """First somebody has to answer."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+        ran = shop.run(*again(stub, prompt=["And?"]))
+    assert ran.code == 2
+    assert "error: the run waits for answers; give them first" in ran.err
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_was(shop):
+    """Here by the limit on turns; no prompt is needed."""
+    with model(LOOK, DONE) as stub:
+        assert shop.run(*words(stub, "--max-turns", "1", "--save", "run.json")).code == 11
+        assert shop.run(*again(stub)).code == 0
+    assert kept().text == "It is done."
+
+
+def test_a_run_that_is_over_wants_a_prompt(shop):
+    """There is nothing else to do."""
+    with model(DONE) as stub:
+        shop.run(*words(stub, "--save", "run.json"))
+        ran = shop.run(*again(stub))
+    assert (ran.code, len(stub.heard)) == (2, 1)
+    assert "nothing to go on with; give a prompt" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("further", "says"),
+    [
+        (["--save", "tools.py"], "tools.py is there already; go on with it with --resume, or choose another file"),
+        (["--save", "no/run.json"], "no is no folder"),
+        (["--resume", "nothing.json"], "nothing.json cannot be read: No such file"),
+        (["--resume", "tools.py"], "tools.py holds no run: "),
+        (["--save", "a", "--resume", "b"], "one of them"),
+    ],
+)
+def test_a_file_that_cannot_hold_the_run_ends_the_command(shop, further, says):
+    """Before anybody is asked."""
+    with model() as stub:
+        ran = shop.run(*words(stub, *further))
+    assert (ran.code, ran.out, stub.heard) == (2, "", [])
+    assert says in ran.err
+
+
+def test_without_a_run_a_prompt_is_needed(shop):
+    """And it says so."""
+    with model() as stub:
+        ran = shop.run("agent", "tools.py", *words(stub)[3:])
+    assert ran.code == 2
+    assert "error: the prompt is empty; say what is to be done" in ran.err
+
+
+def test_a_run_whose_request_was_changed_is_not_agreed_to(shop):
+    """The store beside the file knows what was asked."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+        text = (shop.folder / "run.json").read_text()
+        (shop.folder / "run.json").write_text(text.replace("2026-05-01", "2026-12-25"))
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("y\n")
+            assert terminal.ended() == 2
+    assert "is not what was asked" in terminal.written
+    assert "working day" not in terminal.written
+
+
 # In a real terminal.
 
 
@@ -240,3 +351,57 @@ def test_ctrl_c_is_no_answer_to_a_plan(shop):
         terminal.type("\x03")
         assert terminal.ended() == 130
     assert len(stub.heard) == 1
+
+
+@contextlib.contextmanager
+def resumed(stub):
+    made = Terminal(["-m", "toolkit", *again(stub)], columns=120, MY_KEY=KEY)
+    with contextlib.closing(made):
+        yield made
+
+
+@pytest.mark.parametrize(("answer", "said"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
+def test_whoever_resumes_a_run_is_asked_what_it_waits_for(shop, answer, said):
+    """And it goes on with the answer, to its end."""
+    with model(CANCEL, DONE) as stub:
+        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type(answer)
+            assert terminal.ended() == 0
+    assert said in terminal.written
+    assert (kept().status, kept().text) == ("done", "It is done.")
+
+
+def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
+    """Somebody has to agree; a copy of the file is no second plan."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub:
+        shop.run(*words(stub, "--mode", "plan", "--no-ask", "--save", "run.json"))
+        planned = (shop.folder / "run.json").read_text()
+        with resumed(stub) as terminal:
+            terminal.until("Carry out this plan? [y]es, [n]o: ")
+            terminal.type("y\n")
+            assert terminal.ended() == 0
+        assert "  1. Look it up." in terminal.lines()
+        assert kept().text == "It is done."
+        (shop.folder / "run.json").write_text(planned)
+        with resumed(stub) as terminal:
+            terminal.until("Carry out this plan? [y]es, [n]o: ")
+            terminal.type("y\n")
+            assert terminal.ended() == 2
+    assert "was carried out already" in terminal.written
+    assert len(stub.heard) == 3
+
+
+def test_what_ctrl_c_breaks_off_is_kept(shop):
+    """With everything that was said and done before; it goes on where it was."""
+    rest = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
+    with model(rest, DONE) as stub:
+        with watched(stub, "--save", "run.json") as terminal:
+            terminal.until("sleep")  # it has begun
+            terminal.type("\x03")
+            assert terminal.ended() == 130
+        assert [type(message).__name__ for message in kept().messages][-2:] == ["AssistantMessage", "ToolMessage"]
+        assert shop.run(*again(stub)).code == 0
+    assert kept().text == "It is done."

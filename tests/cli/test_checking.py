@@ -45,7 +45,7 @@ def checked(shop):
 def test_a_good_tool_passes(checked):
     """And what it prints is not part of the output."""
     ran = checked(GOOD)
-    assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": []})
+    assert (ran.code, ran.json) == (0, {"tools": 1, "laws": [], "lints": [], "explained": []})
     assert "shouting" in ran.err
     assert checked(GOOD, "-o", "text").out == "1 tool, and nothing to mend\n"
 
@@ -99,7 +99,26 @@ def test_functions_that_nobody_has_decorated_are_checked_with_all(checked):
     assert checked(BARE).code == 2
     ran = checked(BARE, "--all", "--no-run")
     assert ran.json["tools"] == 1
-    assert {each["rule"] for each in ran.json["lints"]} >= {"no-description", "undescribed-parameter"}
+    assert {each["rule"] for each in ran.json["lints"]} >= {"no-description"}
+
+
+def test_a_parameter_that_is_not_described_is_told_once(checked):
+    """The law and the lint say the same, so one of them says it."""
+    told = checked(BARE, "--all", "--no-run").json
+    assert [each["rule"] for each in [*told["laws"], *told["lints"]]].count("described") == 1
+
+
+def test_what_is_explained_is_shown_and_does_not_count(checked):
+    """Laws and advice, with the author's words in place of the remedy; not even `--strict` minds."""
+    why = "metadata={'explained': {'declared-failures': 'Nobody says less.', 'search-hint': 'It is loud.'}}"
+    text = BROKEN.replace("read_only=True", f"read_only=True, search_hint='loud.', {why}")
+    ran = checked(text, "--strict")
+    assert (ran.code, ran.json["laws"], ran.json["lints"]) == (0, [], [])
+    assert [each["explanation"] for each in ran.json["explained"]] == ["Nobody says less.", "It is loud."]
+    lines = checked(text, "-o", "text").out.splitlines()
+    assert lines[0] == "explained declared-failures: `shout`"
+    assert lines[3] == "  explained: Nobody says less."
+    assert lines[-1] == "1 tool, and nothing to mend"
 
 
 def test_the_same_seed_tries_the_same_calls(checked):

@@ -7,8 +7,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
+import shutil
 import stat
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +29,7 @@ def completions(shop, line, shell="bash"):
     words = line.split(" ")
     given = {
         "bash": {"COMP_LINE": line, "_TOOLKIT_COMPLETE": "bashline_complete"},
-        "zsh": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TOOLKIT_COMPLETE": "zsh_complete"},
+        "zsh": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TOOLKIT_COMPLETE": "zshline_complete"},
         "fish": {"COMP_WORDS": line, "COMP_CWORD": words[-1], "_TOOLKIT_COMPLETE": "fish_complete"},
     }
     ran = shop.run(**given[shell])
@@ -90,31 +94,103 @@ def test_each_shell_has_its_script(shop, shell, words):
     assert "_TOOLKIT_COMPLETE" in ran.out
 
 
-def test_a_real_bash_completes_names_catalogs_and_parameters(listed, tmp_path):
-    """Though it cuts words at colons and equals signs; no blank follows what still wants a value."""
-    script = tmp_path / "completion.bash"
-    script.write_text(listed.run("completion", "bash").out)
+def needs(shell):
+    """Where *shell* is not installed its test is skipped, and says so."""
+    reason = f"{shell} is not installed: completion in it was NOT tested"
+    return pytest.mark.skipif(shutil.which(shell) is None, reason=reason)
+
+
+START = {
+    "bash": (["--norc", "--noprofile", "-i"], "source {script}"),
+    "zsh": (["-f", "-i"], "zle_highlight=(none); source {script}"),
+    "fish": (["--no-config", "-i"], "source {script}"),
+}
+"""For each shell: what it is started with, and what stands in the file that it reads at its start."""
+
+PROGRAM = """\
+#!/bin/sh
+[ -z "$_TOOLKIT_COMPLETE" ] && {{ printf '%s\\n' "$@" >'{typed}'; exit; }}
+exec '{python}' -m toolkit "$@"
+"""
+
+
+@pytest.fixture
+def at_a_prompt(listed, tmp_path):
+    """Type at a real shell's prompt, in which `toolkit` writes down what it is called with; what that was."""
+    typed = tmp_path / "typed"
     program = tmp_path / "bin" / "toolkit"
     program.parent.mkdir()
-    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m toolkit \"$@\"\n")
+    program.write_text(PROGRAM.format(typed=typed, python=sys.executable))
     program.chmod(0o755)
     path = f"{program.parent}:{os.environ['PATH']}"
-    with contextlib.closing(Terminal(["--norc", "--noprofile", "-i"], program="bash", PATH=path, PS1="> ")) as bash:
-        bash.until("> ")
-        bash.type(f"source {script}\n")
-        bash.until("> ")
-        bash.type("toolkit call tools.py:cat\t")
-        bash.until("tools.py:catalog ")
-        bash.type("fre\t")
-        bash.until("free_days ")
-        bash.type("ye\t")
-        bash.until("year=")
-        bash.type("2026 co\t")
-        bash.until("2026 country=")
-        bash.type("FR; exit\n")
-        bash.ended()
-    typed = next(line for line in bash.lines() if "country" in line)
-    assert typed.endswith("toolkit call tools.py:catalog free_days year=2026 country=FR; exit")
+
+    def words(shell, *pieces):
+        script = tmp_path / f"completion.{shell}"
+        script.write_text(listed.run("completion", shell).out)
+        options, reading = START[shell]
+        with contextlib.closing(Terminal(options, program=shell, PATH=path, PS1="> ")) as terminal:
+            # In two halves, so that what is typed is not taken for what is answered.
+            terminal.type(f"{reading.format(script=script)}; echo rea''dy\n")
+            terminal.until("ready")
+            for piece, seen in pieces:
+                terminal.type(piece)
+                terminal.until(seen)
+            terminal.type("\n")
+            terminal.type("exit\n")
+            terminal.ended()
+        return typed.read_text().splitlines()
+
+    return words
+
+
+@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell):
+    """Wherever it cuts words; no blank follows what still wants a value."""
+    pieces = [
+        ("toolkit cal\t", "l "),
+        ("tools.py:cat\t", "alog "),
+        ("fre\t", "e_days "),
+        ("ye\t", "ar="),
+        ("2026 co\t", "untry="),
+        ("FR", "FR"),
+    ]
+    assert at_a_prompt(shell, *pieces) == ["call", "tools.py:catalog", "free_days", "year=2026", "country=FR"]
+
+
+@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, listed, shell):
+    """It knows them better than we do."""
+    listed.write("unheard_of.py", "")
+    assert at_a_prompt(shell, ("toolkit list unh\t", "eard_of.py")) == ["list", "unheard_of.py"]
+
+
+@needs("fish")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("toolkit sea", ["search"]),
+        ("toolkit show tools.py:catalog ", ["broken", "cancel", "flaky", "free_days", "order", "sleep"]),
+        ("toolkit call tools.py:catalog free_days year=1 ", ["after=", "country=", "year="]),
+        ("toolkit call 'tools.py:catalog' fr", ["free_days"]),
+        ("toolkit show elsewhere.py fr", []),
+    ],
+)
+def test_fish_offers_what_was_listed_when_it_is_asked(listed, tmp_path, line, offered):
+    """By its own query, which lists what the tab key would."""
+    script = tmp_path / "completion.fish"
+    script.write_text(listed.run("completion", "fish").out)
+    program = tmp_path / "toolkit"
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m toolkit \"$@\"\n")
+    program.chmod(0o755)
+    run = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {script}; complete -C {shlex.quote(line)}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+    assert sorted(entry.split("\t")[0] for entry in run.stdout.splitlines()) == offered
+    assert run.stderr == ""
 
 
 # What is kept.

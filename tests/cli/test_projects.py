@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import venv
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,44 @@ def test_a_new_project_passes_its_own_tests(shop, installed, tmp_path):
     assert where.stdout.startswith(str(installed))
     checked = run(installed, project, "-m", "toolkit", "check", "my_shop.tools", "-o", "text", "--strict")
     assert (checked.returncode, checked.stdout) == (0, "1 tool, and nothing to mend\n"), checked.stderr
+
+
+@pytest.fixture
+def from_a_wheel(tmp_path):
+    """An environment in which our wheel is installed; what else it needs is that of the tests. Its `bin` folder."""
+    root, wheels, home = Path(__file__).parents[2], tmp_path / "wheels", tmp_path / "environment"
+    build = "import os, sys; from hatchling import build; build.build_wheel(sys.argv[1])"
+    wheels.mkdir()
+    subprocess.run([sys.executable, "-c", build, str(wheels)], cwd=root, check=True, capture_output=True)
+    venv.create(home, with_pip=False, symlinks=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "--isolated"]
+    (wheel,) = wheels.iterdir()
+    subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    # A path file in it is not read, so that the checkout is not found by way of an editable install.
+    (packages / "tests.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    return home / "bin"
+
+
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling is not installed: our wheel was NOT tested")
+def test_a_new_project_passes_its_own_tests_with_our_wheel(from_a_wheel, tmp_path):
+    """As a new user works: the commands by their names, in an empty folder."""
+    names = ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+
+    def ran(folder, program, *words):
+        command = [str(from_a_wheel / program), *words]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    ran(tmp_path, "toolkit", "init", "my-shop")
+    project = tmp_path / "my-shop"
+    assert ran(project, "python", "-c", "import toolkit; print(toolkit.__file__)").startswith(str(tmp_path))
+    assert "4 passed" in ran(project, "python", "-m", "pytest", "-q")
+    assert "2 passed" in ran(project, "python", "-m", "pytest", "-q", "--toolkit-check", "my_shop.tools", "my_shop")
+    assert ran(project, "toolkit", "check", "my_shop.tools", "-o", "text") == "1 tool, and nothing to mend\n"
+    assert ran(project, "toolkit", "call", "my_shop.tools", "count_words", "text=to be", "-o", "text") == "2\n"
 
 
 def test_the_rule_file_of_a_new_project_counts(shop):

@@ -361,7 +361,7 @@ def keep_tally(path: Annotated[Path, "Where it is kept."]) -> None:
 
 LINTS: dict[tuple[str, str], tuple[str, str]] = {
     ("sort_mail", "no-description"): ("", 'write a docstring: """Sort mail'),
-    ("wash_dishes", "undescribed-parameter"): ("parameter `detergent`", "Args: detergent: Detergent"),
+    ("wash_dishes", "described"): ("parameter `detergent`", "What detergent is."),
     ("feed_cat", "search-hint"): ("search_hint", "search_hint='feed fill bowl animal'"),
     ("rake_leaves", "deferred-without-hint"): ("defer", "search_hint='gather what trees dropped'"),
     ("buy_and_cook_dinner", "two-things"): ("its name", "`buy_dinner` and `cook_dinner`"),

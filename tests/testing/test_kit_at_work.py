@@ -27,13 +27,14 @@ import sys
 import textwrap
 import urllib.parse
 import warnings
+from pathlib import Path
 
 import pytest
 
 from toolkit import Catalog
 from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.spec import Tool
-from toolkit.testing import broken_laws
+from toolkit.testing import broken_laws, catalog_of, lint
 
 FUNCTIONS = [
     math.gcd, math.sqrt, math.isclose, statistics.mean, statistics.median, textwrap.shorten, textwrap.fill,
@@ -41,6 +42,12 @@ FUNCTIONS = [
     urllib.parse.quote, urllib.parse.unquote, urllib.parse.urlsplit, shlex.split, shlex.quote, fnmatch.fnmatch,
     difflib.get_close_matches, json.dumps, base64.b64encode, string.capwords, colorsys.rgb_to_hsv, bisect.bisect,
     heapq.nlargest, glob.escape, re.escape, ipaddress.ip_network, operator.add, posixpath.normpath,
+]  # fmt: skip
+
+EXAMPLES = [
+    "01_decorate", "02_existing_functions", "03_types", "04_catalogs", "05_own_types", "06_calls", "07_permissions",
+    "08_approval_in_a_web_app", "09_shell_hooks", "11_anthropic_sdk", "12_openai_sdk", "14_agent",
+    "16_agent_across_processes", "17_providers", "demo",
 ]  # fmt: skip
 
 
@@ -51,6 +58,29 @@ def test_the_builtin_tools_keep_every_law(tmp_path):
     (tmp_path / "sub" / "more.md").write_text("# Tea\n")
     catalog = builtin_catalog(Workspace(tmp_path), sandbox="none")
     assert broken_laws(catalog, folder=tmp_path, examples=15) == []
+
+
+def test_the_builtin_tools_need_no_advice(tmp_path):
+    """Their hints are a few words, their parameters are described, their facts are those of their code."""
+    with Workspace(tmp_path) as workspace:
+        assert lint(builtin_catalog(workspace, sandbox="none")) == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_tools_of_an_example_keep_every_law_and_need_no_advice(example):
+    """As `toolkit check` sees them; what is to stay is explained in the example."""
+    file = Path(__file__).parents[2] / "examples" / f"{example}.py"
+    command = [sys.executable, "-m", "toolkit", "check", str(file), "--examples", "15", "--strict", "-o", "text"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, encoding="utf-8")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.splitlines()[-1].endswith("and nothing to mend")
+
+
+def test_the_kit_finds_what_its_own_example_is_about():
+    """That one shows a tool that fails for a bill without guests."""
+    file = Path(__file__).parents[2] / "examples" / "19_testing.py"
+    (found,) = broken_laws(catalog_of(str(file)), examples=15)
+    assert (found.tool, found.rule, found.arguments) == ("split_bill", "declared-failures", {"cents": 0, "people": 0})
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: f"{function.__module__}.{function.__name__}")

@@ -241,6 +241,7 @@ def test_a_finding_can_be_printed_and_sent():
     assert "\x1b" not in str(found)
     assert found.to_json() == {
         "tool": "t", "rule": "r", "place": "", "message": "\x1b[2Jgone", "remedy": "do", "arguments": {"a": 1},
+        "explanation": "",
     }  # fmt: skip
 
 
@@ -439,3 +440,68 @@ def test_a_tool_that_cancels_itself_is_told():
 
     with pytest.raises(LawsBroken, match="it ended as 'cancelled'"):
         check_tool(leave, examples=3)
+
+
+# What is explained.
+
+
+def explained(explanations):
+    """A catalog with a tool that breaks a law, and says so."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True, metadata={"explained": explanations})
+    def third(items: Annotated[list[int], "At least three."]) -> int:
+        """Give the third item."""
+        return items[2]
+
+    return catalog
+
+
+def test_what_its_author_has_explained_is_not_wrong():
+    """It is told only to whoever wants to hear of it, with the explanation."""
+    catalog = explained({"declared-failures": "Everybody has three."})
+    check_catalog(catalog, examples=10)
+    check_tool(catalog["third"], examples=10)
+    (found,) = broken_laws(catalog, examples=10, explained=True)
+    assert (found.rule, found.explanation) == ("declared-failures", "Everybody has three.")
+    assert str(found).splitlines()[-1] == "    explained: Everybody has three."
+    assert found.to_json()["explanation"] == "Everybody has three."
+
+
+@pytest.mark.parametrize(
+    "explanations",
+    [{"output": "Something else."}, {"declared-failures": " "}, {"declared-failures": True}, "everything", None],
+)
+def test_what_explains_something_else_or_nothing_excuses_nothing(explanations):
+    """Another law, no words, no text, no table."""
+    (found,) = broken_laws(explained(explanations), examples=10)
+    assert (found.rule, found.explanation) == ("declared-failures", "")
+
+
+def test_two_tools_that_look_alike_may_be_explained():
+    """By either law about several tools, at the tool that the finding names."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def ring() -> None:
+        """Ring the bell of the door."""
+
+    @catalog.tool(metadata={"explained": {"told-apart": "Only one of them is ever offered."}})
+    def chime() -> None:
+        """Ring the bell of the door."""
+
+    assert broken_laws(catalog, examples=5) == []
+    assert [each.rule for each in broken_laws(catalog, examples=5, explained=True)] == ["told-apart"]
+
+
+@pytest.mark.parametrize(("stated", "rules"), [(None, ["ends-in-time"]), (60.0, []), (0.05, [])])
+def test_a_tool_that_states_its_limit_is_held_to_that_elsewhere(stated, rules):
+    """A dispatcher ends it; here nobody waits that long."""
+
+    @tool(read_only=True, catalog=None, timeout_seconds=stated)
+    async def wait() -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+
+    found = broken_laws(Catalog(wait), examples=3, timeout_seconds=0.2)
+    assert [each.rule for each in found] == rules

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -97,7 +99,7 @@ def test_a_module_that_fails_is_told(write_module, source):
 
 
 def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
-    """As with `python -m`."""
+    """Whether or not it is on the path."""
     (tmp_path / "tools_right_here.py").write_text(TOOLS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
@@ -105,6 +107,63 @@ def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
         assert len(catalog_of("tools_right_here")) == 2
     finally:
         sys.modules.pop("tools_right_here", None)
+
+
+def run_in(folder, source):
+    """What a Python that has not *folder* on its path prints there, as the command `toolkit` has not."""
+    root = Path(__file__).parents[2]
+    start = f"import sys; sys.path = [each for each in sys.path if each != {str(folder)!r}]; "
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", start + source],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+LOAD = "from toolkit.testing import catalog_of; found = catalog_of({target!r}); "
+
+
+@pytest.mark.parametrize("target", ["tools", "tools.py", "calendar.py"])
+@pytest.mark.parametrize("name", ["calendar", "jsonschema"])
+def test_a_file_beside_the_target_stands_in_for_no_other_module(tmp_path, target, name):
+    """Whoever imports the calendar, or an installed package, gets that; the target itself may have such a name."""
+    (tmp_path / "tools.py").write_text(TOOLS)
+    (tmp_path / "calendar.py").write_text(TOOLS)
+    (tmp_path / "jsonschema.py").write_text("raise RuntimeError('not this one')")
+    told = f"import {name}; print(found.names(), hasattr({name}, 'kitchen'))"
+    assert run_in(tmp_path, LOAD.format(target=target) + told) == "['cook', 'shout'] False\n"
+
+
+def test_a_package_here_is_meant_though_it_is_installed_as_well(tmp_path):
+    """Whoever changes it wants to see the change."""
+    (tmp_path / "site" / "shop").mkdir(parents=True)
+    (tmp_path / "site" / "shop" / "__init__.py").write_text("raise RuntimeError('the old one')")
+    (tmp_path / "here" / "shop").mkdir(parents=True)
+    (tmp_path / "here" / "shop" / "__init__.py").write_text("")
+    (tmp_path / "here" / "shop" / "tools.py").write_text(TOOLS)
+    source = f"sys.path.append({str(tmp_path / 'site')!r}); " + LOAD.format(target="shop.tools") + "print(len(found))"
+    assert run_in(tmp_path / "here", source) == "2\n"
+
+
+def test_what_lies_beside_a_file_can_be_imported_by_it(tmp_path):
+    """As if it were run, from whichever folder."""
+    (tmp_path / "helping_hand.py").write_text("from toolkit import tool\n")
+    (tmp_path / "handy_tools.py").write_text("from helping_hand import tool\n" + TOOLS)
+    source = LOAD.format(target=str(tmp_path / "handy_tools.py")) + "print(len(found))"
+    assert run_in("/", source) == "2\n"
+
+
+def test_a_file_that_has_failed_fails_again(tmp_path):
+    """Half of it is not kept."""
+    (tmp_path / "half_a_file.py").write_text(TOOLS + "1/0")
+    for _ in range(2):
+        with pytest.raises(CatalogError, match="ZeroDivisionError"):
+            catalog_of(str(tmp_path / "half_a_file.py"))
 
 
 def test_an_empty_module_is_told_what_is_missing(write_module):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from hypothesis.strategies import SearchStrategy
 from typing_extensions import assert_type
 
 from toolkit import (
@@ -79,6 +80,12 @@ from toolkit.builtin import (
     web_fetch_for,
     write_for,
 )
+from toolkit.cli.display import AgentDisplay
+from toolkit.cli.exits import EXITS, RUN_EXITS, VERDICT_EXITS
+from toolkit.cli.projects import ProjectError, make_project, package_name
+from toolkit.cli.tallies import Summary, Tally, summed_up
+from toolkit.cli.targets import Target, loaded
+from toolkit.cli.values import arguments_of, json_arguments
 from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
 from toolkit.permissions import MODES, Mode, PermissionRequest, Trust, read_rule
@@ -86,6 +93,31 @@ from toolkit.providers import AnthropicProvider, Reply, Request, ScriptedProvide
 from toolkit.requests import Changed, Grant
 from toolkit.sandbox import LevelName, Limits, sandboxes
 from toolkit.skills import Skills
+from toolkit.testing import (
+    FakeClock,
+    LawsBroken,
+    Mistake,
+    Recorded,
+    Recorder,
+    Unsupported,
+    arguments,
+    assert_called,
+    bad_arguments,
+    batches,
+    broken_laws,
+    catalog_of,
+    check_catalog,
+    check_tool,
+    lint,
+    make_call,
+    make_error,
+    make_result,
+    make_waiting,
+    mistaken_arguments,
+    values,
+)
+from toolkit.testing import Finding as Fault
+from toolkit.testing import calls as drawn_calls
 from toolkit.verdicts import Finding, Word
 from toolkit.workspace import Entry, Written
 
@@ -441,3 +473,57 @@ async def agents(dispatcher: Dispatcher, session: Session, catalog: Catalog) -> 
     assert_type(skills.expanded("/greet Ada"), str)
     assert_type(anthropic.definitions(catalog, session, strict=True), Definitions)
     assert_type(anthropic.calls({"content": []}), list[ToolCall])
+
+
+def drawing(one: Tool, catalog: Catalog) -> None:
+    assert_type(arguments(bare), SearchStrategy[Any])
+    assert_type(bad_arguments({"type": "object"}), SearchStrategy[Any])
+    assert_type(values(one), SearchStrategy[dict[str, Any]])
+    assert_type(mistaken_arguments(one), SearchStrategy[Mistake])
+    assert_type(drawn_calls(catalog), SearchStrategy[ToolCall])
+    assert_type(batches(catalog, most=3), SearchStrategy[list[ToolCall]])
+
+
+def laws(one: Tool, folder: Path) -> None:
+    catalog = catalog_of("shop.tools", undecorated=True)
+    assert_type(catalog, CatalogView)
+    try:
+        check_tool(bare, run=True, folder=folder, state=lambda: 1, resources={Database: Database()}, examples=5)
+        check_catalog(catalog, run=["order"])
+    except LawsBroken as broken:
+        assert_type(broken.findings, tuple[Fault, ...])
+    except Unsupported as error:
+        assert_type((error.keyword, error.place), tuple[str, str])
+    assert_type(broken_laws(catalog, run=False, explained=True), list[Fault])
+    assert_type(lint([one], explained=True)[0].explanation, str)
+
+
+def doubles(catalog: Catalog) -> None:
+    recorder, clock = Recorder(), FakeClock(now=10)
+    Dispatcher(catalog, hooks=[recorder], clock=clock, sleep=clock.sleep)
+    assert_type(assert_called(recorder, "add", {"a": 1}, kind="ok"), Recorded | None)
+    assert_type(recorder.of("add"), list[Recorded])
+    assert_type(clock.slept, list[float])
+    assert_type(make_call("add", {"a": 1}), ToolCall)
+    assert_type(make_result(3, tool="add"), ToolResult)
+    assert_type(make_error("timeout", "too slow"), ToolResult)
+    assert_type(make_waiting("may it?", preview="+1"), ToolResult)
+
+
+def command_line(result: ToolResult, verdict: Verdict, run: Run, folder: Path) -> None:
+    assert_type((EXITS[result.kind], VERDICT_EXITS[verdict.word], RUN_EXITS[run.status]), tuple[int, int, int])
+    assert_type(arguments_of(["limit=5"], {"properties": {}}), dict[str, Any])
+    assert_type(json_arguments(b"{}"), dict[str, Any])
+    with loaded("shop.tools:catalog") as target:
+        assert_type(target, Target)
+        assert_type(target.catalog, CatalogView)
+    try:
+        assert_type(make_project(folder, name=package_name("My shop")), list[Path])
+    except ProjectError as error:
+        assert_type(error.args, tuple[Any, ...])
+    summary = summed_up(AuditLog.read(folder / "calls.jsonl"))
+    assert_type(summary, Summary)
+    assert_type(summary.tools, tuple[Tally, ...])
+    with AgentDisplay(requests=False) as display:
+        Agent(ScriptedProvider([]), [bare], on_event=display.show)
+        Approvals(ask=display.asking(TerminalPrompt()))

@@ -63,7 +63,7 @@ class Toolbox(Dispatcher):
         self._modes = settings.judges.find(Permissions)
         if self._modes is None or plan_tools is not None:
             before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
-            settings.chain = Chain((*before, *settings.chain.before), settings.chain.around, settings.chain.after)
+            settings.chain = replace(settings.chain, before=(*before, *settings.chain.before))
             settings.judges = settings.judges.foreseen_by(self._could_allow)
         self._begin(catalog, settings, source._max_concurrency)  # noqa: SLF001 -- a toolbox is a dispatcher
         weakref.finalize(settings, self._planner.watch()).atexit = False
@@ -213,8 +213,7 @@ class Toolbox(Dispatcher):
 
     def hooks(self, method: str) -> Iterable[Callable[..., Any]]:
         """The *method* of every hook that has it, each hook once."""
-        chain = self._settings.chain
-        unique = {id(step.hook): step.hook for step in (*chain.before, *chain.around, *chain.after)}
+        unique = {id(hook): hook for hook in self._settings.chain.hooks}
         return [found for hook in unique.values() if callable(found := getattr(hook, method, None))]
 
 

@@ -54,6 +54,9 @@ def command(
     with --run. Each finding says what is wrong, where, and what would be right.
     The exit code is 1 if a law is broken. Loading TARGET runs its code.
 
+    What is to stay is explained beside the tool, and does not count:
+    @tool(metadata={"explained": {"ends-in-time": "It waits for the door bell."}})
+
     Needs hypothesis: the extra testing.
 
     \b
@@ -64,15 +67,20 @@ def command(
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
     with _without_warnings(), loaded(target, undecorated=undecorated) as found:
-        laws = broken_laws(found.catalog, run=False if no_run else names, folder=folder, examples=examples, seed=seed)
-        advice = lint(found.catalog)
+        run = False if no_run else names
+        broken = broken_laws(found.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True)
+        # What a law has told, the linter tells in the same words.
+        further = [each for each in lint(found.catalog, explained=True) if each not in broken]
         count = len(found.catalog)
+    laws, advice = ([each for each in told if not each.explanation] for told in (broken, further))
+    explained = [each for each in (*broken, *further) if each.explanation]
     if output.is_json:
-        data = {"tools": count, "laws": [each.to_json() for each in laws], "lints": [each.to_json() for each in advice]}
-        output.json(data)
+        parts = {"laws": laws, "lints": advice, "explained": explained}
+        output.json({"tools": count, **{name: [each.to_json() for each in part] for name, part in parts.items()}})
     else:
         _show("broken law", laws, "red", output)
         _show("advice", advice, "yellow", output)
+        _show("explained", explained, "dim", output)
         output.show(_summary(count, laws, advice))
     return FOUND if laws or (strict and advice) else 0
 
@@ -92,7 +100,8 @@ def _show(title: str, findings: Sequence[Finding], style: str, output: Output) -
         output.show(shown(f"  {each.message}"))
         if each.arguments is not None:
             output.show(shown(f"  with {each.arguments!r}"))
-        output.show(Text.assemble(("  remedy: ", "dim"), shown(each.remedy)))
+        label, words = ("explained", each.explanation) if each.explanation else ("remedy", each.remedy)
+        output.show(Text.assemble((f"  {label}: ", "dim"), shown(words)))
 
 
 def _summary(count: int, laws: Sequence[Finding], advice: Sequence[Finding]) -> Text:

@@ -26,6 +26,6 @@ def command(context: click.Context, output: Output, shell: str) -> None:
     \b
     eval "$(toolkit completion bash)"         in ~/.bashrc
     eval "$(toolkit completion zsh)"          in ~/.zshrc
-    toolkit completion fish > ~/.config/fish/completions/toolkit.fish
+    toolkit completion fish | source          in ~/.config/fish/config.fish
     """
     output.raw(script_for(shell, context.find_root().command))

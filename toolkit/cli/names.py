@@ -11,7 +11,6 @@ import contextlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from ..errors import DefinitionError
 from ..spec import Tool
 from ..views import CatalogView
+from .files import write_whole
 
 __all__ = ["BUILTIN", "cache_file", "is_path", "key_of", "known_parameters", "known_targets", "known_tools", "remember"]
 
@@ -60,7 +60,8 @@ def remember(target: str, catalog: CatalogView) -> None:
     kept[key_of(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
     latest = dict(list(kept.items())[-_MOST_TARGETS:])
     with contextlib.suppress(OSError, RuntimeError):
-        _write(cache_file(), json.dumps({"version": _VERSION, "targets": latest}))
+        cache_file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(cache_file(), json.dumps({"version": _VERSION, "targets": latest}))
 
 
 def known_targets() -> list[str]:
@@ -102,16 +103,3 @@ def _read() -> dict[str, dict[str, Any]]:
         return {key: entry for key, entry in data["targets"].items() if isinstance(entry, dict)}
     except (OSError, RuntimeError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return {}
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix="names-")
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ..approvals import Approvals, Asker, TerminalPrompt
+from ..approvals import Approvals, ApprovalStore, Asker, TerminalPrompt
 from ..audit import AuditLog
 from ..dispatcher import Dispatcher
 from ..permissions import MODES, Mode, Permissions, read_rule
@@ -62,12 +62,14 @@ class Policy:
         rules: Further rules, such as "allow read".
         audit: Where verdicts and outcomes are written down.
         asker: Who is asked; nobody if None, and what would ask waits.
+        store: Where requests are kept that wait; in memory if None.
     """
 
     mode: Mode | None = None
     rules: tuple[str, ...] = ()
     audit: str | None = None
     asker: Asker | None = None
+    store: ApprovalStore | None = None
 
 
 def dispatcher_for(target: Target, policy: Policy, output: Output, **options: Any) -> Dispatcher:
@@ -80,7 +82,7 @@ def dispatcher_for(target: Target, policy: Policy, output: Output, **options: An
         target.catalog,
         permissions=permissions,
         safety=target.safety,
-        approvals=Approvals(ask=policy.asker),
+        approvals=Approvals(policy.store, ask=policy.asker),
         audit=None if policy.audit is None else AuditLog(policy.audit),
         **options,
     )

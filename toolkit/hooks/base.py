@@ -250,11 +250,12 @@ def _untimed(run: Run, timer: asyncio.Timeout) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The hooks of a dispatcher by what they do."""
+    """The hooks of a dispatcher, by what they do and all of them."""
 
     before: tuple[Step, ...]
     around: tuple[Step, ...]
     after: tuple[Step, ...]
+    hooks: tuple[Any, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.before or self.around or self.after)
@@ -267,6 +268,7 @@ class Chain:
     @classmethod
     def of(cls, hooks: Iterable[Any]) -> Chain:
         steps: dict[str, list[Step]] = {"before": [], "around": [], "after": []}
+        hooks = tuple(hooks)
         for hook in hooks:
             found = [(name, getattr(hook, name, None)) for name in steps]
             is_one = any(callable(getattr(hook, name, None)) for name in (*steps, *AGENT_METHODS))
@@ -277,7 +279,7 @@ class Chain:
             for name, method in found:
                 if callable(method):
                     steps[name].append(_step(hook, method))
-        return cls(*(tuple(each) for each in steps.values()))
+        return cls(tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks)
 
 
 def _step(hook: Any, method: Callable[..., Any]) -> Step:

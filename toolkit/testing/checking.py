@@ -7,13 +7,14 @@ Holding tools against the laws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 from ..errors import CatalogError, DefinitionError
 from ..spec import Tool
 from ..views import CatalogView
+from .explaining import explained as with_explanations
 from .findings import Finding, LawsBroken
 from .laws import LAWS, SHAPE_LAWS, Effort
 from .likeness import CATALOG_LAWS
@@ -50,7 +51,7 @@ def check_tool(
     named = (one.name,) if run else ()
     conditions = _conditions(folder, state, resources, timeout_seconds)
     found = _of_tool(one, named, Effort(examples=examples, seed=seed), None if run is False else conditions)
-    _raise(list(found))
+    _raise(_unexplained(with_explanations(found, [one])))
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
@@ -68,6 +69,7 @@ def broken_laws(
     examples: int = 60,
     seed: int = 0,
     timeout_seconds: float = 3.0,
+    explained: bool = False,
 ) -> list[Finding]:
     """
     Everything that is wrong with the tools of *catalog*, in the order of the tools.
@@ -75,6 +77,7 @@ def broken_laws(
     Args:
         run: The names of tools that are run besides the read-only ones; a destructive one only if it is named.
             False runs none at all.
+        explained: Whether what the author of a tool has explained is told, too.
 
     `check_tool` has the other options.
     """
@@ -86,12 +89,15 @@ def broken_laws(
     conditions = None if run is False else _conditions(folder, state, resources, timeout_seconds)
     effort = Effort(examples=examples, seed=seed)
     found = [finding for tool in catalog for finding in _of_tool(tool, named, effort, conditions)]
-    return found + confusions(catalog)
+    told = [*with_explanations(found, catalog), *confusions(catalog, explained=True)]
+    return told if explained else _unexplained(told)
 
 
-def confusions(catalog: CatalogView) -> list[Finding]:
+def confusions(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
     """What could be taken for something else: the laws about several tools."""
-    return [finding for law in CATALOG_LAWS for finding in law(list(catalog))]
+    tools = list(catalog)
+    found = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
+    return found if explained else _unexplained(found)
 
 
 def _of_tool(tool: Tool, named: Collection[str], effort: Effort, conditions: Conditions | None) -> Iterator[Finding]:
@@ -122,7 +128,10 @@ def _conditions(
     return Conditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
 
 
-def _raise(findings: Iterable[Finding]) -> None:
-    found = list(findings)
-    if found:
-        raise LawsBroken(found)
+def _unexplained(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if not finding.explanation]
+
+
+def _raise(findings: Sequence[Finding]) -> None:
+    if findings:
+        raise LawsBroken(findings)

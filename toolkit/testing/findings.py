@@ -25,6 +25,7 @@ class Finding:
         message: What is wrong.
         remedy: What would be right; for a lint a rewrite, ready to be copied where it can be.
         arguments: The smallest arguments that show it, if it takes some.
+        explanation: Why it is to stay, in the words of the tool's author; empty if it is to be mended.
     """
 
     tool: str
@@ -33,12 +34,14 @@ class Finding:
     message: str
     remedy: str
     arguments: Any = None
+    explanation: str = ""
 
     def __str__(self) -> str:
         where = f", {self.place}" if self.place else ""
         shown = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
+        last = f"explained: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
         # Names, messages and arguments may come from strangers, and this is read in terminals.
-        return visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{shown}\n    remedy: {self.remedy}")
+        return visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{shown}\n    {last}")
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain JSON."""
@@ -49,6 +52,7 @@ class Finding:
             "message": self.message,
             "remedy": self.remedy,
             "arguments": self.arguments,
+            "explanation": self.explanation,
         }
 
 

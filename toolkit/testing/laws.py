@@ -25,7 +25,7 @@ from .probing import drawn, smallest
 from .strategies import accepted_by, arguments, mistaken_arguments
 from .unsupported import Unsupported
 
-__all__ = ["LAWS", "SHAPE_LAWS", "Effort", "is_described"]
+__all__ = ["LAWS", "SHAPE_LAWS", "Effort", "undescribed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,9 +145,14 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
 
 def parameters_are_described(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """A model reads what every parameter is for."""
+    return undescribed(tool)
+
+
+def undescribed(tool: Tool) -> Iterator[Finding]:
+    """The parameters that say nothing of themselves; the linter tells of them in the same words."""
     definitions = tool.schema.get("$defs", {})
     for name, schema in tool.schema.get("properties", {}).items():
-        if not is_described(schema, definitions):
+        if not _is_described(schema, definitions):
             yield Finding(
                 tool=tool.name,
                 rule="described",
@@ -192,7 +197,7 @@ def _there_and_back(tool: Tool, given: dict[str, Any]) -> dict[str, Any]:
     return tool.encode({name: value for name, value in decoded.items() if name in given})
 
 
-def is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
+def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
     """Whether the schema of a parameter, or the definition it refers to, says what it is for."""
     if not isinstance(schema, Mapping):
         return False

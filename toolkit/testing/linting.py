@@ -15,8 +15,9 @@ from ..docstrings import words
 from ..errors import DefinitionError
 from ..spec import Tool
 from .code_lints import code_lints
+from .explaining import explained as with_explanations
 from .findings import Finding
-from .laws import is_described
+from .laws import undescribed
 from .likeness import skeleton, words_of
 
 __all__ = ["CATALOG_LINTS", "LINTS", "lint"]
@@ -27,11 +28,17 @@ _LARGE_CHARS = 2000
 _MOST_CHARS_PER_PROPERTY = 250
 
 
-def lint(tools: Iterable[Tool]) -> list[Finding]:
-    """What could be better about *tools*, a catalog for instance; each finding's remedy is a suggested rewrite."""
+def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
+    """
+    What could be better about *tools*, a catalog for instance; each finding's remedy is a suggested rewrite.
+
+    Args:
+        explained: Whether what the author of a tool has explained is told, too.
+    """
     listed = list(tools)
     found = [finding for tool in listed if _is_ready(tool) for each in LINTS for finding in each(tool)]
-    return found + [finding for each in CATALOG_LINTS for finding in each(listed)]
+    found += [finding for each in CATALOG_LINTS for finding in each(listed)]
+    return [each for each in with_explanations(found, listed) if explained or not each.explanation]
 
 
 def no_description(tool: Tool) -> Iterator[Finding]:
@@ -44,20 +51,6 @@ def no_description(tool: Tool) -> Iterator[Finding]:
             message=f"a model is told only {tool.description!r}, which it can read from the name",
             remedy=f'write a docstring: """{sentence}"""',
         )
-
-
-def undescribed_parameter(tool: Tool) -> Iterator[Finding]:
-    """Every parameter says what it is for."""
-    definitions = tool.schema.get("$defs", {})
-    for name, schema in tool.schema.get("properties", {}).items():
-        if not is_described(schema, definitions):
-            yield Finding(
-                tool=tool.name,
-                rule="undescribed-parameter",
-                place=f"parameter `{name}`",
-                message="its meaning has to be guessed from its name",
-                remedy=f"add to the docstring: Args: {name}: {words(name)} ...",
-            )
 
 
 def search_hint(tool: Tool) -> Iterator[Finding]:
@@ -170,7 +163,7 @@ def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
 
 LINTS: tuple[Callable[[Tool], Iterator[Finding]], ...] = (
     no_description,
-    undescribed_parameter,
+    undescribed,
     search_hint,
     deferred_without_hint,
     two_things,

@@ -102,12 +102,13 @@ def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator
                 if found is not None:
                     value, message = found
                     yield Finding(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
-            if runner.stuck_on is not None:
+            if runner.stuck_on is not None and not _is_bounded(tool, conditions):
                 yield Finding(
                     tool=tool.name,
                     rule="ends-in-time",
                     message=f"it did not end within {conditions.timeout_seconds:g} s",
-                    remedy="bound what it may be asked for in the schema, or give it more time: `timeout_seconds=`",
+                    remedy="bound what it may be asked for in the schema, or state how long it may take: "
+                    "`timeout_seconds=`",
                     arguments=runner.stuck_on,
                 )
     except DefinitionError as error:
@@ -119,6 +120,11 @@ def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator
         )
     except Unsupported:
         return  # `callable` tells of it
+
+
+def _is_bounded(tool: Tool, conditions: Conditions) -> bool:
+    """Whether *tool* states a limit that is longer than anybody waits here: a dispatcher holds it to that."""
+    return (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
 
 
 def _patient(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:

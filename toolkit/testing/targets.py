@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -56,9 +57,12 @@ def _loaded(where: str) -> ModuleType:
 
 
 def _of_name(where: str) -> ModuleType:
-    # Asked for on a command line: what lies in the current folder is meant, as with `python -m`.
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    here, name = Path.cwd(), where.partition(".")[0]
+    if "" not in sys.path and str(here) not in sys.path:
+        _make_findable(here)
+        spec = None if name in sys.modules or _is_standard(name) else PathFinder.find_spec(name, [str(here)])
+        if spec is not None and spec.loader is not None:
+            _executed(spec)  # what is asked for lies here, and not where it may be installed as well
     return importlib.import_module(where)
 
 
@@ -66,13 +70,41 @@ def _of_file(path: Path) -> ModuleType:
     for known in list(sys.modules.values()):
         if getattr(known, "__file__", None) == str(path):
             return known
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    spec = importlib.util.spec_from_file_location(_name_for(path), path)
+    if spec is None or not path.is_file():
         raise ImportError(f"there is no such file as {path}")
+    _make_findable(path.parent)  # what lies beside it can be imported, as if it were run
+    return _executed(spec)
+
+
+def _make_findable(folder: Path) -> None:
+    """Have modules looked for in *folder* last: a `json.py` there must not stand in for the one that others mean."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _name_for(path: Path) -> str:
+    """What the module of a file is called: like the file, unless that is the name of another module."""
+    name = path.stem
+    if name in sys.modules or _is_standard(name):
+        return path.name
+    found = PathFinder.find_spec(name)
+    return name if found is None or found.origin in (None, str(path)) else path.name
+
+
+def _is_standard(name: str) -> bool:
+    return name in sys.stdlib_module_names
+
+
+def _executed(spec: ModuleSpec) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
-    # Annotations are looked up there; a module that has the name already keeps it.
-    sys.modules.setdefault(path.stem, module)
-    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module  # annotations are looked up there
+    try:
+        if spec.loader is not None:
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]  # half a module would be found the next time
+        raise
     return module
 
 
