@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 LAYERS = [
     "errors later facts tokens access verdicts visible strictjson digests requests session parts results",
     "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope signature validation",
-    "describe spec ranking finding summaries formats views sources catalog decorator",
+    "describe spec tables ranking finding summaries formats views sources catalog decorator",
     "rendering repair classify retry redaction threads resources safety workspace sandbox approvals permissions audit stated judges judging consent",
     "abandoned deadline hooks background attempt plans outcomes tries hearing pipeline lanes planner resuming batch dispatcher",
     "builtin",

@@ -31,7 +31,8 @@ from .errors import (
 from .facts import Facts
 from .later import later as _later
 from .spec import Definition, Tool
-from .views import CatalogView, Change
+from .tables import Change
+from .views import CatalogView
 
 if TYPE_CHECKING:
     from .agent import Agent

@@ -25,7 +25,8 @@ from .origins import is_same, is_written_again, subject_of
 from .scope import is_in_class_body
 from .sources import Offer, offers_of, tools_in
 from .spec import Tool, attached
-from .views import CatalogView, Change, Listener, Table, described_place, difference
+from .tables import Change, Listener, Table, described_place, difference
+from .views import CatalogView
 
 __all__ = ["Catalog", "decorate", "default_catalog"]
 

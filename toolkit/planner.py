@@ -14,7 +14,8 @@ from .lanes import lane_for
 from .plans import Plan, Settings
 from .resources import missing_resources
 from .spec import Tool
-from .views import CatalogView, Change
+from .tables import Change
+from .views import CatalogView
 
 __all__ = ["Planner"]
 

@@ -10,54 +10,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, overload
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, overload
 
-from .errors import CatalogError, DefinitionError, DuplicateTool, UnknownTool
+from .errors import CatalogError, DefinitionError, UnknownTool
 from .facts import check_name
-from .origins import is_same, place_of
+from .origins import is_same
 from .spec import Definition, Tool
+from .tables import Change, Listener, Table, difference, merged
 
 if TYPE_CHECKING:  # loaded when somebody searches or has a session; most programs do neither at first
     from .finding import Finder, Findings
     from .ranking import Ranker
     from .session import Session
 
-__all__ = ["CatalogView", "Change", "Listener", "Table", "described_place", "difference"]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a catalog's listeners are told: the tools that came and went. A replaced tool does both."""
-
-    added: tuple[Tool, ...]
-    removed: tuple[Tool, ...]
-
-
-Listener: TypeAlias = Callable[[Change], object]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """The content of a catalog at one moment: never changed, only replaced."""
-
-    tools: Mapping[str, Tool]
-    aliases: Mapping[str, str]
-
-    def find(self, name: object) -> Tool | None:
-        """The tool of this name or alias. Names come from models, so anything may be asked for."""
-        if not isinstance(name, str):
-            return None
-        found = self.tools.get(name)
-        return self.tools.get(self.aliases.get(name, "")) if found is None else found
-
-    def called(self, name: object) -> Tool | None:
-        """The tool of this name; else the one that is called so where dots are forbidden, and `a.b` is `a--b`."""
-        found = self.find(name)
-        if found is None and isinstance(name, str) and ("." in name or "--" in name):
-            meant = _on_the_wire(name)
-            found = next((tool for own, tool in self.tools.items() if _on_the_wire(own) == meant), None)
-        return found
+__all__ = ["CatalogView"]
 
 
 class CatalogView:
@@ -247,7 +214,7 @@ class CatalogView:
         wrong = [other for other in others if not isinstance(other, CatalogView)]
         if wrong:
             raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
-        view = CatalogView((self, *others), _merge)
+        view = CatalogView((self, *others), merged)
         _ = view.table  # a clash shows here, where it is made
         return view
 
@@ -337,43 +304,3 @@ class _Remade:
         made = {source: self._made.get(source) or self._make(*source) for source in sources.values()}
         self._made = made
         return {name: made[source] for name, source in sources.items()}
-
-
-def _merge(*tables: Table) -> Table:
-    tools: dict[str, Tool] = {}
-    aliases: dict[str, str] = {}
-    for table in tables:
-        merged = Table(tools, aliases)
-        for name, tool in table.tools.items():
-            taken = merged.find(name)
-            if taken is not None and taken is not tool:
-                raise DuplicateTool(
-                    f"`{name}` is in both catalogs: {described_place(taken)} and {described_place(tool)}; "
-                    f"use `prefixed` on one, or `filtered`"
-                )
-        for alias, name in table.aliases.items():
-            taken = merged.find(alias)
-            if taken is not None and taken is not table.tools[name]:
-                raise DuplicateTool(f"`{alias}` is in both catalogs, as an alias of `{name}` and as `{taken.name}`")
-        tools.update(table.tools)
-        aliases.update(table.aliases)
-    return Table(tools, aliases)
-
-
-def _on_the_wire(name: str) -> str:
-    return name.replace(".", "--")
-
-
-def difference(before: Table, after: Table) -> Change:
-    """What has to come and go to make one table of the other."""
-    return Change(
-        added=tuple(tool for name, tool in after.tools.items() if before.tools.get(name) is not tool),
-        removed=tuple(tool for name, tool in before.tools.items() if after.tools.get(name) is not tool),
-    )
-
-
-def described_place(tool: Tool) -> str:
-    """Where a tool was written, for a person who has to choose between two."""
-    file, line = place_of(tool.function)
-    origin = "" if tool.origin == "python" else f" from {tool.origin}"
-    return f"{tool.about.subject}{origin} ({file}:{line})"

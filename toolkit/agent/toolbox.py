@@ -31,7 +31,8 @@ from ..requests import ApprovalRequest
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from ..views import CatalogView, Table, described_place
+from ..tables import Table, described_place
+from ..views import CatalogView
 from ..visible import visible
 from .pairing import unfinished
 from .planning import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..rendering import as_json
 from ..spec import Tool
-from ..views import described_place
+from ..tables import described_place
 from ..visible import visible
 from .commands import subcommand, target_argument, tool_argument
 from .list_command import facts_in_words

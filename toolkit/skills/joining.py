@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ..agent.planning import EXIT_PLAN
 from ..errors import nearest
 from ..spec import Tool
-from ..views import Table
+from ..tables import Table
 from .making import skill_of
 from .problems import SkillProblem
 from .records import Skill

@@ -22,7 +22,8 @@ from typing import cast
 from ..errors import BadArgs, DefinitionError, Problem
 from ..permissions.files import Ignored
 from ..permissions.trust import Trust
-from ..views import CatalogView, Table
+from ..tables import Table
+from ..views import CatalogView
 from .commands import typed_arguments, with_commands
 from .filling import prompt_of
 from .front_matter import check_installed
