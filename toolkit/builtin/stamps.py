@@ -21,7 +21,10 @@ _MOST = 10_000
 
 def where(root: str, path: str) -> str:
     """The one name of the file that *path* leads to: what stamps and preconditions go by."""
-    return os.path.realpath(os.path.join(root, path))
+    try:
+        return os.path.realpath(os.path.join(root, path))
+    except OSError as error:  # a link became something else between two looks
+        raise ToolError(f"{path!r} was moved while it was looked for ({error.strerror}); call it again") from error
 
 
 def digest(content: bytes | None) -> str | None:

@@ -184,7 +184,7 @@ class Grounds:
 
     def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
         """What a link with a protected name leads to, if that is in the workspace."""
-        if level is None or not os.path.exists(target := os.path.realpath(link)):
+        if level is None or not os.path.exists(target := _end_of(link)):
             return
         is_folder = os.path.isdir(target)
         if not any(target.startswith(f"{top.rstrip('/')}/") for top in self.tops):
@@ -195,13 +195,20 @@ class Grounds:
         elif level == "held":  # on the way to something: `.aws` that is really `dot-aws`
             with contextlib.suppress(OSError):
                 for name in os.listdir(target):
-                    yield from self._in_linked(f"{link}/{name}", os.path.realpath(os.path.join(target, name)))
+                    yield from self._in_linked(f"{link}/{name}", _end_of(os.path.join(target, name)))
 
     def _in_linked(self, path: str, place: str) -> Iterator[Kept]:
         is_folder = os.path.isdir(place)
         level = self._level(path, is_folder)
         if level in {"hidden", "read-only"}:
             yield Kept(place, level, is_folder)
+
+
+def _end_of(link: str) -> str:
+    try:
+        return os.path.realpath(link)
+    except OSError:  # it was replaced between two looks; the second search, before the command begins, looks again
+        return link
 
 
 def _within(top: str) -> Iterator[str]:
