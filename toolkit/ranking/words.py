@@ -94,10 +94,12 @@ def _read(run: str) -> Reading:
     parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
     if len(parts) == 1:
         return _single(folded(parts[0]))
-    # Parts are words that were read before, nearly always.
-    readings = [read(part) for part in parts]
-    texts = [text for reading in readings for text in reading[0]]
-    stems = [each for reading in readings for each in reading[1]]
+    texts: list[str] = []
+    stems: list[str] = []
+    for part in parts:  # words that were read before, nearly always
+        its_texts, its_stems, _ = read(part)
+        texts += its_texts
+        stems += its_stems
     whole = folded("".join(parts))
     if _PROPER.fullmatch(run):
         texts.append(whole)
