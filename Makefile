@@ -4,7 +4,7 @@ VENV := .venv
 BENCH := .bench-venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint lint-text lint-mypy lint-pyright format bench clean
 
 # An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(VENV)/.ready
@@ -24,12 +24,19 @@ test: $(VENV)/.ready
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
-lint: $(VENV)/.ready
+# Several at once with `make --jobs=2 lint`.
+lint: lint-text lint-mypy lint-pyright
+
+lint-text: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/pyright
 	$(BIN)/python -m pytest tests/test_layers.py
+
+lint-mypy: $(VENV)/.ready
+	$(BIN)/mypy
+
+lint-pyright: $(VENV)/.ready
+	$(BIN)/pyright
 
 format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
