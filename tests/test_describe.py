@@ -10,7 +10,7 @@ from typing import Annotated
 
 import pytest
 
-from toolkit import BadArgs, Catalog, DefinitionError, Tool, ToolkitWarning, tool
+from toolkit import BadArgs, Catalog, Context, DefinitionError, Dispatcher, Tool, ToolkitWarning, tool
 
 
 def described(function, **options):
@@ -289,6 +289,23 @@ def test_an_open_function_takes_what_the_schema_says():
     assert made.check({"a": 1}) == {"a": 1}
     with pytest.raises(BadArgs, match="b"):
         made.check({"b": 1})
+
+
+def test_what_a_closed_schema_leaves_out_needs_no_json_form():
+    """It keeps its default, whatever its type, even one that nobody knows; a resource is filled in all the same."""
+
+    def price(amount: float, form: threading.Thread | None = None, more: "Missing" = 3, *, context: Context = None):  # noqa: F821
+        """Tell a price."""
+        return [amount, form, more, context is not None]
+
+    schema = {"properties": {"amount": {"type": "number"}}, "additionalProperties": False}
+    made = described(price, schema=schema)
+    assert made.check({"amount": 1.5}) == {"amount": 1.5}
+    with pytest.raises(BadArgs, match="form"):
+        made.check({"amount": 1.5, "form": None})
+    assert Dispatcher(Catalog(made)).call_sync("price", {"amount": 1.5}).value == [1.5, None, 3, True]
+    with pytest.raises(DefinitionError, match="form"):
+        described(price, schema={**schema, "additionalProperties": True})
 
 
 def test_a_schema_for_a_static_method_waits_for_its_class():

@@ -20,7 +20,7 @@ from toolkit.catalog import Catalog
 from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DefinitionError
-from toolkit.hooks import Proceed
+from toolkit.hooks import LoopGuard, Proceed
 from toolkit.resources import PER_CALL
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
@@ -265,6 +265,36 @@ def test_one_background_loop_serves_all_sync_calls(catalog):
     dispatcher.close()
 
 
+def test_a_dispatcher_that_nobody_closed_leaves_no_thread(catalog):
+    """Its background loop ends when it is gone, and what was begun there is cancelled and may clean up."""
+    ended = []
+
+    @catalog.tool
+    async def begin() -> str:
+        """Begin something, and leave it."""
+
+        async def linger():
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(True)
+
+        begun.append(asyncio.create_task(linger()))
+        await asyncio.sleep(0)
+        return "begun"
+
+    begun: list[asyncio.Task[None]] = []
+    others = set(threading.enumerate())
+    for _ in range(3):
+        assert Dispatcher(catalog).call_sync("begin").text == "begun"
+    begun.clear()
+    gc.collect()
+    for thread in set(threading.enumerate()) - others:
+        thread.join(timeout=30)
+        assert not thread.is_alive()
+    assert ended == [True] * 3
+
+
 @pytest.mark.parametrize("door", ["call", "call_sync"])
 async def test_a_sync_tool_may_call_others(catalog, door):
     """Through `call_sync`, from its thread, however it was called itself."""
@@ -441,6 +471,19 @@ def test_a_dispatcher_that_nobody_closes_leaves_nothing_behind(catalog):
     assert gone() is None
     assert ended(threads)
     assert not catalog._listeners
+
+
+@pytest.mark.parametrize("wrong", [len, [len], "catalog", None])
+def test_a_dispatcher_wants_a_catalog(wrong):
+    """Functions alone are told what to write."""
+    with pytest.raises(TypeError, match=r"wants a catalog, got \w+; write Catalog\("):
+        Dispatcher(wrong)
+
+
+def test_hooks_are_a_list(catalog):
+    """One alone is told so."""
+    with pytest.raises(TypeError, match=r"write hooks=\[LoopGuard\("):
+        Dispatcher(catalog, hooks=LoopGuard())
 
 
 @pytest.mark.parametrize(

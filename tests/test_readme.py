@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.markdown import run
-from toolkit import default_catalog
+from toolkit import Dispatcher, default_catalog
+from toolkit.facts import Options
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -38,3 +40,16 @@ def test_links_lead_somewhere(page):
     """Every relative link in a page names something that is there."""
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "options"),
+    [
+        ("catalogs.md", set(Options.__annotations__)),
+        ("calls.md", set(inspect.signature(Dispatcher).parameters) - {"catalog", "clock", "sleep", "chance"}),
+    ],
+)
+def test_every_option_is_in_the_table(page, options):
+    """But for what only tests give."""
+    rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert options <= set(re.findall(r"`(\w+)`", " ".join(rows)))

@@ -2,7 +2,8 @@
 An event loop in a thread of its own, for code that has none.
 
 It lives as long as its dispatcher, so what one call creates in it, a client or
-a lock, still works in the next.
+a lock, still works in the next. Closing ends it and waits for that; where nobody
+closes, it ends when its dispatcher is gone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -26,8 +28,10 @@ class BackgroundLoop:
         self._lock = threading.Lock()
         self._is_closed = False
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="toolkit-loop", daemon=True)
+        self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolkit-loop", daemon=True)
         self._thread.start()
+        self._ending = weakref.finalize(self, _end_soon, self._loop, cleanup_seconds)
+        self._ending.atexit = False
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What the coroutine that *start* makes returns, or raises."""
@@ -81,16 +85,34 @@ class BackgroundLoop:
             if self._is_closed:
                 return
             self._is_closed = True
-            finishing = asyncio.run_coroutine_threadsafe(self._finish(), self._loop)
-        finishing.result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._ending()
         self._thread.join()
-        self._loop.close()
 
-    async def _finish(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        if others:
-            await asyncio.wait(others, timeout=self._cleanup_seconds)
-        await self._loop.shutdown_asyncgens()
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _end_soon(loop: asyncio.AbstractEventLoop, cleanup_seconds: float) -> None:
+    """Have *loop* end by itself: whoever asks may be the garbage collector, which must not wait."""
+
+    async def finish() -> None:
+        try:
+            await _cleaned_up(cleanup_seconds)
+        finally:
+            loop.stop()
+
+    # Made in the loop's own thread: a coroutine that nobody starts would complain.
+    loop.call_soon_threadsafe(lambda: loop.create_task(finish()))
+
+
+async def _cleaned_up(cleanup_seconds: float) -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    if others:
+        await asyncio.wait(others, timeout=cleanup_seconds)
+    await asyncio.get_running_loop().shutdown_asyncgens()

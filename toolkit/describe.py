@@ -12,7 +12,7 @@ import copy
 import functools
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass, replace
 from typing import Any
@@ -93,7 +93,8 @@ class Description:
             except Unresolved as missing:
                 raise DefinitionError(
                     f"{self.subject}: an annotation names `{missing.name}`, which is not defined; "
-                    f"define or import it before the tool is used (not only under TYPE_CHECKING)"
+                    f"define or import it before the tool is used (not only under TYPE_CHECKING); "
+                    f"if the module is not yours, wrap the function in one of your own"
                 ) from None
         assert self._signature is not None  # noqa: S101 -- the scope goes only when the signature is there
         return self._signature
@@ -120,7 +121,12 @@ class Description:
     def _read(self, scope: Scope, *, last: bool) -> Signature:
         # Several threads may read at once: nothing is published before it is complete.
         signature = read_signature(
-            scope.function, self.docstring, scope, subject=self.subject, unbound=self.unbound is not False
+            scope.function,
+            self.docstring,
+            scope,
+            subject=self.subject,
+            unbound=self.unbound is not False,
+            sent=None if self._schema is None else _only_names(self._schema),
         )
         # Where it is not known whether the first parameter counts, the rest waits for that.
         if self._schema is not None and self.unbound is not None:
@@ -213,6 +219,12 @@ def _plain(schema: Any) -> Any:
     if isinstance(schema, Mapping):
         return {key: _plain(each) for key, each in schema.items()}
     return [_plain(each) for each in schema] if isinstance(schema, (list, tuple)) else schema
+
+
+def _only_names(schema: Schema) -> Collection[str] | None:
+    """The names that can be sent, if a hand-written schema allows no others."""
+    is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    return schema.get("properties", {}).keys() if is_closed else None
 
 
 def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:

@@ -108,7 +108,7 @@ class Dispatcher:
             raise ValueError("timeout_seconds has to be above 0, and cleanup_seconds at least 0")
         if validation not in get_args(Validation):
             raise ValueError(f'validation has to be "fast" or "jsonschema", got {validation!r}')
-        _check_parts(permissions, safety, approvals, audit)
+        _check_parts(catalog, hooks, permissions, safety, approvals, audit)
         settings = Settings(
             chain=Chain.of(hooks),
             retry=retry,
@@ -365,8 +365,12 @@ class Dispatcher:
         self._ending()
 
 
-def _check_parts(permissions: Any, safety: Any, approvals: Any, audit: Any) -> None:
+def _check_parts(catalog: Any, hooks: Any, permissions: Any, safety: Any, approvals: Any, audit: Any) -> None:
     """Refuse what cannot do its part, where it is given and not at the first call."""
+    if not isinstance(catalog, CatalogView):
+        raise TypeError(f"a dispatcher wants a catalog, got {type(catalog).__name__}; write Catalog(function, ...)")
+    if not isinstance(hooks, Iterable):
+        raise TypeError(f"hooks is a list; write hooks=[{type(hooks).__name__}(...)]")
     if isinstance(permissions, str):
         raise TypeError(f"permissions is an object; write Permissions({permissions!r})")
     for name, given, methods, remedy in (

@@ -9,13 +9,17 @@ What can go wrong, named by what happens next.
     ├─ ProviderError     the caller of the agent decides
     ├─ ApprovalError     a person's answer cannot be taken (`approvals`)
     ├─ AuditError        the audit log cannot be written, so nothing runs (`audit`)
-    ├─ RuleError         a permission rule, or a file of them, says nothing or not what was meant (`permissions`)
+    ├─ RuleError         a permission rule says nothing, or not what was meant (`permissions`)
+    ├─ RuleFileError     the same for a file of rules or of shell hooks (`permissions`)
+    ├─ TrustError        a folder cannot be trusted, or it is not known which are (`permissions`)
     └─ ToolError         a result the model can read; it may choose another way
        ├─ BadArgs        the model should correct the call
+       ├─ AuthNeeded     credentials are missing; the call waits for them (`requests`)
        ├─ Safety         refused; the user is told why
        └─ Transient      the world's fault: tried again if that is harmless
 
-A tool raises the last four itself. Messages say what was wrong, where, and what would be right.
+A tool raises the last five itself. Messages say what was wrong, where, and what would be right.
+Who misuses the package itself, with a timeout below 0 say, gets a plain `ValueError` or `TypeError`.
 """
 
 from __future__ import annotations
@@ -48,7 +52,7 @@ _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
 
 class ToolkitError(Exception):
-    """The base of every error this package raises on purpose."""
+    """What goes wrong with tools, calls, rules and providers."""
 
 
 class ToolkitWarning(UserWarning):

@@ -18,12 +18,14 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Coroutine,
     Generator,
     Iterable,
     Iterator,
     Mapping,
 )
+from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType, MethodDescriptorType
@@ -96,10 +98,18 @@ class Signature:
 
 
 def read_signature(
-    function: Callable[..., Any], docstring: Docstring, scope: Scope, *, subject: str, unbound: bool = False
+    function: Callable[..., Any],
+    docstring: Docstring,
+    scope: Scope,
+    *,
+    subject: str,
+    unbound: bool = False,
+    sent: Collection[str] | None = None,
 ) -> Signature:
     """
     Read *function*; *subject* names it in errors, *unbound* leaves out its first parameter (`self`).
+
+    *sent* are the only names that can be sent, where a schema says so: what else has a default needs no JSON form.
 
     Raises `DefinitionError` for what has no JSON form, `Unresolved` while a name is not defined yet.
     """
@@ -108,7 +118,10 @@ def read_signature(
         del parameters[0]
     reading = _Reading(docstring, Reader(scope.module, scope.local()), subject, bound)
     for parameter in parameters:
-        reading.take(parameter)
+        if sent is None or parameter.name in sent or parameter.default is Parameter.empty:
+            reading.take(parameter)
+        else:
+            reading.take_unsent(parameter)
     codec = object_codec(
         reading.fields,
         dict,
@@ -196,6 +209,14 @@ class _Reading:
                 f"{self._subject}: parameter `{parameter.name}`: its type contains itself without end; "
                 f"name it with `TypeAliasType`, or make it a record"
             ) from None
+
+    def take_unsent(self, parameter: Parameter) -> None:
+        """It may still want a resource; otherwise it keeps its default."""
+        hint = parameter.annotation
+        with suppress(Unresolved, Undescribable, TypeError, ValueError, RecursionError):
+            wanted = wanted_resource(self.reader.resolve(hint) if isinstance(hint, str) else hint, self.reader.resolve)
+            if wanted is not None:
+                self._take_wanted(parameter, wanted)
 
     def encode(self, values: Any) -> dict[str, Any]:
         """Decoded arguments back in their JSON form."""

@@ -87,8 +87,9 @@ class Tool:
         is_method = is_in_class_body(function) or isinstance(function, (staticmethod, classmethod))
         if (not callable(function) and not is_method) or isinstance(function, type):
             what = "a class" if isinstance(function, type) else f"{reprlib.repr(function)}, which cannot be called,"
+            named = f", or if that is its name write `name={function!r}`" if isinstance(function, str) else ""
             raise DefinitionError(
-                f"{subject}: {what} is not a tool; decorate a function, or add an instance to a catalog"
+                f"{subject}: {what} is not a tool; decorate a function, or add an instance to a catalog{named}"
             )
         facts = stated(options, subject)
         name = check_name(options.get("name") or _own_name(function), subject)

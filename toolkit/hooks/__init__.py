@@ -16,6 +16,7 @@ from .stats import Stats, ToolStats
 
 if TYPE_CHECKING:  # few have any, and they read files, rules and processes
     from .shell import ShellHook, ShellHooks
+    from .shell_files import HookFileError
 
 __all__ = [
     "Ask",
@@ -23,6 +24,7 @@ __all__ = [
     "Chain",
     "Deny",
     "Halt",
+    "HookFileError",
     "Log",
     "LoopGuard",
     "Modify",
@@ -37,4 +39,4 @@ __all__ = [
     "ToolStats",
 ]
 
-__getattr__ = _later(__name__, dict.fromkeys(("ShellHook", "ShellHooks"), "shell"))
+__getattr__ = _later(__name__, {"HookFileError": "shell_files", **dict.fromkeys(("ShellHook", "ShellHooks"), "shell")})

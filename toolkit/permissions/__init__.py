@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .policy import Permissions
     from .request import PermissionRequest
     from .rules import Rule, RuleError, read_rule
-    from .trust import Trust
+    from .trust import Trust, TrustError
 
 __all__ = [
     "MODES",
@@ -28,6 +28,7 @@ __all__ = [
     "RuleError",
     "RuleFileError",
     "Trust",
+    "TrustError",
     "read_rule",
     "read_rules",
 ]
@@ -41,6 +42,6 @@ __getattr__ = _later(
         "PermissionGate": "gate",
         "PermissionRequest": "request",
         "Permissions": "policy",
-        "Trust": "trust",
+        **dict.fromkeys(("Trust", "TrustError"), "trust"),
     },
 )
