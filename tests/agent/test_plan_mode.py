@@ -457,6 +457,22 @@ async def test_a_plan_is_not_executed_beside_a_run_in_another_mode():
     assert (await late.execute(planned)).status == "done"
 
 
+async def test_no_run_comes_between_a_plan_and_the_mode_that_it_is_executed_in(tmp_path):
+    """A store in a file takes its time; what starts meanwhile is refused, and the plan is not lost."""
+    shed, session = Shed(), Session()
+    dispatcher = shed.dispatcher(Approvals(SQLiteApprovals(tmp_path / "approvals.db")))
+    agent = shed.agent(
+        ["Cut.", [call("look", what="oak")], "Done."], mode="plan", session=session, dispatcher=dispatcher
+    )
+    planned = await agent.run("plan")
+    beside = [shed.agent(["Never."], mode=mode, session=session, dispatcher=dispatcher) for mode in ("plan", None)]
+    executed, *refused = await asyncio.gather(
+        agent.execute(planned), *(each.run("and this?") for each in beside), return_exceptions=True
+    )
+    assert (executed.status, session.mode, session.state) == ("done", "default", {})
+    assert ["about to be carried out" in str(error) for error in refused] == [True, True]
+
+
 async def test_runs_of_one_mode_go_on_side_by_side_in_a_session():
     """Also where one names the mode that the other has without saying so."""
     shed, session = Shed(), Session()

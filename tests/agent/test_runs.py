@@ -132,6 +132,21 @@ def test_text_that_is_no_run_is_refused(text):
         Run.loads(text)
 
 
+@pytest.mark.parametrize("verb", ["run", "execute", "resume"])
+@pytest.mark.parametrize("saved", [Run.dumps, Run.to_json], ids=["text", "JSON"])
+async def test_a_saved_run_has_to_be_read_first(verb, saved):
+    """Whoever forgets is told how."""
+    given = saved(await waiting_run())
+    agent = Shed().agent([])
+    verbs = {
+        "run": lambda: agent.run("go", run=given),
+        "execute": lambda: agent.execute(given),
+        "resume": lambda: agent.resume(given, {}),
+    }
+    with pytest.raises(TypeError, match=r"got (str|dict); read a saved one with Run\.loads"):
+        await verbs[verb]()
+
+
 async def test_a_sub_run_that_belongs_to_nothing_is_refused():
     """Nothing hides in a saved run."""
     run = await waiting_run()
@@ -139,6 +154,8 @@ async def test_a_sub_run_that_belongs_to_nothing_is_refused():
     sub = {"call_id": "elsewhere", "system": "", "tools": ["cut"], "run": run.to_json()}
     with pytest.raises(ValueError, match="belongs to no call that waits"):
         Run.from_json({**data, "subs": [sub]})
+    with pytest.raises(ValueError, match="not a sub-run"):
+        Run.from_json({**data, "subs": [{**sub, "version": 5}]})
     nested = data
     for _ in range(40):
         nested = {**data, "subs": [{**sub, "run": nested}]}

@@ -109,6 +109,11 @@ for _ in range(2000):
         ),
         ({"version": 1, "role": "user", "parts": [{"type": "image", "data": 5, "media_type": ""}]}, r"parts\[0\]"),
         ({"version": 1, "role": "user", "parts": [{"type": "file", "uri": None}]}, r"parts\[0\].*'uri'"),
+        ({"version": 1, "role": "user", "parts": [{"type": "file", "uri": "a", "name": 5}]}, r"parts\[0\].*'name'"),
+        (
+            {"version": 1, "role": "user", "parts": [{"type": "file", "uri": "a", "media_type": []}]},
+            r"parts\[0\].*'media_type' cannot be list",
+        ),
         ({"version": 1, "role": "user", "parts": [5]}, r"parts\[0\]: a part of type None"),
         ({"version": 1, "role": "user", "parts": [{"type": "json", "value": DEEP}]}, r"parts\[0\]"),
         ({"version": 1, "role": "assistant", "text": 5, "calls": []}, "'text' cannot be int"),
@@ -156,3 +161,26 @@ def test_what_is_made_of_a_message_is_made_once():
     for length in (1, 2, 3, 3):
         made.of(conversation[:length])
     assert asked == ["a", "b", "c"]
+
+
+def test_a_message_of_which_nothing_can_be_made_does_not_stand_for_another():
+    """Whoever asks again is told again, and the others are in their places."""
+
+    def make(message):
+        if message.text == "b":
+            raise ValueError("not b")
+        return message.text
+
+    made = PerMessage(make)
+    conversation = [UserMessage.of(name) for name in "abc"]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="not b"):
+            made.of(conversation)
+    assert list(made.of([*conversation[:1], conversation[2]])) == ["a", "c"]
+
+
+def test_what_is_no_json_is_written_as_near_to_it_as_can_be():
+    """A user's value may be a number that JSON does not have, or an object; what is saved is JSON all the same."""
+    data = UserMessage.of(JsonPart({"a": float("nan"), "b": (1, 2)})).to_json()
+    assert data["parts"] == [{"type": "json", "value": {"a": "nan", "b": [1, 2]}}]
+    json.dumps(data, allow_nan=False)

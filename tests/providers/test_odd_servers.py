@@ -150,6 +150,16 @@ def test_a_saved_message_cannot_change_its_role():
     assert body["messages"] == [{"reasoning": "x", "role": "assistant", "content": "Hm."}]
 
 
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("odd", [[], {}, None, 5, True, "made up"], ids=repr)
+def test_words_of_a_kind_that_nobody_knows_go_back_without_a_crash(name, odd):
+    """A server has said them, or somebody has changed a saved run; the provider may judge them."""
+    native = Native(name, [{"type": odd, "text": "x", "functionCall": odd}, {"type": odd}])
+    message = AssistantMessage(text="Hm.", native=native)
+    body = provider(name, api_key="key")._outgoing(Request(messages=(message,)), stream=False).body
+    assert json.loads(json.dumps(body)) == body
+
+
 @pytest.mark.parametrize("is_stream", [False, True], ids=["whole", "streamed"])
 async def test_a_refusal_of_openai_is_its_text(is_stream):
     """It comes in a field of its own."""

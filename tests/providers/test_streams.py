@@ -203,6 +203,31 @@ async def test_a_strange_event_is_an_error_and_no_crash(name, data):
             await ask(asked, hello(), stream=True)
 
 
+ODD_ENDS = {
+    "anthropic": [
+        {"type": "message_start", "message": {}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": None}},
+        {"type": "message_stop"},
+    ],
+    "openai_responses": [
+        {"type": "response.output_item.done", "output_index": None, "item": {}},
+        {"type": "response.output_item.done", "output_index": 1, "item": {}},
+        {"type": "response.completed", "response": {}},
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "events"), ODD_ENDS.items(), ids=list(ODD_ENDS))
+async def test_events_that_make_no_answer_together_are_an_error_and_no_crash(name, events):
+    """Each of them is fine, and what they add up to is not."""
+    text = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    answer = Answer(200, text.encode(), {"Content-Type": "text/event-stream"})
+    async with serving(answer) as stub, provider(name, stub) as asked:
+        with pytest.raises(ProviderFailure, match="no known shape"):
+            await ask(asked, hello(), stream=True)
+
+
 async def test_events_of_any_length_are_bounded():
     """One event cannot fill the memory."""
     answer = Answer(200, b"data: " + b"x" * 9_000_000, {"Content-Type": "text/event-stream"})

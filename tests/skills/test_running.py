@@ -15,6 +15,7 @@ from toolkit.agent import Budget, Done, Inner, Run, ToolStarted
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
+from toolkit.errors import BadArgs
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Reply, Usage, UserMessage
 from toolkit.requests import Decision
@@ -161,6 +162,23 @@ async def test_a_wait_inside_a_skill_can_be_answered_from_a_saved_run(desk):
     assert (run.status, desk.shed.done) == ("done", ["fetch https://a.example"])
     assert agent.asked[0].tools == ("look", "fetch")
     assert agent.asked[1].messages[-1].results[0].kind == "not_found"
+
+
+@pytest.mark.parametrize("way", [lambda run: run, lambda run: Run.loads(run.dumps())], ids=["here", "from JSON"])
+async def test_a_skill_that_was_edited_does_not_go_on_after_its_pause(desk, way):
+    """The text that it began with is in no file any more, and its tools may not be listed any more."""
+    desk.write("review.md", "tools: [look, fetch]")
+    dispatcher = desk.dispatcher()
+    agent = desk.agent(
+        [[call("review", input="")], [call("fetch", url="https://a.example")], "Done."], dispatcher=dispatcher
+    )
+    paused = way(await agent.run("go"))
+    desk.write("review.md", "tools: [look]", "Only look.")
+    run = await agent.resume(paused, {paused.requests[0].id: YES})
+    assert (run.status, run.text, results_of(run)[0].kind, desk.shed.done) == ("done", "Done.", "denied", [])
+    assert "`review` is another version than it was" in results_of(run)[0].text
+    with pytest.raises(ApprovalError, match="was denied"):
+        await dispatcher.resume(paused.requests[0].id, YES, session=paused.session)
 
 
 async def test_a_skill_that_is_gone_does_not_go_on_after_its_pause(desk):
@@ -331,6 +349,17 @@ async def test_an_expanded_prompt_runs_in_the_main_conversation(desk):
     await agent.run("/cut.it oak")
     assert agent.asked[0].messages[0].text == "Cut oak."
     assert "burn" in agent.asked[0].tools
+
+
+async def test_a_prompt_that_executes_a_plan_is_expanded_too(desk):
+    """It is typed like any other; one that does not fit leaves the plan to be carried out."""
+    desk.write("cut.it.md", "arguments: [wood]", "Cut {wood}.")
+    agent = desk.agent(["The plan.", "Done."], mode="plan")
+    planned = await agent.run("plan")
+    with pytest.raises(BadArgs, match="/cut.it: wood: required"):
+        await agent.execute(planned, "/cut.it")
+    await agent.execute(planned, "/cut.it oak")
+    assert agent.asked[1].messages[-1].text == "Cut oak."
 
 
 async def test_a_message_is_not_looked_at_for_skills(desk):

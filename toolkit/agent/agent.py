@@ -32,7 +32,7 @@ from .events import Event
 from .lives import lived
 from .loop import converse
 from .planning import EXECUTE_PROMPT, PLAN_PROMPT, agreement, chosen_names, with_plan
-from .runs import Run
+from .runs import Run, checked_run
 from .subs import resumed
 from .talks import Ending, Manner, Talk, Tell
 from .toolbox import Toolbox, with_own_tools
@@ -151,7 +151,7 @@ class Agent:
         resources: Resources | None = None,
     ) -> Run:
         """
-        Carry out the plan of *run* in *mode*, in the same conversation; *prompt* tells the model to.
+        Carry out the plan of *run* in *mode*, in the same conversation; *prompt*, read as by `run`, tells the model to.
 
         If `run.plan` is not what the model had handed over, since a hook or you have changed it, it is told that too.
         Only this leaves plan mode: nothing that a model says does. A plan is carried out once.
@@ -159,14 +159,14 @@ class Agent:
         Raises:
             ApprovalError: The plan was carried out already, or somebody is at it.
         """
-        if run.status != "planned":
+        if checked_run(run).status != "planned":
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
         if mode == "plan":
             raise ValueError('a plan is not executed in mode "plan"; choose another, "default" say')
         chosen = None if mode is None else checked_mode(mode)
-        message, talk = _message(prompt), self._talk(run, resources, None, Spent())
+        message, talk = _message(prompt, self._toolbox), self._talk(run, resources, None, Spent())
         self._toolbox.check_mode(talk.session, chosen)
-        if not await self._toolbox.is_first(agreement(run)):
+        if not await self._toolbox.may_leave(talk.session, agreement(run)):
             raise ApprovalError(
                 "the plan of this run was carried out already, or somebody is at it; "
                 "go on with the run that `execute` has given, or have it planned anew",
@@ -215,12 +215,12 @@ class Agent:
     async def _prompted(
         self, prompt: str | UserMessage | None, run: Run | None, resources: Resources | None, tell: Tell | None
     ) -> Run:
-        if run is not None and run.status == "waiting":
+        if run is not None and checked_run(run).status == "waiting":
             raise ValueError("the run waits for answers; give them with resume(run, decisions), a denial at least")
         talk = self._talk(run, resources, tell, Spent())
         talk.plan = None
         if prompt is not None:
-            talk.say(_message(self._toolbox.expanded(prompt) if isinstance(prompt, str) else prompt))
+            talk.say(_message(prompt, self._toolbox))
         elif not talk.messages or isinstance(talk.messages[-1], AssistantMessage):
             raise ValueError("there is nothing to go on with; give a prompt")
         return await self._live(talk, lambda: converse(talk), "run")
@@ -290,8 +290,8 @@ def _dispatcher(tools: Any) -> Dispatcher:
     return Dispatcher(Catalog(*tools), permissions=Permissions("default"))
 
 
-def _message(prompt: str | UserMessage) -> UserMessage:
-    message = UserMessage.of(prompt) if isinstance(prompt, str) else prompt
+def _message(prompt: str | UserMessage, toolbox: Toolbox) -> UserMessage:
+    message = UserMessage.of(toolbox.expanded(prompt)) if isinstance(prompt, str) else prompt
     if not isinstance(message, UserMessage):
         raise TypeError(f"a prompt is a text or a UserMessage, got {type(prompt).__name__}")
     if not message.text.strip() and all(hasattr(part, "text") for part in message.parts):

@@ -24,7 +24,7 @@ from ..session import Session
 from .budgets import Limit, Spent
 from .pairing import flaw_of
 
-__all__ = ["Run", "Status", "Stop", "SubRun"]
+__all__ = ["Run", "Status", "Stop", "SubRun", "checked_run"]
 
 _VERSION = 1
 _MOST_NESTED = 32
@@ -144,16 +144,30 @@ class SubRun:
     Attributes:
         call_id: The call of the run around it.
         tools: The tools it may call; all of its parent's if None.
+        version: That of the tool that started it; another version does not go on with it.
     """
 
     call_id: str
     run: Run
     system: str = ""
     tools: tuple[str, ...] | None = None
+    version: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        tools = None if self.tools is None else list(self.tools)
-        return {"call_id": self.call_id, "system": self.system, "tools": tools, "run": self.run.to_json()}
+        return {
+            "call_id": self.call_id,
+            "system": self.system,
+            "tools": None if self.tools is None else list(self.tools),
+            "version": self.version,
+            "run": self.run.to_json(),
+        }
+
+
+def checked_run(given: Run) -> Run:
+    """*given*; `TypeError` for what was saved and not read back."""
+    if not isinstance(given, Run):
+        raise TypeError(f"a run is a Run, got {type(given).__name__}; read a saved one with Run.loads or Run.from_json")
+    return given
 
 
 def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
@@ -194,16 +208,18 @@ def _read_sub(data: Any, session: Session, depth: int) -> SubRun:
     given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     tools = given.get("tools")
     if (
-        given.keys() != {"call_id", "system", "tools", "run"}
+        given.keys() | {"version"} != {"call_id", "system", "tools", "version", "run"}
         or not isinstance(given["call_id"], str)
         or not isinstance(given["system"], str)
+        or not isinstance(given.get("version"), str | None)
         or not (tools is None or (isinstance(tools, list) and all(isinstance(each, str) for each in tools)))
     ):
-        raise ValueError("not a sub-run: it has a call_id, a system prompt, a list of tools or null, and a run")
+        raise ValueError("not a sub-run: it has a call_id, a system prompt, a list of tools or null, a version, a run")
     return SubRun(
         call_id=given["call_id"],
         system=given["system"],
         tools=None if tools is None else tuple(tools),
+        version=given.get("version"),
         run=_read(given["run"], session, depth + 1),
     )
 

@@ -57,19 +57,20 @@ async def sub_run(
         raise ToolError(f"sub-runs may not be nested deeper than {parent.ledger.budget.depth}; do it without one")
     if call_id in parent.busy or call_id in parent.subs:
         raise ToolError("one call has one sub-run at a time; await the first before you start the next")
+    version: str | None = context.call.tool.facts.version
     child = _child(parent, call_id, system, None if tools is None else parent.toolbox.names_for(tools))
     child.say(prompt if isinstance(prompt, UserMessage) else UserMessage.of(prompt))
     parent.busy.add(call_id)
     try:
         ending = await converse(child)
     except BaseException:
-        if (held := _held(parent, context.call, child)) is not None:
+        if (held := _held(parent, context.call, child, version)) is not None:
             parent.overrule(held)
         raise
     finally:
         parent.busy.discard(call_id)
         parent.usage += child.usage
-    result = _result(parent, context.call, child, ending)
+    result = _result(parent, context.call, child, ending, version)
     if result.kind in ("waiting", "halted"):
         parent.overrule(result)
     if result.kind != "ok":
@@ -86,9 +87,11 @@ async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> T
     sub = parent.subs[call.id]
     child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))  # counted before
     known = {request.id for request in sub.run.requests}
-    if parent.toolbox.permitted(parent.session).get(call.name) is None:
-        # A skill whose file was removed, a project that is not trusted any more, a new rule: today's policy counts.
-        why = f"`{call.name}` is not there any more, or not allowed any more"
+    tool = parent.toolbox.permitted(parent.session).get(call.name)
+    if tool is None or tool.facts.version != sub.version:
+        # A skill's file was edited or removed, its project is not trusted any more, a new rule: today's policy counts.
+        what = "not there any more, or not allowed any more" if tool is None else "another version than it was"
+        why = f"`{call.name}` is {what}"
         await withdraw(child, why)
         del parent.subs[call.id]
         return await _finished(parent, call, ToolResult.error("denied", why))
@@ -99,11 +102,11 @@ async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> T
             parent.toolbox.limit_of(call),
         )
     except BaseException:
-        _held(parent, call, child)
+        _held(parent, call, child, sub.version)
         raise
     finally:
         parent.usage += child.usage
-    return await _finished(parent, call, _result(parent, call, child, ending))
+    return await _finished(parent, call, _result(parent, call, child, ending, sub.version))
 
 
 async def _finished(parent: Talk, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -137,17 +140,18 @@ def _child(parent: Talk, call_id: str, system: str, tools: tuple[str, ...] | Non
     )
 
 
-def _held(parent: Talk, call: ToolCall, child: Talk) -> ToolResult | None:
+def _held(parent: Talk, call: ToolCall, child: Talk, version: str | None) -> ToolResult | None:
     """The result of a call whose sub-run waits, if it does; the sub-run is kept, to be resumed with its parent."""
     run = child.run(Ending(status="stopped"))
     if not run.requests:
         return None
-    return parent.hold(call, SubRun(call_id=call.id, run=run, system=child.manner.system, tools=child.tools))
+    kept = SubRun(call_id=call.id, run=run, system=child.manner.system, tools=child.tools, version=version)
+    return parent.hold(call, kept)
 
 
-def _result(parent: Talk, call: ToolCall, child: Talk, ending: Ending) -> ToolResult:
+def _result(parent: Talk, call: ToolCall, child: Talk, ending: Ending, version: str | None) -> ToolResult:
     """What came of a sub-run, as the result of its call."""
-    if (held := _held(parent, call, child)) is not None:
+    if (held := _held(parent, call, child, version)) is not None:
         return held
     run = child.run(ending)
     if run.status == "done":

@@ -41,6 +41,7 @@ from .watching import watching
 __all__ = ["Toolbox", "with_own_tools"]
 
 _RUNS = "toolkit.agent.runs"
+_LEAVING = "toolkit.agent.leaving"
 _SEARCH = "tool_search"
 _MOST_SUMMARY = 200
 
@@ -101,6 +102,7 @@ class Toolbox(Dispatcher):
 
     def check_mode(self, session: Session, mode: Mode | None) -> None:
         """`ValueError` for a mode that nobody here would keep to, or that is not that of a run under way."""
+        _check_settled(session)
         own = self.mode_of(session)
         if session.state.get(_RUNS) and own != (mode or self.mode_of(None)):
             raise ValueError(
@@ -116,6 +118,7 @@ class Toolbox(Dispatcher):
     @contextlib.contextmanager
     def under_way(self, session: Session) -> Iterator[None]:
         """In the block a run goes on in *session*, and no other run changes its mode."""
+        _check_settled(session)
         state = session.state
         state[_RUNS] = state.get(_RUNS, 0) + 1
         try:
@@ -188,6 +191,14 @@ class Toolbox(Dispatcher):
         record = Record(request=kept, arguments={}, identity="")
         return await approvals.kept(lambda store: _is_added(store, record), self._settings.in_thread)
 
+    async def may_leave(self, session: Session, plan: ApprovalRequest) -> bool:
+        """Whether *plan* is the caller's to carry out; meanwhile no run starts that the new mode would be wrong for."""
+        session.state[_LEAVING] = True
+        try:
+            return await self.is_first(plan)
+        finally:
+            del session.state[_LEAVING]
+
     def expanded(self, prompt: str) -> str:
         """*prompt* with the skills that its lines name written out, if the catalog has skills."""
         expand = getattr(self._source.catalog, "expanded", None)
@@ -232,6 +243,13 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
         return Table({**table.tools, **added}, table.aliases)
 
     return CatalogView((catalog, Catalog(exit_plan_tool(), tool_search_for(catalog))), derive)
+
+
+def _check_settled(session: Session) -> None:
+    if session.state.get(_LEAVING):
+        raise ValueError(
+            "a plan is about to be carried out in this session; wait for that, or give each run a session of its own"
+        )
 
 
 def _is_the_same(own: Tool, given: Tool) -> bool:

@@ -16,7 +16,7 @@ from ..requests import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
 from .loop import called, concluded, watched_by
 from .pairing import unfinished
-from .runs import Run
+from .runs import Run, checked_run
 from .talks import Ending, Talk
 
 __all__ = ["Decisions", "check_decisions", "settle"]
@@ -33,7 +33,7 @@ async def check_decisions(
     run: Run, decisions: Decisions, is_true: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
     """Refuse *decisions* that are none, or about something else than what the run waits for."""
-    if run.status != "waiting":
+    if checked_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
     for decision in decisions.values():
         if not isinstance(decision, Decision):

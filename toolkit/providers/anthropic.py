@@ -115,7 +115,7 @@ def _block(each: str | Picture) -> dict[str, Any]:
 def _identified(message: dict[str, Any]) -> dict[str, Any]:
     """*message* with ids that are taken."""
     for block in message["content"]:
-        key = _IDENTIFIED.get(block.get("type"))
+        key = _IDENTIFIED.get(str(block.get("type")))  # a server may have said anything there
         if key is not None:
             block[key] = wire_id(block.get(key), _IDS)
     return message

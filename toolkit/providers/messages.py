@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from ..parts import FilePart, ImagePart, Part, TextPart, part_from_json
+from ..rendering import as_json
 from ..results import ToolCall, ToolResult
 from ..strictjson import copied
 
@@ -56,7 +57,7 @@ class UserMessage(_Value):
         return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     def to_json(self) -> dict[str, Any]:
-        return {"version": _VERSION, "role": "user", "parts": [copied(part.to_json()) for part in self.parts]}
+        return {"version": _VERSION, "role": "user", "parts": [copied(as_json(part.to_json())) for part in self.parts]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +137,8 @@ class PerMessage(Generic[T]):
         known = len(self._messages)
         if known > len(messages) or not all(map(operator.is_, self._messages, messages)):
             self._messages, self._made, known = [], [], 0  # something was cut, or put in another's place
+        self._made += [self._make(message) for message in messages[known:]]  # all of them, or it raises and has none
         self._messages += messages[known:]
-        self._made += map(self._make, messages[known:])
         return self._made
 
 
@@ -183,12 +184,16 @@ def _call(data: Mapping[str, Any]) -> ToolCall:
 
 def _part(data: Mapping[str, Any]) -> Part:
     part = part_from_json(copied(data))
-    if type(part) in _TEXTS:
-        _field(data, _TEXTS[type(part)], str)
+    for name, kind in _TEXTS.get(type(part), {}).items():
+        _field(data, name, kind)
     return part
 
 
-_TEXTS: dict[type, str] = {TextPart: "text", FilePart: "uri", ImagePart: "media_type"}
+_TEXTS: dict[type, dict[str, Any]] = {
+    TextPart: {"text": str},
+    FilePart: {"uri": str, "media_type": str | None, "name": str | None},
+    ImagePart: {"media_type": str},
+}
 
 
 def _each(data: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> list[Any]:

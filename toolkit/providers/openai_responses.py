@@ -76,7 +76,7 @@ class OpenAIResponsesProvider(RemoteProvider):
         if isinstance(message, ToolMessage):
             return openai_responses.results(message.results)
         items = objects(native_of(message, self.name))
-        ids = (item.get("call_id") for item in items or () if item.get("type") in _CALLS)
+        ids = (item.get("call_id") for item in items or () if str(item.get("type")) in _CALLS)
         if items is None or not is_same_turn(ids, message):
             return _rebuilt(message)
         return [_sendable(item) for item in items if not _is_lost(item)]

@@ -150,7 +150,7 @@ class RemoteProvider(ABC):
                         "again; ask again",
                         why="broke_off",
                     ) from error
-        yield self._understood(incoming.assembler.response(), request)
+        yield self._understood(incoming.response(), request)
 
     async def aclose(self) -> None:
         """Close the connections; a client that was given stays open."""

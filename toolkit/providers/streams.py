@@ -50,7 +50,7 @@ class Incoming:
         self._events = events
         self._title = title
         self._half = ""
-        self.assembler = assembler
+        self._assembler = assembler
         self.text = ""
 
     async def advance(self) -> None:
@@ -59,7 +59,7 @@ class Incoming:
         try:
             async for event in self._events:
                 try:
-                    text = self._half + self.assembler.feed(event)
+                    text = self._half + self._assembler.feed(event)
                 except ODD as error:
                     raise no_answer(self._title, error) from error
                 # The other half of a letter is shown with the next piece.
@@ -68,11 +68,18 @@ class Incoming:
                 if self.text:
                     return
         except Transient:
-            if not self.assembler.is_complete:
+            if not self._assembler.is_complete:
                 raise
-        if not self.assembler.is_complete:
+        if not self._assembler.is_complete:
             raise Transient(f"{self._title} ended the stream before the answer was complete", happened="maybe")
         self.text, self._half = whole(self._half), ""
+
+    def response(self) -> dict[str, Any]:
+        """The answer as it would have come as a whole, once everything is here."""
+        try:
+            return self._assembler.response()
+        except ODD as error:
+            raise no_answer(self._title, error) from error
 
     async def aclose(self) -> None:
         await self._events.aclose()

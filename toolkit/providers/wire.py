@@ -13,7 +13,7 @@ from typing import Any
 from ..formats.content import Picture, pictures_of
 from ..formats.names import Naming
 from ..parts import FilePart, ImagePart, JsonPart, Part, TextPart
-from ..rendering import as_text
+from ..rendering import as_json, as_text
 from ..results import ToolCall, ToolResult
 from ..strictjson import copied, loads
 from .base import Request, StopReason, Usage
@@ -57,7 +57,7 @@ def _shown(part: Part) -> str | Picture:
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, JsonPart):
-        return as_text(part.value)
+        return as_text(as_json(part.value))  # a user may put anything there
     if isinstance(part, ImagePart):
         pictures = pictures_of(ToolResult(parts=[part]))
         return pictures[0] if pictures else "(an image that cannot be shown: only PNG, JPEG, GIF and WebP can)"
