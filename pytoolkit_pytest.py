@@ -9,6 +9,7 @@ them. Nothing of `toolkit` is imported until a test or an option asks for it.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -132,12 +133,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--toolkit-check-folder",
+        type=_folder,
         metavar="FOLDER",
         help="the files that read-only tools must not change",
     )
     group.addoption(
         "--toolkit-check-examples",
-        type=int,
+        type=_count,
         default=60,
         metavar="COUNT",
         help="how many calls each law tries (60)",
@@ -149,6 +151,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NUMBER",
         help="where the calls begin; the same number tries the same calls (0)",
     )
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no number of calls; give 1 or more")
+    return int(text)
+
+
+def _folder(text: str) -> str:
+    if not Path(text).is_dir():
+        raise ArgumentTypeError(f"{text!r} is no folder; give one whose files must not change")
+    return text
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -33,7 +33,7 @@ class Found:
 
     Attributes:
         score: How well; comparable within one answer.
-        words: What of the query it was found by; a word that was repaired reads "wether → weather".
+        words: What of the query it was found by; a word that was repaired reads "wether -> weather".
     """
 
     tool: Tool
@@ -134,9 +134,10 @@ class Finder:
             answering.setdefault(name, []).append(alias)
         if self._index is None:
             return Index(document_of(tool, answering.get(name, ())) for name, tool in tools.items())
-        for name in self._tools.keys() - tools.keys():
+        gone, come = _moves(self._tools, tools)
+        for name in gone:
             self._index.remove(name)
-        changed = dict.fromkeys(_newcomers(self._tools, tools))
+        changed = dict.fromkeys(come)
         if self._aliases != aliases:
             changed |= dict.fromkeys(name for _, name in self._aliases.items() ^ aliases.items() if name in tools)
         for name in changed:
@@ -196,12 +197,14 @@ def _counted(tools: Iterable[Tool]) -> dict[str, int]:
     return dict(Counter(map(group_of, tools)).most_common())
 
 
-def _newcomers(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> list[str]:
+def _moves(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
+    """The names that went, and those that came or stand for another tool."""
     # Usually one came at the end, and lists are compared much faster than names are looked up.
     known = list(before.values())
     if list(after.values())[: len(known)] == known:
-        return list(after)[len(known) :]
-    return [name for name, tool in after.items() if before.get(name) is not tool]
+        return [], list(after)[len(known) :]
+    gone = [name for name in before if name not in after]
+    return gone, [name for name, tool in after.items() if before.get(name) is not tool]
 
 
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -70,6 +72,14 @@ async def test_time_that_is_up_ends_everything(start, name):
     assert ended.why == "timeout"
     assert output.streams["stdout"] == b"ready\n"
     assert until(lambda: not running("81.11"))
+
+
+async def test_what_ignores_the_polite_signal_gets_one_grace(start):
+    """Not a second one for bubblewrap, which would only wait for it as well."""
+    began = time.monotonic()
+    wish = start("trap '' TERM; while :; do sleep 81.12; done", name="bubblewrap", timeout_seconds=0.5, grace_seconds=3)
+    assert (await Process(wish, Output()).finished()).why == "timeout"
+    assert time.monotonic() - began < 6
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -204,6 +214,7 @@ async def test_no_thread_no_command(start, monkeypatch):
 async def test_neither_descriptors_nor_zombies_are_left(start):
     """After commands that ended, timed out, and were stopped."""
     await Process(start("true"), Output()).finished()  # whatever is made once is made now
+    gc.collect()  # and what earlier tests left must not go meanwhile
     before = len(os.listdir("/proc/self/fd"))
     for script, seconds in (("true", None), ("sleep 88.88", 0.1), ("sleep 89 & exit 3", None)):
         await Process(start(script, timeout_seconds=seconds, grace_seconds=0.1), Output()).finished()
@@ -229,6 +240,7 @@ async def test_a_hundred_at_once(start):
         await Process(start(f"echo {number}"), output).finished()
         return int(output.streams["stdout"])
 
+    gc.collect()  # what earlier tests left must not go meanwhile
     before = len(os.listdir("/proc/self/fd"))
     assert await asyncio.gather(*map(one, range(100))) == list(range(100))
     assert len(os.listdir("/proc/self/fd")) == before

@@ -209,14 +209,24 @@ def judged_and_bound(workspace, session, judged, *, most=1000):
         ([("one", ""), ("two", "/sub")], "", False),
         ([("one", "/sub"), ("one", "/sub"), ("two", "")], "/sub", False),
         ([("one", ""), ("one", "/sub")], "/sub", True),
+        ([("one", "/sub"), ("one", ""), ("one", "/build"), ("one", "/sub")], "/sub", True),
         ([("one", ""), *((f"{number}", "") for number in range(3)), ("two", "/sub")], "/sub", True),
     ],
-    ids=["once", "twice in one place", "in two places", "forgotten"],
+    ids=["once", "twice in one place", "in two places", "in three places", "forgotten"],
 )
 def test_a_call_of_which_it_is_not_known_where_it_was_judged_is_judged_again(workspace, session, judged, folder, again):
     """Ids need not be different, and not everything is remembered; nothing runs unjudged because of that."""
     heard = [f"cd {workspace.root}/sub\nls"] if again else []
     assert judged_and_bound(workspace, session, judged, most=3) == (folder, heard)
+
+
+def test_a_call_that_is_judged_again_and_again_is_remembered_once(workspace, session):
+    """A program that gives all calls one id, and runs none of them, fills nothing."""
+    standings, shell = Standings(workspace), shell_of(session, workspace.root)
+    for number in range(100):
+        shell.cwd = f"{workspace.root}{('', '/sub', '/build')[number % 3]}"
+        standings.preflight({"command": "ls"}, ToolCall("bash", {}, "one", session))
+    assert [len(each) for each in standings._judged.values()] == [2]
 
 
 class Listening:

@@ -83,6 +83,14 @@ def test_a_log_that_is_none_is_refused(shop, log):
     assert log in ran.err
 
 
+def test_a_file_that_is_no_log_is_refused(shop):
+    """It has lines, and none of them is one of a log."""
+    shop.write("notes.txt", "buy milk\n")
+    ran = shop.run("stats", "notes.txt")
+    assert (ran.code, ran.out) == (2, "")
+    assert "notes.txt is no audit log" in ran.err
+
+
 def test_names_that_models_invented_are_counted_together():
     """There is no end to them."""
     lines = [{"event": "outcome", "tool": f"x{n}", "kind": "not_found", "attempts": 0} for n in range(100)]

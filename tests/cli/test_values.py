@@ -126,6 +126,19 @@ def test_a_word_that_is_no_argument_is_refused(words, problem):
     assert str(caught.value) == problem
 
 
+@pytest.mark.parametrize(
+    ("word", "value"), [("size=5", "5"), ("n_size=5", 5), ("tags=5", ["5"]), ("n_size=five", "five")]
+)
+def test_what_the_schema_does_not_name_is_typed_by_what_it_says_of_the_rest(word, value):
+    """By a pattern of its name, else as all others."""
+    schema = {
+        "properties": {"tags": {"type": "array", "items": TEXT}},
+        "patternProperties": {"^n_": WHOLE},
+        "additionalProperties": TEXT,
+    }
+    assert arguments_of([word], schema) == {word.partition("=")[0]: value}
+
+
 def test_every_problem_is_told_at_once():
     """Not one after the other."""
     with pytest.raises(BadArgs) as caught:

@@ -299,6 +299,7 @@ def test_the_last_tool_leaves_nothing_behind(index):
         " ".join(f"wrod{chr(97 + n % 26) * (n % 7)}ther" for n in range(5000)),
         "x" * 1_000_000,
         "é" * 9000,
+        "_" * 7999 + "/",
     ],
 )
 def test_no_query_takes_long(index, query):

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkit.errors import ToolError
+from toolkit.safety.protected import Protected
 from toolkit.sandbox.grounds import Grounds, Kept, grounds_of
 from toolkit.workspace import Workspace
 
@@ -127,11 +128,101 @@ def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
     assert [each.level for each in grounds.kept()] == ["hidden"]
 
 
+def test_folders_that_have_changed_places_are_read_again(tmp_path):
+    """Also if they were made in one tick of the clock, as those of one checkout are, so that only their numbers differ."""
+    for number in range(200):  # until both fall into one tick
+        root = tmp_path / str(number)
+        one, two = root / "one/sub", root / "two/sub"
+        one.mkdir(parents=True)
+        two.mkdir(parents=True)
+        os.mknod(one / "plain")
+        os.mknod(two / ".env")
+        if one.stat().st_ctime_ns == two.stat().st_ctime_ns:
+            break
+    else:
+        pytest.skip("this disk has a clock so fine that no two changes share a tick")
+    grounds = Grounds((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
+    assert [each.path for each in grounds.kept()] == [str(two / ".env")]
+    for old, new in (("one", "aside"), ("two", "one"), ("aside", "two")):
+        (root / old).rename(root / new)
+    assert [each.path for each in grounds.kept()] == [str(one / ".env")]
+
+
 def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
     """`.aws` may really be `dot-aws`."""
     make(tmp_path, "dot-aws/credentials")
     (tmp_path / ".aws").symlink_to("dot-aws")
     assert kept(tmp_path) == {"dot-aws/credentials": "hidden"}
+
+
+def test_a_secret_far_behind_a_link_is_found(tmp_path):
+    """Not only directly in the folder that the link leads to, and also through a second link."""
+    make(tmp_path, "dot/git/credentials", "dot/git/hooks/x", "really/hosts.yml", "dot/git/ignore", "dot/other/a")
+    (tmp_path / ".config").symlink_to("dot")
+    (tmp_path / "dot/gh").symlink_to("../really")
+    assert kept(tmp_path) == {
+        "dot/git/credentials": "hidden",
+        "dot/git/hooks": "read-only",
+        "really/hosts.yml": "hidden",
+    }
+
+
+@pytest.mark.parametrize(
+    "links", [(".husky", ".ssh"), (".ssh", ".husky"), ("a/.ssh", "b/.husky"), ("b/.ssh", "a/.husky")]
+)
+def test_of_several_names_the_strictest_counts(tmp_path, links):
+    """In whatever order they are found."""
+    make(tmp_path, "real/x", "a/x", "b/x")
+    for link in links:
+        (tmp_path / link).symlink_to(tmp_path / "real")
+    assert kept(tmp_path) == {"real": "hidden"}
+
+
+def test_what_is_in_a_hidden_folder_is_not_named(tmp_path):
+    """There it cannot be covered, nor need it be; a folder whose name begins alike is another one."""
+    make(tmp_path, "real/id_rsa", "real/sub/.env", "real-not/.env", "real.git/x")
+    (tmp_path / ".ssh").symlink_to("real")
+    assert kept(tmp_path) == {"real": "hidden", "real-not/.env": "hidden"}
+
+
+def test_nothing_in_a_read_only_folder_is_named_but_secrets(tmp_path):
+    """A folder on the way would be mounted such that it can be written: also after a secret, or a name that begins alike."""
+    make(tmp_path, "real/.ssh/x", "real/.vscode/tasks.json", "real-old/x")
+    (tmp_path / ".husky").symlink_to("real")
+    wishes = [Protected("real-old/**", "what was", "not written")]
+    assert kept(tmp_path, protected=wishes) == {"real": "read-only", "real/.ssh": "hidden", "real-old": "read-only"}
+
+
+def test_a_link_to_the_root_is_a_folder_on_the_way_too(tmp_path):
+    """It leads round and round, and is followed once."""
+    make(tmp_path, "git/credentials")
+    (tmp_path / ".config").symlink_to(".")
+    assert kept(tmp_path) == {"git/credentials": "hidden"}
+
+
+def test_links_that_multiply_without_end_are_refused(tmp_path):
+    """Each folder leads to the next by several names, so the ways double with every step; no command starts unsearched."""
+    for step in range(12):
+        (tmp_path / f"step{step}").mkdir()
+        for name in (".config", ".aws"):
+            (tmp_path / f"step{step}" / name).symlink_to(f"../step{step + 1}")
+    with pytest.raises(ToolError, match="links behind .* lead to one another without end; remove them"):
+        kept(tmp_path)
+
+
+def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
+    """A sandbox cannot cover what it does not show."""
+    make(tmp_path, "outside/credentials", "root/dot-aws/config")
+    (tmp_path / "root/.aws").symlink_to("dot-aws")
+    (tmp_path / "root/dot-aws/credentials").symlink_to(tmp_path / "outside/credentials")
+    assert kept(tmp_path / "root") == {"dot-aws/config": "hidden"}
+
+
+@pytest.mark.parametrize("pattern", ["*file", "s*", "*?e", "some?file"])
+def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
+    """What is protected by its own name says nothing of the folders that hold other protected files."""
+    make(tmp_path, ".git/config")
+    assert kept(tmp_path, protected=[pattern]) == {".git": "held", ".git/config": "read-only"}
 
 
 def test_a_folder_that_vanishes_is_passed_over(tmp_path):

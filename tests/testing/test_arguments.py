@@ -168,6 +168,7 @@ def test_the_smallest_example_is_the_smallest_call(schema, smallest):
         (of({"type": "string", "pattern": "^[a-z]{9}$", "maxLength": 3}), "pattern", "#/properties/x/pattern"),
         (of({"type": "array", "minItems": 4, "maxItems": 3}), "maxItems", "#/properties/x/maxItems"),
         (of({"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "boolean"}}), "uniqueItems", "#/properties/x/uniqueItems"),
+        (of({"type": "array", "minItems": 3, "uniqueItems": True, "items": of({"type": "boolean"})}), "uniqueItems", "#/properties/x/uniqueItems"),
         (of({"type": "array", "minItems": 1, "items": False}), "false", "#/properties/x/items"),
         (of({"enum": [1, 2], "type": "string"}), "enum", "#/properties/x/enum"),
         (of({"const": 1, "minimum": 2}), "const", "#/properties/x/const"),
@@ -188,6 +189,9 @@ def test_a_schema_that_nothing_fits_is_refused_by_its_keyword(schema, keyword, p
     assert (caught.value.keyword, caught.value.place) == (keyword, place)
 
 
+AB = {"type": "string", "pattern": "^[ab]$"}
+
+
 @pytest.mark.parametrize(
     ("schema", "keyword"),
     [
@@ -195,8 +199,10 @@ def test_a_schema_that_nothing_fits_is_refused_by_its_keyword(schema, keyword, p
         (of({"type": "string", "allOf": [{"pattern": "^[a-m]{20}$"}, {"pattern": "^[n-z]{20}$"}]}), "pattern"),
         (of({"type": "boolean", "oneOf": [{}, {}]}), "oneOf"),
         (of({"type": "number", "multipleOf": 0.5, "minimum": 10**400}), "schema"),
+        (of({"type": "string", "pattern": "^$", "minLength": 1}), "minLength"),
+        (of({"type": "array", "uniqueItems": True, "minItems": 3, "items": AB}), "uniqueItems"),
     ],
-    ids=["not", "two patterns", "few values", "beyond jsonschema"],
+    ids=["not", "two patterns", "few values", "beyond jsonschema", "one value", "too few that differ"],
 )
 def test_a_schema_that_refuses_what_is_drawn_is_named_while_drawing(schema, keyword):
     """Where only drawing can tell, `Unsupported` still names the keyword, and no health check comes before it."""
@@ -219,6 +225,13 @@ def test_items_differ_as_json_does():
     assert [type(each) for each in found["x"]] == [int, bool]
     with pytest.raises(Unsupported, match="uniqueItems"):
         arguments(of({"type": "array", "items": {"enum": [1, 1.0, True]}, "uniqueItems": True, "minItems": 3}))
+
+
+def test_items_differ_where_nobody_knows_how_many_there_are():
+    """As many as have to are found, and the smallest."""
+    strategy = arguments(of({"type": "array", "uniqueItems": True, "minItems": 2, "items": AB}))
+    assert {"".join(sorted(value["x"])) for value in drawn(strategy, examples=30, seed=1)} == {"ab"}
+    assert sorted(least(strategy)["x"]) == ["a", "b"]
 
 
 def test_an_integer_may_come_as_a_float():

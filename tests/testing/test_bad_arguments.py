@@ -10,6 +10,7 @@ import annotated_types as at
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from toolkit import BadArgs, Catalog, ToolCall
 from toolkit.spec import Tool
@@ -90,6 +91,25 @@ def test_a_schema_that_accepts_everything_is_refused():
 def test_a_schema_that_accepts_nothing_is_drawn_against():
     """Where nothing is good, everything else still is bad."""
     assert least(bad_arguments({"type": "object", "not": {}})) == []
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "required": ["a"], "not": {"required": ["a"]}},
+        {"type": "object", "properties": {"a": {"allOf": [{"pattern": "^a"}, {"pattern": "z$"}]}}, "required": ["a"]},
+    ],
+    ids=["nothing", "hardly anything"],
+)
+def test_what_can_hardly_be_drawn_from_is_drawn_against(schema):
+    """A bad call needs no good one to begin with, and no health check is in its way."""
+
+    @settings(max_examples=60, database=None, deadline=None)
+    @given(bad_arguments(schema))
+    def refused(made):
+        assert not Draft202012Validator(schema).is_valid(made)
+
+    refused()
 
 
 def test_no_change_touches_what_it_was_made_from():

@@ -142,6 +142,17 @@ def archives(path: Annotated[Path, "Which."]) -> None:
         {"say": print}["say"](member)
 
 
+def imports(path: Annotated[str, "Which."]) -> None:
+    """Import what it needs where it needs it."""
+    import email
+    import urllib.request as web
+    from os import remove as away
+
+    email.unlink("not a method")
+    away(path)
+    web.urlopen(path)
+
+
 @pytest.mark.parametrize(
     ("made", "effects"),
     [
@@ -154,14 +165,35 @@ def archives(path: Annotated[Path, "Which."]) -> None:
         (Tool.described(functools.partial(runs, command="ls"), read_only=True), ["`subprocess.run` runs a command"]),
         (Tool.described(shadowed, read_only=True), []),
         (Tool.described(archives, read_only=True), []),
+        (Tool.described(imports, read_only=True), ["`away` deletes", "`web.urlopen` reaches the network"]),
         (Tool.described(len, read_only=True), []),
     ],
-    ids=["moves", "says nothing", "runs", "reads", "method", "says so", "partial", "shadowed", "archive", "builtin"],
-)
+    ids=[
+        "moves", "says nothing", "runs", "reads", "method", "says so", "partial", "shadowed", "archive", "imports",
+        "builtin",
+    ],
+)  # fmt: skip
 def test_the_code_is_read_as_far_as_it_can_be_seen(made, effects):
     """Calls by whatever name they were imported; what is not known is not accused."""
     found = [each.message.partition(",")[0] for each in lint([made]) if each.rule == "facts-against-code"]
     assert found == effects
+
+
+def test_a_hint_that_is_long_enough_gets_no_more_words():
+    """Only the full stop goes."""
+    (found,) = lint([Tool.described(Cleaner().clean, destructive=True, search_hint="throw files away.")])
+    assert found.remedy == "search_hint='throw files away'"
+
+
+def test_lists_in_lists_are_made_flat():
+    """What has no name cannot be a parameter of its own."""
+
+    @tool(catalog=None)
+    def add(cube: Annotated[list[list[list[int]]], "Numbers."]) -> None:
+        """Add up numbers."""
+
+    (found,) = lint([Tool.of(add)])
+    assert found.remedy.startswith("take `cube` as a flat list")
 
 
 def test_what_waits_for_a_name_is_left_to_the_laws():

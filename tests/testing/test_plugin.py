@@ -214,11 +214,27 @@ def test_a_module_that_is_not_there_is_a_usage_error(run):
     result.stderr.fnmatch_lines(["ERROR: --toolkit-check: cannot load 'no_such_module'*"])
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("examples", "0", "'0' is no number of calls; give 1 or more"),
+        ("examples", "many", "'many' is no number of calls; give 1 or more"),
+        ("folder", "nowhere", "'nowhere' is no folder; give one whose files must not change"),
+    ],
+)
+def test_an_option_that_cannot_be_used_is_a_usage_error(run, option, value, words):
+    """It is said once, and no test has run."""
+    result = run(f"--toolkit-check-{option}", value)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*argument --toolkit-check-{option}: {words}"])
+
+
 def test_a_fault_of_the_kit_itself_is_shown_as_it_is(pytester, run):
     """What is no finding keeps its traceback."""
-    pytester.makepyfile(mytools=TOOLS)
-    result = run("--toolkit-check", "mytools:good", "--toolkit-check-folder", "no_such_folder")
-    result.stdout.fnmatch_lines(["*NotADirectoryError: no_such_folder is no folder*"])
+    pytester.mkdir("folder")
+    pytester.makepyfile(mytools=f"{TOOLS}\nimport os\nos.rmdir('folder')\n")
+    result = run("--toolkit-check", "mytools:good", "--toolkit-check-folder", "folder")
+    result.stdout.fnmatch_lines(["*NotADirectoryError: folder is no folder*"])
 
 
 def test_tools_of_an_installed_package_are_checked(pytester, run, monkeypatch):

@@ -81,7 +81,8 @@ def test_a_file_is_a_module(tmp_path):
         ("no.such.module", "cannot load 'no.such.module': No module named 'no'"),
         ("", "no module is named"),
         ("no_such_file.py", "there is no such file"),
-        ("json:nothing", "json has no 'nothing'"),
+        ("json:nothing", "json has no 'nothing'; it has no catalog; leave the name out"),
+        ("toolkit:nothing", "toolkit has no 'nothing'; its catalogs are default_catalog"),
         ("json", "json has no tools"),
     ],
 )

@@ -109,7 +109,9 @@ class Standings:
         if call is not None and call.session is not None:
             key = (call.session_key, call.id, command)
             with self._lock:
-                self._judged[key] = [*self._judged.pop(key, ()), standing]
+                before = self._judged.pop(key, [])
+                # Two places tell as much as more do: that it was not one.
+                self._judged[key] = before if standing in before else [*before[:1], standing]
                 if len(self._judged) > self._most:
                     del self._judged[next(iter(self._judged))]
         return [Command(standing.read_from_root(command))]
@@ -128,7 +130,7 @@ class Standings:
         if context.permissions.preconditions:
             now.check(context.permissions.preconditions)
             return now
-        if not judged or any(each != judged[0] for each in judged):  # ids need not be different
+        if len(judged) != 1:  # ids need not be different
             context.permissions.check(Command(now.read_from_root(command)))
             return now
         if folder_at(self._workspace, judged[0].folder) != judged[0].folder:

@@ -12,6 +12,7 @@ import click
 
 from ..audit import AuditLog
 from .commands import subcommand
+from .failures import Failure
 from .lines import duration
 from .output import Output
 from .tallies import Summary, summed_up
@@ -34,6 +35,8 @@ def command(output: Output, log: str) -> None:
       toolkit stats calls.jsonl
     """
     summary = summed_up(AuditLog.read(log))
+    if summary.unreadable and summary.first is None and not summary.tools:
+        raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
     if summary.unreadable:
         output.note(f"{summary.unreadable} of its lines cannot be read, and are left out")
     if output.is_json:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..errors import BadArgs, Problem
+from ..patterns import compile_pattern
 from ..strictjson import loads
 
 __all__ = ["arguments_of", "json_arguments"]
@@ -47,7 +48,7 @@ def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, A
         if name in stated:
             problems.append(Problem("is given with = and with :=; once is enough", [name]))
         else:
-            made[name] = _value(values, properties.get(name, {}), schema, name, problems)
+            made[name] = _value(values, _property(schema, name), schema, name, problems)
     if problems:
         raise BadArgs(problems)
     return made
@@ -62,6 +63,17 @@ def json_arguments(text: str | bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadArgs('arguments are a JSON object: {"name": "value"}')
     return found
+
+
+def _property(schema: Mapping[str, Any], name: str) -> Any:
+    """What *schema* says of the property *name*; of one that it does not mention, what it says of all others."""
+    mentioned = _object(schema.get("properties"))
+    if name in mentioned:
+        return mentioned[name]
+    for source, found in _object(schema.get("patternProperties")).items():
+        if compile_pattern(source).search(name):
+            return found
+    return schema.get("additionalProperties")
 
 
 def _value(values: Sequence[str], schema: Any, root: Mapping[str, Any], name: str, problems: list[Problem]) -> Any:

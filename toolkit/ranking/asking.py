@@ -117,7 +117,8 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
     return Asked(terms[:MAX_TERMS], exact, shown, full or 1.0)
 
 
-_PATH = re.compile(r"\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
+# A scheme is tried where a word begins, and not at each letter of a long one.
+_PATH = re.compile(r"(?<!\w)\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
 
 
 def _only_in_paths(query: str, found: Iterable[str]) -> set[str]:

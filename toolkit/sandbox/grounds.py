@@ -22,7 +22,9 @@ from .names import PROBE, IsKept, Suspects, suspects_by
 __all__ = ["Grounds", "Kept", "grounds_of"]
 
 Level = Literal["hidden", "read-only", "held"]
+_STRICTEST: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
 _MOST_MARKED = 2000
+_MOST_BEHIND = 1000
 # About ten seconds; whoever has more is better told than left to wait before every command.
 _MOST_NAMES = 5_000_000
 # A change within the clock's own grain leaves the time as it was, so a young folder is read again.
@@ -47,7 +49,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    modified: int
+    identity: tuple[int, int, int]
     kept: tuple[Kept, ...]
     below: tuple[str, ...]
     names: int
@@ -95,16 +97,20 @@ class Grounds:
         try:
             for top in self.tops if self.is_searched else ():
                 for each in self._kept_in(top, seen):
-                    found.setdefault(each.path, each)
+                    # Through links a thing may have several names; the one that protects it most counts.
+                    if each.path not in found or _STRICTEST[each.level] < _STRICTEST[found[each.path].level]:
+                        found[each.path] = each
         finally:
             self._seen = seen  # also if it was too much: then that is found out sooner the next time
         named: list[Kept] = []
-        shut = None
-        for each in sorted(found.values(), key=lambda each: each.path):
-            if shut is not None and each.path.startswith(shut) and each.level != "hidden":
+        shut: list[Kept] = []
+        for each in sorted(found.values(), key=lambda each: each.path.split("/")):
+            while shut and not each.path.startswith(f"{shut[-1].path}/"):
+                shut.pop()
+            if shut and (shut[-1].level == "hidden" or each.level != "hidden"):
                 continue  # the folder says it for all that is in it
-            if each.level == "read-only" and each.is_folder:
-                shut = f"{each.path}/"
+            if each.is_folder and each.level != "held":
+                shut.append(each)
             named.append(each)
         return named
 
@@ -141,10 +147,12 @@ class Grounds:
     def _look(self, folder: str) -> _Seen | None:
         """What is protected directly in *folder*, and which folders are to be searched further."""
         try:
-            # When it was changed, not when it says it was modified: that, a command can set.
-            modified = os.stat(folder, follow_symlinks=False).st_ctime_ns
+            status = os.stat(folder, follow_symlinks=False)
+            # When it was changed, not when it says it was modified: that, a command can set. And which one it is:
+            # two that were changed in one tick of the clock may have changed places.
+            identity = (status.st_dev, status.st_ino, status.st_ctime_ns)
             known = self._seen.get(folder)
-            if known is not None and known.is_settled and known.modified == modified:
+            if known is not None and known.is_settled and known.identity == identity:
                 return known
             now = self.clock()
             with os.scandir(folder) as entries:
@@ -168,8 +176,8 @@ class Grounds:
                 kept.append(Kept(path, level, is_folder))
             if is_folder and level != "hidden":  # a secret may lie in what is only not to be written
                 below.append(path)
-        is_settled = now - modified > _GRAIN_NANOSECONDS and not has_links
-        return _Seen(modified, tuple(kept), tuple(below), len(listed), is_settled)
+        is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
+        return _Seen(identity, tuple(kept), tuple(below), len(listed), is_settled)
 
     def _level(self, path: str, is_folder: bool) -> Level | None:
         if not self.is_kept(path, "write"):
@@ -183,25 +191,30 @@ class Grounds:
         return "held"
 
     def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
-        """What a link with a protected name leads to, if that is in the workspace."""
-        if level is None or not os.path.exists(target := _end_of(link)):
-            return
-        is_folder = os.path.isdir(target)
-        if not any(target.startswith(f"{top.rstrip('/')}/") for top in self.tops):
-            return
-        level = self._level(link, is_folder)
-        if level in {"hidden", "read-only"}:
-            yield Kept(target, level, is_folder)
-        elif level == "held":  # on the way to something: `.aws` that is really `dot-aws`
-            with contextlib.suppress(OSError):
-                for name in os.listdir(target):
-                    yield from self._in_linked(f"{link}/{name}", _end_of(os.path.join(target, name)))
+        """
+        What a link with a protected name leads to, if that is in the workspace.
 
-    def _in_linked(self, path: str, place: str) -> Iterator[Kept]:
-        is_folder = os.path.isdir(place)
-        level = self._level(path, is_folder)
-        if level in {"hidden", "read-only"}:
-            yield Kept(place, level, is_folder)
+        Where it is a folder on the way to something, as `.config` that is really `dotfiles` is, what lies there is
+        judged as if it lay behind the link: by every name with which a command could ask for it.
+        """
+        waiting: list[tuple[str, str, tuple[str, ...]]] = [] if level is None else [(link, link, ())]
+        folders = 0
+        while waiting:
+            path, place, above = waiting.pop()
+            place = _end_of(place)
+            level = self._level(path, is_folder := os.path.isdir(place))
+            if level is None or place in above or not os.path.exists(place):
+                continue
+            if level != "held":
+                if any(place.startswith(f"{top.rstrip('/')}/") for top in self.tops):
+                    yield Kept(place, level, is_folder)
+            elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.tops):
+                folders += 1
+                if folders > _MOST_BEHIND:
+                    raise ToolError(f"links behind {link} lead to one another without end; remove them")
+                with contextlib.suppress(OSError):
+                    names = os.listdir(place)
+                    waiting += [(f"{path}/{name}", os.path.join(place, name), (*above, place)) for name in names]
 
 
 def _end_of(link: str) -> str:

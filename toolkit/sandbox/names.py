@@ -18,8 +18,8 @@ IsKept: TypeAlias = Callable[[str, Literal["read", "write"]], bool]
 Suspects: TypeAlias = Callable[[str, Sequence[str]], set[str]]
 """Of the names in a folder, those that may be protected. Never too few, and seldom more than a few."""
 
-PROBE = "some file"
-"""A name that no pattern means."""
+PROBE = "\0"
+"""A name that no file has, and no pattern means: `*file` would mean "some file"."""
 
 # Any other name, and one with a dot at its end, may be another one for some system: `.env ` or `.env::$DATA`.
 _ORDINARY = re.compile(r"[!-9;-\[\]-~]*")

@@ -151,8 +151,8 @@ class Tended:
         if polite_seconds and self._others():
             self._signal(signal.SIGTERM, spared=self._monitor)
             self._wait_until_alone(time.monotonic() + polite_seconds)
-        if polite_seconds and self._held:
-            # Its exit code is the command's, if it may end as it would.
+        if polite_seconds and self._held and self._is_over():
+            # Its exit code is the command's, if it may end as it would. It would wait for one that has not ended.
             _kill(self._child, signal.SIGCONT)
             self._held = ()
             self._wait_until_alone(time.monotonic() + polite_seconds)

@@ -17,6 +17,9 @@ __all__ = ["arrays", "identity"]
 _MANY = 64
 """From here on an array repeats itself, if it may."""
 
+_MISSES = 10
+"""How many items may be drawn in vain where all have to differ."""
+
 
 def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> Made:
     """Arrays that fit *parts*; *inner* makes what draws an item, *room* is how many there may be beyond the least."""
@@ -39,7 +42,8 @@ def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> M
         raise Impossible(keyword, f"{part.place}/{keyword}", f"does not go with at least {least} items")
     items = [*heads, *([] if tail is None else [tail]), *wanted]
     known = not any(key in part.schema for part in parts for key in ("unevaluatedItems", "maxContains", "contains"))
-    exact = exact and known and all(each.exact for each in items) and not (is_unique and bool(heads))
+    exact = exact and known and all(each.exact for each in items)
+    exact = exact and not (is_unique and (bool(heads) or _may_run_out(tail, least)))
     strategy = _drawn(
         [head.strategy for head in heads], tail, [each.strategy for each in wanted], least, most, is_unique
     )
@@ -110,7 +114,10 @@ def _drawn(
         rest = st.lists(tail.strategy, min_size=1, max_size=8).map(lambda few: (few * count)[:count])
     else:
         low, high = (max(0, size - len(heads) - len(wanted)) for size in (least, most))
-        rest = st.lists(tail.strategy, min_size=low, max_size=high, unique_by=by)
+        if is_unique and _may_run_out(tail, low):
+            rest = _differing(tail.strategy, low, high)
+        else:
+            rest = st.lists(tail.strategy, min_size=low, max_size=high, unique_by=by)
     if not heads and not wanted:
         return rest
 
@@ -121,3 +128,26 @@ def _drawn(
         return [*made, *map(draw, wanted), *draw(rest)] if count == len(heads) else made
 
     return array()
+
+
+def _may_run_out(tail: Made | None, least: int) -> bool:
+    """Whether there may be fewer than *least* items that differ: nobody knows how many there are."""
+    return tail is not None and tail.count is None and least > 1
+
+
+def _differing(item: Strategy, least: int, most: int) -> Strategy:
+    """Items that differ. Where too few are found one comes twice, for a judge to refuse: hypothesis would be silent."""
+
+    @st.composite
+    def items(draw: st.DrawFn) -> list[Any]:
+        size = draw(st.integers(least, most))
+        found: dict[Any, Any] = {}
+        last = None
+        for _ in range(size + _MISSES):
+            if len(found) == size:
+                break
+            last = draw(item)
+            found.setdefault(identity(last), last)
+        return [*found.values(), *[last] * (least - len(found))]
+
+    return items()

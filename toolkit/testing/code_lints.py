@@ -112,7 +112,7 @@ def _seen(function: Any) -> Iterator[_Seen]:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return
-    known = getattr(function, "__globals__", {})
+    known = {**getattr(function, "__globals__", {}), **dict(_imported(tree))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             effect = _effect(node, known)
@@ -127,7 +127,7 @@ def _effect(node: ast.Call, known: Mapping[str, Any]) -> Effect | None:
     if name in _CALLS:
         return _CALLS[name]
     # Of a module these names mean something else: `pathlib.Path(p).unlink()` is meant, `email.unlink` is not known.
-    if isinstance(node.func, ast.Attribute) and not inspect.ismodule(_base(node.func, known)):
+    if isinstance(node.func, ast.Attribute) and not _is_module(_base(node.func, known)):
         return _METHODS.get(node.func.attr)
     return None
 
@@ -146,6 +146,8 @@ def _dotted(node: ast.expr, known: Mapping[str, Any]) -> str:
     """The full name of what is called, whatever it was imported as."""
     if isinstance(node, ast.Name):
         thing = known.get(node.id)
+        if isinstance(thing, _Imported):
+            return str(thing)
         if inspect.ismodule(thing):
             return thing.__name__
         module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
@@ -162,3 +164,25 @@ _PUBLIC = {"posix": "os", "nt": "os", "_io": "io", "httpx._api": "httpx", "httpx
 
 def _base(node: ast.Attribute, known: Mapping[str, Any]) -> Any:
     return known.get(node.value.id) if isinstance(node.value, ast.Name) else None
+
+
+class _Imported(str):
+    """The full name of what a function imports in its body; it is not loaded to be read."""
+
+    __slots__ = ()
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, _Imported]]:
+    """By its name in the function, what is imported there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                full = each.name if each.asname else each.name.partition(".")[0]
+                yield each.asname or full, _Imported(full)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for each in node.names:
+                yield each.asname or each.name, _Imported(f"{node.module}.{each.name}")
+
+
+def _is_module(thing: Any) -> bool:
+    return inspect.ismodule(thing) or isinstance(thing, _Imported)

@@ -23,7 +23,7 @@ from .parts import Flat, Part, Parts, Reading, types_of
 from .texts import texts
 from .unsupported import Impossible, Unsupported
 
-__all__ = ["anything", "fitting"]
+__all__ = ["anything", "fitting", "nearly_fitting"]
 
 _DEPTHS = (3, 8, 20, 48)
 """How often references that lead back to themselves are followed; more only if less allows no value at all."""
@@ -34,10 +34,18 @@ _JUDGED = frozenset(["not", "oneOf", "if", "$dynamicRef"])
 
 def fitting(reading: Reading, subject: str) -> Strategy:
     """Values that fit the schema of *reading*; `Unsupported`, with *subject* named, if there are none to be had."""
+    return Guard.around(_drawn(reading, subject, judged=True), reading.judge, [reading.root], subject)
+
+
+def nearly_fitting(reading: Reading, subject: str) -> Strategy:
+    """The same before anybody has judged them: where hardly a value fits, there are those that do not."""
+    return _drawn(reading, subject, judged=False)
+
+
+def _drawn(reading: Reading, subject: str, *, judged: bool) -> Strategy:
     for depth in _DEPTHS:
         try:
-            made = _Generator(reading, depth, subject).made([reading.root], depth)
-            break
+            return _Generator(reading, depth, subject, judged=judged).made([reading.root], depth).strategy
         except Impossible as reason:
             if reason.is_starved and depth != _DEPTHS[-1]:
                 continue
@@ -52,16 +60,17 @@ def fitting(reading: Reading, subject: str) -> Strategy:
                 keyword="schema",
                 place="#",
             ) from None
-    return Guard.around(made.strategy, reading.judge, [reading.root], subject)
+    raise AssertionError("the last depth ends the loop")
 
 
 class _Generator:
     """One strategy under construction, followed to one depth."""
 
-    def __init__(self, reading: Reading, depth: int, subject: str) -> None:
+    def __init__(self, reading: Reading, depth: int, subject: str, *, judged: bool) -> None:
         self._reading = reading
         self._depth = depth
         self._subject = subject
+        self._judged = judged
         # The parts are kept with what was made of them: they are known by their identity.
         self._known: dict[tuple[Any, ...], tuple[Parts, Made | Impossible]] = {}
 
@@ -150,7 +159,7 @@ class _Generator:
             return False  # jsonschema itself cannot tell
 
     def _guarded(self, parts: Parts, made: Made) -> Made:
-        if made.exact or self._reading.has_bases:
+        if made.exact or self._reading.has_bases or not self._judged:
             return made
         return Made(Guard.around(made.strategy, self._reading.judge, parts, self._subject), made.count)
 

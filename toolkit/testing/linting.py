@@ -114,7 +114,7 @@ def deep_nesting(tool: Tool) -> Iterator[Finding]:
             rule="deep-nesting",
             place=f"parameter `{path[0]}`",
             message=f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MOST_LEVELS} wrong",
-            remedy=f"take `{'_'.join(path[-2:]).replace('[]', '')}` as a parameter of its own, or split the tool",
+            remedy=f"{_flatter(path)}, or split the tool",
         )
 
 
@@ -187,12 +187,20 @@ def _hint(tool: Tool, given: list[str]) -> str:
     more = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
     more += words(tool.name).split()
     chosen = list(dict.fromkeys(word.lower() for word in given))[:_MOST_WORDS]
+    wanted = len(chosen) if len(chosen) >= _LEAST_WORDS else _LEAST_WORDS + 1
     for word in more:
-        if len(chosen) >= max(_LEAST_WORDS + 1, len(given)):
+        if len(chosen) >= wanted:
             break
         if word.lower() not in chosen:
             chosen.append(word.lower())
     return " ".join(chosen[:_MOST_WORDS])
+
+
+def _flatter(path: Sequence[str]) -> str:
+    names = [name for name in path[-2:] if name != "[]"]
+    if names:
+        return f"take `{'_'.join(names)}` as a parameter of its own"
+    return f"take `{path[0]}` as a flat list, with what tells its items apart in each of them"
 
 
 def _renamed(tool: Tool) -> str:

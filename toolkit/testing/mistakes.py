@@ -27,7 +27,7 @@ _BESIDE = "unexpected"
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """
-    One change to good arguments.
+    One change to good arguments, or arguments that only nearly were.
 
     Attributes:
         what: In words.

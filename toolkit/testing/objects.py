@@ -42,6 +42,7 @@ class _Object:
         self._together = _together(parts)
         self._required = self._with_others(_required(parts))
         self._known: dict[str, Strategy] = {}
+        self._counts: dict[str, int | None] = {}
         self._forbidden: set[str] = set()
         self._is_exact = not any("unevaluatedProperties" in part.schema for part in parts)
 
@@ -57,9 +58,18 @@ class _Object:
             raise self._impossible("minProperties", f"is more than the {len(self._known)} properties there are")
         if self._least > len(self._required) or (self._most is not None and self._together):
             self._is_exact = False  # how many there are is a matter of luck
-        is_one = keys is None and not optional
-        count = 1 if is_one and not self._required else None
+        count = self._count(optional) if keys is None else None
         return Made(self._drawn(optional, keys), count, self._is_exact)
+
+    def _count(self, optional: list[str]) -> int | None:
+        """How many objects there are at most, of the known properties alone."""
+        total = 1
+        for name in [*self._required, *optional]:
+            count = self._counts[name]
+            if count is None:
+                return None
+            total *= count + (name in optional)
+        return total
 
     def _names(self) -> Iterable[str]:
         """Every name that is mentioned, in the order of the schema; required ones that have no entry come last."""
@@ -75,6 +85,7 @@ class _Object:
             self._forbidden.add(name)
             return
         self._known[name] = made.strategy
+        self._counts[name] = made.count
         self._is_exact = self._is_exact and made.exact
 
     def _mentioned(self, name: str) -> Made:

@@ -17,7 +17,7 @@ from ..errors import BadArgs, DefinitionError
 from ..results import ToolCall
 from ..spec import Tool
 from ..views import CatalogView
-from .generating import fitting
+from .generating import fitting, nearly_fitting
 from .guards import Guard, Objection, failed_check
 from .hypotheses import Strategy, st
 from .mistakes import KINDS, Limits, Mistake, hostilities, mistakes, not_objects
@@ -25,6 +25,9 @@ from .subjects import Subject, Testable, subject_of
 from .unsupported import Unsupported
 
 __all__ = ["accepted_by", "arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"]
+
+_TRIES = 10
+"""How often a good call is drawn to make a bad one of, where hardly one is good."""
 
 
 def arguments(tool: Testable) -> Strategy:
@@ -68,7 +71,9 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
 
     @st.composite
     def mistaken(draw: st.DrawFn) -> Mistake:
-        value = None if good is None else draw(good)
+        value = None if good is None else _first(draw, good, lambda drawn: _accepts(judge, drawn))
+        if good is not None and not _accepts(judge, value):
+            return Mistake("what nearly fits", (), value)
         changes = not_objects() if good is None else [*mistakes(value, limits), *hostilities(value), *not_objects()]
         kind = draw(kinds)
         wanted = [change for change in changes if change[0] == kind]
@@ -137,9 +142,18 @@ def _refusal(tool: Tool, value: Any) -> Objection | None:
 
 def _good(subject: Subject) -> Strategy | None:
     try:
-        return fitting(subject.reading, subject.name)
+        return nearly_fitting(subject.reading, subject.name)
     except Unsupported:
         return None
+
+
+def _first(draw: st.DrawFn, strategy: Strategy, fits: Callable[[Any], bool]) -> Any:
+    """The first value that *fits*; the last of a few if none does."""
+    for _ in range(_TRIES - 1):
+        value = draw(strategy)
+        if fits(value):
+            return value
+    return draw(strategy)
 
 
 def _accepts(judge: Any, value: Any) -> bool:

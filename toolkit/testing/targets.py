@@ -114,8 +114,13 @@ def _named(module: ModuleType, name: str, target: str) -> CatalogView:
         try:
             thing = getattr(thing, part)
         except AttributeError:
-            raise CatalogError(f"{target}: {module.__name__} has no {name!r}") from None
+            raise CatalogError(f"{target}: {module.__name__} has no {name!r}; {_offered(module)}") from None
     return thing if isinstance(thing, CatalogView) else Catalog(thing)
+
+
+def _offered(module: ModuleType) -> str:
+    found = [name for name, thing in vars(module).items() if isinstance(thing, CatalogView)]
+    return f"its catalogs are {', '.join(found)}" if found else "it has no catalog; leave the name out"
 
 
 def _add_functions(catalog: Catalog, module: ModuleType) -> None:
