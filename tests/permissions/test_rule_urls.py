@@ -8,7 +8,7 @@ import contextlib
 from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolkit.permissions.urls import UrlPattern
@@ -98,6 +98,7 @@ def test_each_part_is_compared_on_its_own(pattern, url, expected):
         ("https://a.org/api", "https://a.org/api/"),
         ("https://a.org/api", "https://a.org/api/x"),
         ("https://a.org/api/*", "https://a.org/api/x/y"),
+        ("https://a.org/api/*", "https://a.org/api"),
         ("https://a.org/api/**", "https://a.org/API/y"),
         ("https://a.org/api/**", "https://a.org//api/y"),
         ("https://a.org/x?q=secret", "https://a.org/x?q=%73ecret"),
@@ -232,3 +233,17 @@ def test_an_allowed_address_leads_to_the_allowed_host(url):
             assert ".." not in parts.path
             assert "api" in parts.path
             assert read.concerns(url)
+
+
+SEGMENTS = st.lists(st.sampled_from(["", "a", "b", "ab", "*", "a*", "**"]), max_size=3)
+
+
+@example(["*", "a"], ["", "a"])
+@example(["*", "**"], [])
+@given(SEGMENTS, SEGMENTS)
+def test_a_deny_is_never_narrower_than_an_allow(wanted, sent):
+    """Whatever a pattern would allow, it denies where it stands in a deny rule."""
+    path = "/".join(sent).replace("*", "a")
+    pattern, url = UrlPattern.read(f"https://a.org/{'/'.join(wanted)}"), f"https://a.org/{path}"
+    if pattern.allows(url):
+        assert pattern.concerns(url)

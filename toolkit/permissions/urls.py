@@ -92,14 +92,16 @@ class UrlPattern:
     def concerns(self, url: str) -> bool:
         """Whether *url* could be one of these, or lies beneath one; `ValueError` if that cannot be told."""
         parts, host, port = _split(url)
-        path = [each.casefold() for each in _segments(parts.path) if each]
-        own = [each.casefold() for each in self.path if each]
+        path, own = ([each.casefold() for each in segments] for segments in (_segments(parts.path), self.path))
+        # Doubled slashes may count or not, and the last `*` may stand for nothing: `/api/*` is about `/api` as well.
+        plain, wanted = [each for each in path if each], [each for each in own if each]
+        shorter = wanted[:-1] if wanted[-1:] == ["*"] else wanted
         queries = (parts.query, unquote(parts.query))
         return (
             self.scheme in ("*", parts.scheme)
             and _fits_host(self.host, host)
             and (self.port in (None, "*") or str(port) == self.port)
-            and fits([*own, "**"], path)
+            and (fits(own, path) or fits([*wanted, "**"], plain) or fits(shorter, plain))
             and (self.query is None or any(map(wildcard(self.query).match, queries)))
         )
 
