@@ -60,7 +60,7 @@ def _drawn(reading: Reading, subject: str, *, judged: bool) -> Strategy:
                 keyword="schema",
                 place="#",
             ) from None
-    raise AssertionError("the last depth ends the loop")
+    raise AssertionError("unreachable")  # pragma: no cover -- the last depth returns or raises
 
 
 class _Generator:
