@@ -48,6 +48,18 @@ def test_a_module_offers_what_it_defines(write_module):
     assert catalog_of(write_module("offering.tools", TOOLS)).names() == ["cook", "shout"]
 
 
+def test_what_a_package_exports_counts_wherever_it_was_written(write_module):
+    """`__all__` says what is meant: a package whose functions come from its modules has them too."""
+    write_module("inner_tools", "def shout(text: str) -> str:\n    'Say it louder.'\n    return text.upper()\n")
+    name = write_module(
+        "outer_tools",
+        "from inner_tools import shout\n__all__ = ['shout']\ndef helper(a: int) -> int:\n    'Help.'\n    return a\n",
+    )
+    assert catalog_of(name, undecorated=True).names() == ["shout"]
+    with pytest.raises(CatalogError, match="check --all"):
+        catalog_of(name)
+
+
 def test_undecorated_functions_count_if_asked_for(write_module):
     """The public ones that can be tools; nothing has to be edited."""
     name = write_module("undecorated_tools", TOOLS)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 
 import click
 from rich.text import Text
@@ -39,5 +40,5 @@ def command(output: Output, folder: str, name: str | None) -> None:
     for path in written:
         output.show(Text.assemble(("+ ", "green"), shown(os.path.relpath(path))))
     where = os.path.relpath(folder)
-    step = "" if where == "." else f"cd {where} && "
+    step = "" if where == "." else f"cd {shlex.quote(where)} && "
     output.show(Text.assemble("next: ", shown(f"{step}python -m pytest", "bold")))

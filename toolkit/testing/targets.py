@@ -27,7 +27,8 @@ def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
     Args:
         target: A module, which offers what it defines or exports; a module and the catalog in it, as in
             `package.tools:catalog`; a file that ends in `.py`, with or without such a name.
-        undecorated: Whether a module's public functions count that nobody has decorated.
+        undecorated: Whether functions count that nobody has decorated: what `__all__` names, or else what is public
+            and the module's own.
 
     Raises:
         CatalogError: There is no such module, or no tool in it.
@@ -40,7 +41,9 @@ def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
     if undecorated:
         _add_functions(catalog, module)
     if not len(catalog):
-        hint = "decorate a function with `@tool`" if undecorated else "decorate one, or have all functions looked at"
+        hint = "decorate a function with `@tool`"
+        if not undecorated:
+            hint += "; `toolkit check --all` looks at functions that nobody has decorated"
         raise CatalogError(f"{where} has no tools; {hint}")
     return catalog
 
@@ -124,9 +127,11 @@ def _offered(module: ModuleType) -> str:
 
 
 def _add_functions(catalog: Catalog, module: ModuleType) -> None:
-    for name, thing in vars(module).items():
-        is_own = inspect.isfunction(thing) and thing.__module__ == module.__name__
-        if not is_own or name.startswith("_") or thing in catalog or name in catalog:
+    exported = getattr(module, "__all__", None)
+    for name, thing in list(vars(module).items()):
+        is_meant = not name.startswith("_") if exported is None else name in exported
+        is_own = exported is not None or getattr(thing, "__module__", None) == module.__name__
+        if not (is_meant and is_own and inspect.isfunction(thing)) or thing in catalog or name in catalog:
             continue
         try:
             catalog.add(thing)
