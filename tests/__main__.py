@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -19,47 +20,39 @@ MEASURED = [
     ["approvals", "builtin", "hooks", "permissions", "safety", "sandbox", "workspace"],
     ["agent", "cli", "formats", "providers", "ranking", "skills", "testing"],
 ]
-# Properties try thousands of cases; each line they reach has a test of its own elsewhere, and being watched costs
-# them half as much again.
-UNMEASURED = ["properties"]
+# Properties and limits try thousands of cases, or large ones; each line they reach has a test of its own elsewhere,
+# and being watched costs them as much again, or several times.
+UNMEASURED = ["properties", "formats/test_limits.py", "test_hostile.py"]
+
+AT_ONCE = 3
+"""Some tests have to be quick enough, and four parts at once would leave two cores too little."""
 
 
 def main(further: list[str]) -> int:
-    """Run the parts at once; the worst exit code of all."""
-    apart = [_folders(names) for names in [*MEASURED, UNMEASURED]]
-    rest = [str(HERE), *(f"--ignore={folder}" for part in apart for folder in part)]
-    first, *others, unmeasured = apart
-    running = [_started([*_COVERED, *further, *first], is_shown=True)]
-    running += [_started([*_COVERED, *further, *part]) for part in [*others, rest]]
-    codes = [_ended(running[0])]
-    # Only now: some tests have to be quick enough, and four parts at once would leave two cores too little.
-    running.append(_started([*_PYTEST, *further, *unmeasured]))
-    codes += map(_ended, running[1:])
-    return max(codes)
+    """Run the parts, some at once; the worst exit code of all."""
+    *measured, unmeasured = [[str(HERE / name) for name in names] for names in [*MEASURED, UNMEASURED]]
+    apart = [f"--ignore={name}" for part in [*measured, unmeasured] for name in part]
+    unwatched = [f"--ignore={name}" for name in unmeasured]
+    commands = [[*_COVERED, *further, *part, *unwatched] for part in measured]
+    commands += [[*_COVERED, *further, str(HERE), *apart], [*_PYTEST, *further, *unmeasured]]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        ended = [threads.submit(_run, command, is_shown=command is commands[0]) for command in commands]
+        for each in ended:
+            sys.stdout.write(each.result().stdout or "")
+            sys.stdout.flush()
+    return max(each.result().returncode for each in ended)
 
 
 _PYTEST = ["-m", "pytest"]
 _COVERED = ["-m", "coverage", "run", "--parallel-mode", *_PYTEST]
 
 
-def _ended(process: subprocess.Popen[str]) -> int:
-    output, _ = process.communicate()
-    if output:
-        sys.stdout.write(output)
-        sys.stdout.flush()
-    return process.returncode
-
-
-def _folders(names: list[str]) -> list[str]:
-    return [str(HERE / name) for name in names]
-
-
-def _started(arguments: list[str], *, is_shown: bool = False) -> subprocess.Popen[str]:
+def _run(arguments: list[str], *, is_shown: bool) -> subprocess.CompletedProcess[str]:
     # A cache each: two processes must not write one.
     environment = {**os.environ, "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:cacheprovider"}
     output = None if is_shown else subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, *arguments], stdout=output, stderr=subprocess.STDOUT, text=True, env=environment
+    return subprocess.run(
+        [sys.executable, *arguments], stdout=output, stderr=subprocess.STDOUT, text=True, env=environment, check=False
     )
 
 

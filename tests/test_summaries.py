@@ -70,7 +70,7 @@ def test_a_foreign_group_cannot_act():
 
 
 @given(
-    st.dictionaries(st.sampled_from(["", "a", "files", "a_long_name_for_a_group", "web"]), st.integers(1, 60)),
+    st.dictionaries(st.sampled_from(["", "a", "files", "a_long_name_for_a_group", "web"]), st.integers(1, 30)),
     st.integers(20, 400),
 )
 def test_the_budget_holds(groups, max_tokens):

@@ -12,6 +12,7 @@ import tempfile
 
 import pytest
 
+from toolkit.errors import ToolError
 from toolkit.sandbox import attempts, confining, covers, launcher, tending
 from toolkit.sandbox.base import launch
 from toolkit.sandbox.limits import Limits
@@ -250,3 +251,9 @@ def test_options_go_through_a_file():
         os.close(file)
     assert content[2:] == [b"--bind", b"/a", b"/b", b"--x", b"/c", b"--y", b""]
     assert argv[3:] == ["--", "true"]
+
+
+def test_more_than_a_command_line_holds_is_refused():
+    """With the reason; a kernel would only say that the list is too long."""
+    with pytest.raises(ToolError, match="more protected files than a sandbox can shut away"):
+        launch({"hidden": ["x" * 1000] * 1600})

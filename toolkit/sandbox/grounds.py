@@ -24,7 +24,7 @@ __all__ = ["Grounds", "Kept", "grounds_of"]
 Level = Literal["hidden", "read-only", "held"]
 _STRICTEST: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
 _MOST_MARKED = 2000
-_MOST_BEHIND = 1000
+_MOST_BEHIND = 200
 # About ten seconds; whoever has more is better told than left to wait before every command.
 _MOST_NAMES = 5_000_000
 # A change within the clock's own grain leaves the time as it was, so a young folder is read again.
