@@ -24,7 +24,7 @@ from .words import spelt
 
 __all__ = ["Hit", "Index"]
 
-ENOUGH = 400
+ENOUGH = 300
 """Lookups after which there are enough tools to choose from."""
 
 CHOSEN = 30
@@ -33,7 +33,7 @@ CHOSEN = 30
 FEW = 1000
 """Scores that are sorted; of more than these, the best are looked for."""
 
-NEARLY, NEARLY_ENOUGH = 0.7, 0.9
+NEARLY, NEARLY_ENOUGH = 0.8, 0.95
 """
 What a tool needs of the last chosen one's score to be looked at as well: when common words may still lift it,
 and when only the forms of words may.
@@ -205,32 +205,20 @@ class Index:
 
     def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
         """What each tool has of what was asked for; if only some are wanted, only of those that may be among them."""
+        lists = [(self._worth[key], weight) for key, weight in terms]
         wanted, looked_up = 0, 0
-        for key, _ in terms:
-            looked_up += len(self._worth[key])
+        for there, _ in lists:
+            looked_up += len(there)
             if wanted and looked_up > ENOUGH and most is not None:
                 break
             wanted += 1
-        scores = self._summed(terms[:wanted])
-        if wanted < len(terms):
+        scores = _summed(lists[:wanted])
+        if wanted < len(lists):
             least = _least(scores, most and max(most, CHOSEN), NEARLY)
             scores = {name: score for name, score in scores.items() if score >= least}
-        for key, weight in terms[wanted:]:
-            there = self._worth[key]
+        for there, weight in lists[wanted:]:
             for name in scores.keys() & there.keys():
                 scores[name] += there[name] * weight
-        return scores
-
-    def _summed(self, terms: list[tuple[str, float]]) -> dict[str, float]:
-        """What each tool has that has any of *terms*."""
-        lists = [(self._worth[key], weight) for key, weight in terms]
-        lists.sort(key=lambda each: -len(each[0]))
-        # The longest first: into an empty dictionary they go in half the time.
-        scores = {name: worth * weight for there, weight in lists[:1] for name, worth in there.items()}
-        get = scores.get
-        for there, weight in lists[1:]:
-            for name, worth in there.items():
-                scores[name] = get(name, 0.0) + worth * weight
         return scores
 
     def _forget(self, name: str) -> None:
@@ -247,6 +235,18 @@ def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
         del there[name]
         if not there:
             del where[key]
+
+
+def _summed(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
+    """What each tool has in all of *lists*, each counting by its weight."""
+    # The longest first: into an empty dictionary they go in half the time.
+    (longest, weight), *others = sorted(lists, key=lambda each: -len(each[0])) or [({}, 0.0)]
+    scores = {name: worth * weight for name, worth in longest.items()}
+    get = scores.get
+    for there, weight in others:
+        for name, worth in there.items():
+            scores[name] = get(name, 0.0) + worth * weight
+    return scores
 
 
 def _least(scores: dict[str, float], most: int | None, share: float) -> float:
@@ -267,8 +267,10 @@ def _passing(found: list[_Found]) -> list[_Found]:
 
 
 def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
-    shown = asked.shown.items()
-    return [
-        Hit(name, score, tuple(dict.fromkeys([text for key, text in shown if key in worth])))
-        for name, score, worth in found
-    ]
+    shown = asked.shown
+    is_once = len(set(shown.values())) == len(shown)
+    hits = []
+    for name, score, worth in found:
+        words = [text for key, text in shown.items() if key in worth]
+        hits.append(Hit(name, score, tuple(words if is_once else dict.fromkeys(words))))
+    return hits
