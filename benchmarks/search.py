@@ -6,8 +6,9 @@ answers), and says so when it is not there. Each query is asked within its own
 pool of tools. Our constants were chosen on the half of the queries that
 `tuned_on` names, so the other half has a table of its own. It is not wholly
 unseen: whether and how much the form of a word counts was judged on both
-halves, so were the saturation, the weight of lengths and that of words in
-paths, and the few queries of livemcp were looked at one by one.
+halves, so were the saturation, the weight of lengths, that of words in paths and
+how many tools are chosen from, and the few queries of livemcp were looked at one
+by one.
 """
 
 from __future__ import annotations

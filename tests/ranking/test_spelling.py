@@ -5,6 +5,8 @@ A misspelt word finds the one that was meant, and only words that are near.
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.ranking.spelling import TOO_COMMON, Spelling, distance
 
@@ -23,18 +25,18 @@ KNOWN = ["weather", "whether", "forecast", "calendar", "mail", "recommendation",
         ("wether", ["weather", "whether"]),
         ("mial", ["mail"]),
         ("recomendaton", ["recommendation"]),
-        ("rceommendatoin", ["recommendation"]),
+        ("recmomendatoin", ["recommendation"]),
         ("forecast", ["forecast"]),
     ],
 )
 def test_the_nearest_words_are_found(misspelt, meant):
-    """A letter wrong, missing, too many or swapped, the first one too; two of them in a long word."""
+    """A letter wrong, missing, too many or swapped, the first one too; two of them after the beginning of a long word."""
     assert sorted(Spelling(KNOWN).nearest(misspelt)[1]) == meant
 
 
-@pytest.mark.parametrize("word", ["mal", "maail1", "wxyther", "qwerty", "", "m", "x" * 30, "ma il"])
+@pytest.mark.parametrize("word", ["mal", "maail1", "wxyther", "qwerty", "", "m", "x" * 30, "ma il", "xecommendatixn"])
 def test_what_is_near_to_nothing_is_left_alone(word):
-    """Short words, words with digits, endless ones, and two edits in a short word are not repaired."""
+    """Short words, words with digits, endless ones, and two edits in a short word or one at its beginning are left."""
     assert Spelling([*KNOWN, "x" * 29]).nearest(word)[1] == []
 
 
@@ -47,14 +49,54 @@ def test_a_forgotten_word_is_not_found():
         spelling.forget(word)
     assert spelling.nearest("wether")[1] == []
     assert not spelling._under
-    assert not spelling._letters
+    assert not spelling._long
 
 
-def test_words_that_all_begin_alike_say_nothing():
-    """A beginning that too many words share is passed over, or a hostile catalog could make every search slow."""
-    crowd = [f"aaaaaaa{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(TOO_COMMON + 1)]
-    assert Spelling(crowd).nearest("aaaaaaazzz")[1] == []
-    assert Spelling(crowd[:10]).nearest("aaaaaaazaz")[1] != []
+def test_words_that_are_all_alike_say_nothing():
+    """A rest that too many words share is passed over, or a hostile catalog could make every search slow."""
+    alike = [chr(0x4E00 + n) + "aaaa" for n in range(TOO_COMMON + 1)]
+    assert Spelling(alike).nearest("zaaaa")[1] == []
+    assert len(Spelling(alike[1:]).nearest("zaaaa")[1]) == TOO_COMMON
+
+
+def test_of_long_words_that_begin_alike_a_bounded_number_is_compared():
+    """However many words of a hostile catalog are two edits away, no more than some of them are compared."""
+    pairs = [chr(97 + n % 26) + chr(97 + n // 26) for n in range(26 * 26)]
+    crowd = [f"recommend{both}" for both in pairs if "x" not in both]
+    found = Spelling(crowd).nearest("recommendxx")
+    assert found[0] == 2
+    assert 0 < len(found[1]) <= TOO_COMMON
+
+
+@given(st.data())
+def test_any_single_slip_is_repaired(data):
+    """Whatever the word and wherever the slip, the word is among the nearest."""
+    known = data.draw(st.lists(st.text("abcdefg", min_size=4, max_size=12), min_size=1, max_size=8, unique=True))
+    word = data.draw(st.sampled_from(known))
+    at = data.draw(st.integers(0, len(word) - 1))
+    letter = data.draw(st.sampled_from("abcxyz"))
+    slips = [
+        word[:at] + letter + word[at + 1 :],
+        word[:at] + letter + word[at:],
+        word[:at] + word[at + 1 :],
+        word[:at] + word[at : at + 2][::-1] + word[at + 2 :],
+    ]
+    slip = data.draw(st.sampled_from([each for each in slips if len(each) >= 4]))
+    edits, near = Spelling(known).nearest(slip)
+    assert word in near or (edits == 0 and near == [slip])
+
+
+@given(st.lists(st.text("abcd", min_size=4, max_size=10), max_size=12, unique=True), st.data())
+def test_forgetting_is_the_inverse_of_learning(known, data):
+    """After some words were forgotten, it is as if they had never been known."""
+    kept = [word for word in known if data.draw(st.booleans())]
+    spelling = Spelling(known)
+    for word in known:
+        if word not in kept:
+            spelling.forget(word)
+    never = Spelling(kept)
+    assert spelling._long == never._long
+    assert spelling._under.keys() == never._under.keys()
 
 
 def test_nearer_words_replace_farther_ones():

@@ -5,6 +5,8 @@ What an unknown word may stand for: a longer one, or one that is spelt otherwise
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.ranking.vocabulary import MOST, Vocabulary
 
@@ -64,3 +66,17 @@ def test_a_slip_in_a_long_word_counts_less_against_it():
     """One wrong letter of four may be another word; one of twelve hardly."""
     words = vocabulary(mail=1, subscription=1)
     assert words.instead_of("mial")[0][1] < words.instead_of("subscriptoin")[0][1] < 1
+
+
+@given(st.lists(st.text("abé東", min_size=1, max_size=5), unique=True), st.text("abé東", min_size=1, max_size=4))
+def test_completions_are_the_words_that_begin_so(words, text):
+    """Whatever the scripts, and also of words that came or went after the first lookup."""
+    gone, early, late = words[::3], words[1::3], words[2::3]
+    made = Vocabulary()
+    made.add("tool", [*gone, *early])
+    made.completions("abc")
+    made.remove("tool", gone)
+    made.add("tool", late)
+    longer = [word for word in early + late if word.startswith(text) and word != text]
+    expected = longer if text not in early + late and (len(text) >= 3 or not text.isascii()) else []
+    assert [word for word, _ in made.completions(text)] == sorted(expected)[:MOST]

@@ -13,11 +13,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from functools import lru_cache
+from heapq import nlargest
 from itertools import islice
 from math import log
+from operator import itemgetter
 from typing import NamedTuple
 
-from .documents import pair
 from .vocabulary import Vocabulary
 from .words import read, runs, stem
 
@@ -35,6 +36,9 @@ WHERE = 0.7
 SHORT = 4
 """Words of a query in which also words that are known are completed: "repo" may mean `repository`."""
 
+ABBREVIATED = 6
+"""Letters of a known word that is completed; a longer one means itself."""
+
 MAX_CHARS = 8_000
 """Characters of a query that are read: more than a thousand words."""
 
@@ -50,8 +54,9 @@ class Asked(NamedTuple):
     What a query asks for.
 
     Attributes:
-        terms: What to look up and how much it counts, what counts most first.
-        exact: The words as they were spelt, under which term each is looked up, and how much the very form counts.
+        terms: What to look up and how much it counts, what the fewest tools have first.
+        exact: The words as they were spelt, under which term each is looked up, and how much the very form counts,
+            where some tools have a word in this form and others in another.
         shown: The words among the terms as they were written, in that order; "wether -> weather" if another is meant.
         full: What a tool would have that is everything that was asked for.
     """
@@ -91,7 +96,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                 if factors.get(each, 0.0) < factor:
                     factors[each] = factor
                     shown[each] = run
-                if len(found) <= SHORT:
+                if len(found) <= SHORT and len(text) <= ABBREVIATED:
                     instead = vocabulary.completions(text)
             elif each not in unknown and not each.isdigit():
                 unknown.add(each)
@@ -102,7 +107,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                 if factors.get(key, 0.0) < factor:
                     factors[key] = factor
                     shown[key] = f"{run} -> {other}"
-            both, joined = pair(last_stem, each), last_text + each
+            both, joined = f"{last_stem} {each}", last_text + each  # no stem has a space in it
             if both in tools_with:
                 factors[both] = PAIR
             if joined in tools_with and joined != each:
@@ -111,10 +116,19 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                     shown[joined] = run
             last_text, last_stem = text, each
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
-    exact = [(text, key, EXACT * weights[key]) for text, key in islice(spelt.items(), MAX_TERMS)]
-    full = sum(weights.values()) + sum([weight for _, _, weight in exact]) + len(unknown) * _rarity(0, tools)
-    terms = sorted(weights.items(), key=lambda term: (-term[1], term[0]))
-    return Asked(terms[:MAX_TERMS], exact, shown, full or 1.0)
+    full = sum(weights.values()) + len(unknown) * _rarity(0, tools)
+    exact = []
+    for text, key in islice(spelt.items(), MAX_TERMS):
+        weight = EXACT * weights[key]
+        full += weight
+        using = len(vocabulary.users(text))
+        if using == len(tools_with[key]):
+            weights[key] += weight  # nobody has the word in another form
+        elif using:
+            exact.append((text, key, weight))
+    terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
+    terms.sort(key=lambda term: len(tools_with[term[0]]))
+    return Asked(terms, exact, shown, full or 1.0)
 
 
 # A scheme is tried where a word begins, and not at each letter of a long one.

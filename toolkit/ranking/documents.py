@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from .words import Reading, read, runs, spelt
 
-__all__ = ["Document", "Entry", "pair", "read_document"]
+__all__ = ["Document", "Entry", "read_document"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,11 +112,6 @@ def read_document(document: Document) -> Entry:
     worth.update(dict.fromkeys(pairs, 1.0))
     texts = tuple(dict.fromkeys(chain.from_iterable(map(_TEXTS, seen))))
     return Entry(document, worth, texts, tuple(dict.fromkeys(map(spelt, names))))
-
-
-def pair(one: str, other: str) -> str:
-    """The key of two neighbouring stems; no stem has a space in it."""
-    return f"{one} {other}"
 
 
 STEPS = 250

@@ -5,15 +5,18 @@ What a word is worth in a tool was weighed when that was added, and how much it
 counts is found when it is asked for. So adding and removing touch the words of
 one tool and nothing else, and a search only looks up and sums.
 
-Rare words choose, all words rank: when the rarest words of a long query have
-named enough tools, the common ones are looked up only for the best of them.
+Rare words choose, all words rank: when the rarest words and pairs of a query have
+named enough tools, the common ones are looked up only for these, and if they are
+many, only for the best of these.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from heapq import nlargest, nsmallest
+from itertools import compress
 from typing import Any, NamedTuple
 
 from .asking import Asked, ask
@@ -24,16 +27,19 @@ from .words import spelt
 
 __all__ = ["Hit", "Index"]
 
-ENOUGH = 300
+ENOUGH = 200
 """Lookups after which there are enough tools to choose from."""
 
-CHOSEN = 30
+CHOSEN = 50
 """Tools that are chosen then, if no more are wanted."""
+
+CHOOSING = 4
+"""Words that are looked up for all of them in the time that choosing takes."""
 
 FEW = 1000
 """Scores that are sorted; of more than these, the best are looked for."""
 
-NEARLY, NEARLY_ENOUGH = 0.8, 0.95
+NEARLY, NEARLY_ENOUGH = 0.7, 0.95
 """
 What a tool needs of the last chosen one's score to be looked at as well: when common words may still lift it,
 and when only the forms of words may.
@@ -91,7 +97,7 @@ class Index:
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
-        self._worth: dict[str, dict[str, float]] = {}
+        self._worth: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._named: dict[str, dict[str, None]] = {}
         self._foreign: set[str] = set()
         self._vocabulary = Vocabulary()
@@ -115,11 +121,7 @@ class Index:
                 self._foreign.add(name)
             everywhere = self._worth
             for key, worth in entry.worth.items():
-                there = everywhere.get(key)
-                if there is None:
-                    everywhere[key] = {name: worth}
-                else:
-                    there[name] = worth
+                everywhere[key][name] = worth
             for known in entry.names:
                 self._named.setdefault(known, {})[name] = None
             self._vocabulary.add(name, entry.texts)
@@ -180,15 +182,15 @@ class Index:
         """What *query* asks for, and in order the *most* tools that have something of it, or all that have."""
         literal = query.strip()
         with self._lock:
-            asked = ask(query, self._worth, self._vocabulary, len(self._entries))
+            entries, foreign = self._entries, self._foreign
+            asked = ask(query, self._worth, self._vocabulary, len(entries))
             shares = self._shares(asked, most)
             named = self._named.get(spelt(literal), ()) if len(literal) <= LONGEST_NAME else ()
             shares.update(dict.fromkeys(named, 1.0))
-            aside = {name for name in named if literal not in (name, *self._entries[name].document.aliases)}
-            foreign = self._foreign
+            aside = {name for name in named if literal not in (name, *entries[name].document.aliases)}
             places = [(-share, name in aside, name in foreign, name) for name, share in shares.items()]
             places.sort()
-            return asked, [_Found(name, -share, self._entries[name].worth) for share, _, _, name in places[:most]]
+            return asked, [_Found(name, -share, entries[name].worth) for share, _, _, name in places[:most]]
 
     def _shares(self, asked: Asked, most: int | None) -> dict[str, float]:
         """The share of what was asked for of each tool that may be among the *most*."""
@@ -213,7 +215,7 @@ class Index:
                 break
             wanted += 1
         scores = _summed(lists[:wanted])
-        if wanted < len(lists):
+        if len(lists) - wanted > CHOOSING:
             least = _least(scores, most and max(most, CHOSEN), NEARLY)
             scores = {name: score for name, score in scores.items() if score >= least}
         for there, weight in lists[wanted:]:
@@ -242,10 +244,12 @@ def _summed(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
     # The longest first: into an empty dictionary they go in half the time.
     (longest, weight), *others = sorted(lists, key=lambda each: -len(each[0])) or [({}, 0.0)]
     scores = {name: worth * weight for name, worth in longest.items()}
-    get = scores.get
     for there, weight in others:
         for name, worth in there.items():
-            scores[name] = get(name, 0.0) + worth * weight
+            if name in scores:
+                scores[name] += worth * weight
+            else:
+                scores[name] = worth * weight
     return scores
 
 
@@ -267,10 +271,10 @@ def _passing(found: list[_Found]) -> list[_Found]:
 
 
 def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
-    shown = asked.shown
-    is_once = len(set(shown.values())) == len(shown)
+    keys, texts = list(asked.shown), list(asked.shown.values())
+    is_once = len(set(texts)) == len(texts)
     hits = []
     for name, score, worth in found:
-        words = [text for key, text in shown.items() if key in worth]
+        words = compress(texts, map(worth.__contains__, keys))
         hits.append(Hit(name, score, tuple(words if is_once else dict.fromkeys(words))))
     return hits

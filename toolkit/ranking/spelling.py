@@ -2,16 +2,16 @@
 The known words nearest to a misspelt one.
 
 Two words that differ by one edit (a letter wrong, missing or too many, or two
-swapped) become equal when each loses at most one letter; with two edits, two
-letters. So every known word is kept under what is left of it, and a misspelt
-one is looked up the same way: some dozen lookups, however many words there are.
-Only the beginning of a long word is thinned out, which bounds their number.
+swapped) become equal when each loses at most one letter. So every known word is
+kept under what is left of it, and a misspelt one is looked up the same way: some
+lookups, however many words there are. Two edits are forgiven a long word that
+begins with the right two letters: those that begin so are gone through.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import islice
 
 __all__ = ["Spelling", "distance"]
 
@@ -21,11 +21,11 @@ SHORTEST, LONGEST = 4, 24
 LONG = 8
 """From this length on, two edits are forgiven."""
 
-BEGINNING = 7
-"""Letters of a word that are thinned out; at least two more than edits are forgiven."""
-
 TOO_COMMON = 64
-"""Words under one rest; if there are more, it says nothing, and looking at each would take long."""
+"""Words under one rest; if there are more, it says nothing, and comparing each would take long."""
+
+SCANNED = 500
+"""Long words with the same first two letters whose letters are looked at."""
 
 
 class Spelling:
@@ -34,7 +34,7 @@ class Spelling:
     def __init__(self, known: Iterable[str] = ()) -> None:
         # Under most rests there is a single word, which needs no set around it.
         self._under: dict[str, str | set[str]] = {}
-        self._letters: dict[str, int] = {}
+        self._long: dict[str, dict[str, int]] = {}
         for word in known:
             self.learn(word)
 
@@ -42,7 +42,6 @@ class Spelling:
         """Know *word*, which was not known, from now on."""
         if not _is_repairable(word):
             return
-        self._letters[word] = _letters(word)
         under = self._under
         for rest in _rests(word):
             there = under.get(rest)
@@ -52,12 +51,13 @@ class Spelling:
                 under[rest] = {there, word}
             else:
                 there.add(word)
+        if len(word) >= LONG:
+            self._long.setdefault(word[:2], {})[word] = _letters(word)
 
     def forget(self, word: str) -> None:
         """Know *word*, which was known, no longer."""
         if not _is_repairable(word):
             return
-        del self._letters[word]
         under = self._under
         for rest in _rests(word):
             there = under[rest]
@@ -65,26 +65,26 @@ class Spelling:
                 there.discard(word)
             if there == word or not there:
                 del under[rest]
+        if len(word) >= LONG:
+            alike = self._long[word[:2]]
+            del alike[word]
+            if not alike:
+                del self._long[word[:2]]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
         """How many edits *word* is from the nearest known words, and these, in no order; none if all are too far."""
         if not _is_repairable(word):
             return 0, []
-        letters, known = _letters(word), self._letters
-        fewest, found = _edits(word), list[str]()
-        for other in self._similar(word):
-            # An edit changes at most two of the letters that a word has.
-            if (letters ^ known[other]).bit_count() > 2 * fewest:
-                continue
-            most = min(fewest, _edits(other))
-            edits = distance(word, other, most)
-            if edits <= most:
-                if edits < fewest:
-                    fewest, found = edits, []
-                found.append(other)
-        return fewest, found
+        similar = self._similar(word)
+        if word in similar:
+            return 0, [word]
+        near = [other for other in similar if distance(word, other, 1) == 1]
+        if near or len(word) < LONG:
+            return 1, near
+        return 2, [other for other in self._alike(word) if distance(word, other, 2) == 2]
 
     def _similar(self, word: str) -> set[str]:
+        """The words that may be one edit away, and *word* itself if it is known."""
         found: set[str] = set()
         for rest in _rests(word):
             there = self._under.get(rest, ())
@@ -93,6 +93,13 @@ class Spelling:
             elif len(there) <= TOO_COMMON:
                 found.update(there)
         return found
+
+    def _alike(self, word: str) -> list[str]:
+        """The long words that may be two edits away."""
+        letters = _letters(word)
+        alike = islice(self._long.get(word[:2], {}).items(), SCANNED)
+        # An edit changes at most two of the letters that a word has.
+        return [other for other, its in alike if (letters ^ its).bit_count() <= 4][:TOO_COMMON]
 
 
 def distance(one: str, other: str, most: int) -> int:
@@ -127,21 +134,19 @@ def _is_repairable(word: str) -> bool:
     return SHORTEST <= len(word) <= LONGEST and word.isalpha()
 
 
-def _edits(word: str) -> int:
-    """How many edits are forgiven."""
-    return 2 if len(word) >= LONG else 1
-
-
 def _letters(word: str) -> int:
-    """Which letters *word* has, a bit for each; letters beyond the first 26 share one."""
+    """Which letters *word* has, a bit for each and each time it comes; letters beyond the first 26 share some."""
     found = 0
     for letter in word:
-        found |= 1 << (ord(letter) & 31)
+        bit = 1 << (ord(letter) & 31)
+        while found & bit:
+            bit <<= 32
+        found |= bit
     return found
 
 
 def _rests(word: str) -> set[str]:
-    """What is left of the beginning of *word* without as many letters as it may have edits."""
-    beginning = word[:BEGINNING]
-    shortest = len(beginning) - _edits(word)
-    return {"".join(rest) for size in range(shortest, len(beginning) + 1) for rest in combinations(beginning, size)}
+    """*word*, and what is left of it without one of its letters."""
+    rests = {word[:at] + word[at + 1 :] for at in range(len(word))}
+    rests.add(word)
+    return rests

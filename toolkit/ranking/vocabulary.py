@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right, insort
+from collections import defaultdict
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
@@ -32,23 +33,21 @@ class Vocabulary:
     """Words as they are spelt, and the tools that use each."""
 
     def __init__(self) -> None:
-        self._users: dict[str, dict[str, None]] = {}
-        self._sorted: list[str] | None = None
+        self._users: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._beginning: dict[str, list[str]] | None = None
         self._spelling: Spelling | None = None
 
     def add(self, tool: str, texts: Iterable[str]) -> None:
         """Let *tool* be one that uses these words."""
-        everywhere = self._users
+        users, beginning, spelling = self._users, self._beginning, self._spelling
         for text in texts:
-            users = everywhere.get(text)
-            if users is not None:
-                users[tool] = None
-                continue
-            everywhere[text] = {tool: None}
-            if self._sorted is not None:
-                insort(self._sorted, text)
-            if self._spelling is not None:
-                self._spelling.learn(text)
+            there = users[text]
+            if not there:
+                if beginning is not None:
+                    insort(beginning.setdefault(_beginning(text), []), text)
+                if spelling is not None:
+                    spelling.learn(text)
+            there[tool] = None
 
     def remove(self, tool: str, texts: Iterable[str]) -> None:
         """Let it be one no longer."""
@@ -57,8 +56,11 @@ class Vocabulary:
             del users[tool]
             if not users:
                 del self._users[text]
-                if self._sorted is not None:
-                    del self._sorted[bisect_left(self._sorted, text)]
+                if self._beginning is not None:
+                    alike = self._beginning[_beginning(text)]
+                    del alike[bisect_left(alike, text)]
+                    if not alike:
+                        del self._beginning[_beginning(text)]
                 if self._spelling is not None:
                     self._spelling.forget(text)
 
@@ -74,12 +76,15 @@ class Vocabulary:
         """The commonest words that begin with *text*, if more tools use them than *text*, and what each counts."""
         if len(text) < COMPLETED and text.isascii():
             return []
-        if self._sorted is None:
-            self._sorted = sorted(self._users)
-        start = bisect_right(self._sorted, text)
-        end = bisect_left(self._sorted, text + chr(sys.maxunicode), start, min(start + SCANNED, len(self._sorted)))
+        if self._beginning is None:
+            self._beginning = {}
+            for word in sorted(self._users):
+                self._beginning.setdefault(_beginning(word), []).append(word)
+        alike = self._beginning.get(_beginning(text), [])
+        start = bisect_right(alike, text)
+        end = bisect_left(alike, text + chr(sys.maxunicode), start, min(start + SCANNED, len(alike)))
         least = len(self.users(text))
-        longer = [word for word in self._sorted[start:end] if len(self._users[word]) > least]
+        longer = [word for word in alike[start:end] if len(self._users[word]) > least]
         return [(word, _likeness(len(word) - len(text), word)) for word in self._commonest(longer)]
 
     def _repairs(self, text: str) -> list[tuple[str, float]]:
@@ -90,6 +95,12 @@ class Vocabulary:
 
     def _commonest(self, words: list[str]) -> list[str]:
         return sorted(words, key=lambda word: (-len(self._users[word]), word))[:MOST]
+
+
+def _beginning(word: str) -> str:
+    """What *word* shares with all that it may be completed to."""
+    beginning = word[:COMPLETED]
+    return beginning if beginning.isascii() else word[0]
 
 
 def _likeness(edits: int, word: str) -> float:

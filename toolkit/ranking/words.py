@@ -56,7 +56,7 @@ read = _Memory().__getitem__
 def spelt(text: str) -> str:
     """*text* without what people write differently: case, accents, spaces, punctuation. Equal means the same name."""
     if text.isascii():
-        return _NO_LETTER.sub("", text).lower()
+        return text.translate(_PLAIN)
     return "".join(folded(run) for run in runs(text)).replace("_", "")
 
 
@@ -76,7 +76,7 @@ _MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
 
 _RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+")
 _ASCII_RUN = re.compile("[A-Za-z0-9_]+")
-_NO_LETTER = re.compile(r"[\W_]+")
+_PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _PROPER = re.compile("([A-Z][a-z]+){2}")
 _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
 _PART = re.compile(
