@@ -10,7 +10,7 @@ from toolkit.ranking.words import LONGEST, REMEMBERED, STOP_WORDS, _Memory, read
 
 
 def stems(text):
-    return [each for run in runs(text) for each in read(run)[1]]
+    return [each for run in runs(text) for each in (read(run) or ((), ()))[1]]
 
 
 @pytest.mark.parametrize(

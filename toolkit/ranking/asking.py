@@ -84,7 +84,10 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
     found = runs(query)
     where = _only_in_paths(query, found) if "/" in query else ()
     for run in found:
-        texts, stems, whole = read(run)
+        reading = read(run)
+        if not reading:
+            continue
+        texts, stems, whole = reading
         if whole and whole in tools_with and whole not in factors:
             factors[whole] = 1.0
             shown[whole] = run
@@ -117,7 +120,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
             last_text, last_stem = text, each
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
     full = sum(weights.values()) + len(unknown) * _rarity(0, tools)
-    exact = []
+    exact: list[tuple[str, str, float]] = []
     for text, key in islice(spelt.items(), MAX_TERMS):
         weight = EXACT * weights[key]
         full += weight

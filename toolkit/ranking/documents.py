@@ -99,7 +99,7 @@ def read_document(document: Document) -> Entry:
     for (weight, usual, is_paired), text in fields:
         if not text:
             continue
-        readings = list(map(read, runs(text)))
+        readings: list[Reading] = list(filter(None, map(read, runs(text))))
         seen += readings
         stems = list(chain.from_iterable(map(_STEMS, readings)))
         if is_paired:

@@ -273,7 +273,7 @@ def _passing(found: list[_Found]) -> list[_Found]:
 def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
     keys, texts = list(asked.shown), list(asked.shown.values())
     is_once = len(set(texts)) == len(texts)
-    hits = []
+    hits: list[Hit] = []
     for name, score, worth in found:
         words = compress(texts, map(worth.__contains__, keys))
         hits.append(Hit(name, score, tuple(words if is_once else dict.fromkeys(words))))

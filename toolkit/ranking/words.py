@@ -19,13 +19,13 @@ LONGEST = 64
 """Letters of a run that count; what is longer is no word, and must not cost as if it were one."""
 
 
-Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str]
+Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
 """
-What one run of letters says.
+What one run of letters says; nothing if it means nothing in a search.
 
-First its words as they are spelt, folded; words that mean nothing in a search are left out. Then the same words
-as they are compared: their stems. Last, if the run was split, its stem as one word: `YouTube` is also found as
-"youtube". If it looks like a proper name, as that does, its text is the last of the texts.
+First its words as they are spelt, folded; those that mean nothing are left out. Then the same words as they are
+compared: their stems. Last, if the run was split, its stem as one word: `YouTube` is also found as "youtube".
+If it looks like a proper name, as that does, its text is the last of the texts.
 """
 # A plain tuple: one is kept for each word that was ever read, and the garbage collector need not look at these.
 
@@ -97,9 +97,9 @@ def _read(run: str) -> Reading:
     texts: list[str] = []
     stems: list[str] = []
     for part in parts:  # words that were read before, nearly always
-        its_texts, its_stems, _ = read(part)
-        texts += its_texts
-        stems += its_stems
+        if its := read(part):
+            texts += its[0]
+            stems += its[1]
     whole = folded("".join(parts))
     if _PROPER.fullmatch(run):
         texts.append(whole)
@@ -108,7 +108,7 @@ def _read(run: str) -> Reading:
 
 def _single(text: str) -> Reading:
     if text in STOP_WORDS or not text:
-        return (), (), ""
+        return ()
     if not text.isascii() and _WITHOUT_SPACES.match(text):
         pairs = _pairs(text)
         return pairs, pairs, ""
