@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from types import EllipsisType
-from typing import Any, Literal
 
 from ..requests import ApprovalRequest
 from .records import ApprovalError, Record, dumped, loaded
-from .stores import Change, finished, is_pending, reclaimed, settled
+from .stores import Change, Changing, is_pending
 
 __all__ = ["MemoryApprovals"]
 
 
-class MemoryApprovals:
+class MemoryApprovals(Changing):
     """
     Keep approvals in memory, for the threads and loops of one process.
 
@@ -51,27 +49,6 @@ class MemoryApprovals:
         """The record of exactly this id, as it is now."""
         record = self._kept.get(request_id)
         return None if record is None else _copy(record)
-
-    def settle(
-        self,
-        request_id: str,
-        state: Literal["denied", "claimed"],
-        *,
-        by: str | None,
-        owner: str | None,
-        now: float,
-        arguments: Any = None,
-    ) -> bool:
-        """Answer a request; whether this was the answer that counts."""
-        return self._change(request_id, settled(state, by=by, owner=owner, now=now, arguments=arguments))
-
-    def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
-        """Take a claim over from an owner who is dead; whether it was still theirs."""
-        return self._change(request_id, reclaimed(from_owner=from_owner, owner=owner, now=now))
-
-    def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
-        """Keep what came of a call; whether *owner* still had the claim."""
-        return self._change(request_id, finished(outcome, owner=owner))
 
     def pending(
         self,

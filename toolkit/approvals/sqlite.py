@@ -13,16 +13,16 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, Literal
+from typing import Any
 
 from ..requests import ApprovalRequest
 from .private import UnsafeFileError, check_private, make_private
 from .records import ApprovalError, Record, dumped, loaded
-from .stores import Change, finished, is_pending, reclaimed, settled
+from .stores import Change, Changing, is_pending
 
 __all__ = ["SQLiteApprovals"]
 
@@ -49,7 +49,7 @@ _SETTINGS = (
 )
 
 
-class SQLiteApprovals:
+class SQLiteApprovals(Changing):
     """
     Keep approvals in the file at *path*, which is made with mode 0600 if there is none.
 
@@ -91,27 +91,6 @@ class SQLiteApprovals:
         """The record of exactly this id, as it is now."""
         with self._opened() as connection:
             return self._read(connection, request_id)
-
-    def settle(
-        self,
-        request_id: str,
-        state: Literal["denied", "claimed"],
-        *,
-        by: str | None,
-        owner: str | None,
-        now: float,
-        arguments: Any = None,
-    ) -> bool:
-        """Answer a request; whether this was the answer that counts."""
-        return self._change(request_id, settled(state, by=by, owner=owner, now=now, arguments=arguments))
-
-    def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
-        """Take a claim over from an owner who is dead; whether it was still theirs."""
-        return self._change(request_id, reclaimed(from_owner=from_owner, owner=owner, now=now))
-
-    def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
-        """Keep what came of a call; whether *owner* still had the claim."""
-        return self._change(request_id, finished(outcome, owner=owner))
 
     def pending(
         self,

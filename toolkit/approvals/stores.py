@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from ..requests import ApprovalRequest
 from .records import Claim, Record
 
-__all__ = ["ApprovalStore", "Change", "finished", "is_pending", "reclaimed", "settled"]
+__all__ = ["ApprovalStore", "Change", "Changing", "is_pending"]
 
 Change: TypeAlias = Callable[[Record], Record | None]
 
@@ -81,7 +81,35 @@ class ApprovalStore(Protocol):
         """Forget what was denied, done or expired *before*, and say how many; a claim without an outcome stays."""
 
 
-def settled(
+class Changing:
+    """The changes of a store that can apply any one of them: `_change` says whether it did."""
+
+    def settle(
+        self,
+        request_id: str,
+        state: Literal["denied", "claimed"],
+        *,
+        by: str | None,
+        owner: str | None,
+        now: float,
+        arguments: Any = None,
+    ) -> bool:
+        """Answer a request; whether this was the answer that counts."""
+        return self._change(request_id, _settled(state, by=by, owner=owner, now=now, arguments=arguments))
+
+    def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
+        """Take a claim over from an owner who is dead; whether it was still theirs."""
+        return self._change(request_id, _reclaimed(from_owner=from_owner, owner=owner, now=now))
+
+    def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
+        """Keep what came of a call; whether *owner* still had the claim."""
+        return self._change(request_id, _finished(outcome, owner=owner))
+
+    def _change(self, request_id: str, change: Change) -> bool:
+        raise NotImplementedError
+
+
+def _settled(
     state: Literal["denied", "claimed"], *, by: str | None, owner: str | None, now: float, arguments: Any = None
 ) -> Change:
     """From pending to *state*."""
@@ -105,7 +133,7 @@ def settled(
     return change
 
 
-def reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
+def _reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
     """From one owner's claim to another's."""
 
     def change(record: Record) -> Record | None:
@@ -114,7 +142,7 @@ def reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
     return change
 
 
-def finished(outcome: Mapping[str, Any], *, owner: str) -> Change:
+def _finished(outcome: Mapping[str, Any], *, owner: str) -> Change:
     """From claimed to done."""
 
     def change(record: Record) -> Record | None:
