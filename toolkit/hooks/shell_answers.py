@@ -15,11 +15,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import ToolkitError
+from ..options import one_of
 from ..rendering import cleaned
 from ..strictjson import flaws, loads
 from .base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
 from .shell_processes import Ended
-from .shell_records import Event, one_of
+from .shell_records import Event
 
 __all__ = ["HookFailed", "answer_of"]
 

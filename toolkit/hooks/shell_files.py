@@ -20,22 +20,21 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import stat
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..options import one_of
 from ..permissions.files import Ignored, RuleFileError
-from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
+from ..permissions.toml_files import TomlFile
+from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
 from ..visible import visible
-from .shell_records import ShellHook, mistakes, one_of
+from .shell_records import ShellHook, mistakes
 
 __all__ = ["HookFileError", "HookSet", "read_hooks", "user_hooks"]
 
 _NAME = "hooks.toml"
 _KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env")
-_MOST_BYTES = 1_000_000
 
 
 class HookFileError(RuleFileError):
@@ -79,14 +78,14 @@ def read_hooks(
     """
     problems: list[str] = []
     folder = None if project is None else Path(os.path.abspath(project))
-    own = _File("user", None if user is None else Path(user), problems, folder)
-    theirs = _File("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
+    own = _Hooks("user", None if user is None else Path(user), problems, folder)
+    theirs = _Hooks("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
     if problems:
         raise HookFileError(problems)
     hooks = [ShellHook(**fields) for fields in own.hooks]
     ignored: list[Ignored] = []
     if folder is not None and theirs.hooks:
-        guard = _Guard(trust, folder, theirs)
+        guard = _Guard(trust, folder, theirs.file)
         why = guard()
         if why is None:
             hooks += [ShellHook(**fields, may_start=guard) for fields in theirs.hooks]
@@ -95,7 +94,7 @@ def read_hooks(
     return HookSet(
         hooks=tuple(hooks),
         ignored=tuple(ignored),
-        files=tuple(file.path for file in (own, theirs) if file.path is not None and file.is_there),
+        files=tuple(each.file.path for each in (own, theirs) if each.file.path is not None and each.file.is_there),
     )
 
 
@@ -105,78 +104,46 @@ class _Guard:
 
     trust: Trust | None
     project: Path
-    file: _File
+    file: TomlFile
 
     def __call__(self) -> str | None:
-        project, trust = self.project, self.trust
-        state = "unknown" if trust is None else trust.state(project)
-        if state == "trusted":
-            changed = f"{self.file.path} changed since it was read; load its hooks again"
-            return None if self.file.is_unchanged() else changed
-        problem = None if trust is None else trust.problem
-        look = f"look at its {PROJECT_FOLDER} folder, then trust it"
-        if problem is not None:
-            return problem
-        if state == "changed":
-            return f"{project} has changed since you trusted it; {look} again"
-        return f"you have not trusted {project}; {look}"
+        why = distrust(self.trust, self.project)
+        if why is None and not self.file.is_unchanged():
+            return f"{self.file.path} changed since it was read; load its hooks again"
+        return why
 
 
-class _File:
-    """One file with the hooks in it, as checked fields; its mistakes go to *problems*."""
+class _Hooks:
+    """The hooks of one file, as checked fields; its mistakes go to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], project: Path | None) -> None:
-        self.path = path
+        self.file = TomlFile(path, problems, within=project if whose == "project" else None)
         self.hooks: list[dict[str, Any]] = []
-        self.is_there = False
         self._whose = whose
         self._problems = problems
         self._project = project
-        self._content = b""
-        try:
-            data = {} if path is None else self._data(path)
-        except (OSError, ValueError, RecursionError) as error:
-            problems.append(f"{path}: cannot be used ({_worded(error)}); correct it, or move it away")
-            return
-        for key, value in data.items():
+        for key, value in self.file.data.items():
             if key == "hooks":
                 self._take(value)
             else:
                 problems.append(f"{path}: {one_of(key, ('hooks',))}")
 
-    def is_unchanged(self) -> bool:
-        """Whether the file still holds what was read from it."""
-        try:
-            return self.path is not None and _content(self.path) == self._content
-        except (OSError, ValueError):
-            return False
-
-    def _data(self, path: Path) -> dict[str, Any]:
-        if self._whose == "project" and os.path.lexists(path):
-            end, home = (Path(os.path.realpath(each)) for each in (path, self._project or ""))
-            if not end.is_relative_to(home):
-                raise ValueError(f"it is a link that leads out of {self._project}")
-        content = _content(path)
-        if content is None:
-            return {}
-        self.is_there, self._content = True, content
-        return tomllib.loads(content.decode("utf-8-sig"))
-
     def _take(self, tables: Any) -> None:
+        path = self.file.path
         if not isinstance(tables, list):
-            self._problems.append(f"{self.path}: hooks: has to be a list; write [[hooks]] above each hook")
+            self._problems.append(f"{path}: hooks: has to be a list; write [[hooks]] above each hook")
             return
         for index, table in enumerate(tables):
-            where = f"{self.path}: hooks[{index}]"
+            where = f"{path}: hooks[{index}]"
             if not isinstance(table, dict):
                 self._problems.append(f"{where}: has to be a table; write [[hooks]] above each hook")
                 continue
             wrong = self._mistakes(table)
             self._problems += [f"{where}: {each}" for each in wrong]
             if not wrong:
-                source = f"{self._whose} hooks, hooks[{index}] in {self.path}"
+                source = f"{self._whose} hooks, hooks[{index}] in {path}"
                 # A user's hook runs beside its file: the project that happens to be open may be a stranger's.
-                cwd = self._project if self._whose == "project" or self.path is None else self.path.parent
+                cwd = self._project if self._whose == "project" or path is None else path.parent
                 self.hooks.append({**table, "cwd": cwd, "source": source})
 
     def _mistakes(self, table: dict[str, Any]) -> list[str]:
@@ -211,33 +178,7 @@ def _program(command: str | list[str]) -> str:
         return ""
 
 
-def _content(path: Path) -> bytes | None:
-    """What is in a file; None if there is none."""
-    try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        if path.is_symlink():
-            raise ValueError("it is a link that leads nowhere") from None
-        return None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is not a file")
-        with open(handle, "rb", closefd=False) as file:
-            content = file.read(_MOST_BYTES + 1)
-    finally:
-        os.close(handle)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
-    return content
-
-
 def _shown(fields: dict[str, Any]) -> str:
     command = fields["command"]
     text = command if isinstance(command, str) else shlex.join(command)
     return f"{fields['source']}: {visible(text, keep_lines=False):.100}"
-
-
-def _worded(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8"
-    return error.strerror or "it cannot be opened" if isinstance(error, OSError) else str(error)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-from ..errors import nearest
+from ..options import one_of
 from ..permissions.names import NamePattern
 
-__all__ = ["EVENTS", "Event", "ShellHook", "mistakes", "one_of"]
+__all__ = ["EVENTS", "Event", "ShellHook", "mistakes"]
 
 Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
 
@@ -80,13 +80,6 @@ class ShellHook:
 def mistakes(fields: Mapping[str, Any]) -> list[str]:
     """Everything that is wrong with *fields*, each with its name and the remedy."""
     return [f"{name}: {problem}" for name, value in fields.items() if (problem := _CHECKS[name](value)) is not None]
-
-
-def one_of(given: Any, known: Sequence[str]) -> str:
-    """That *given* is none of *known*, and what was probably meant."""
-    hint = nearest(given, known, most=1) if isinstance(given, str) else []
-    remedy = f"did you mean `{hint[0]}`?" if hint else f"write one of {', '.join(known)}"
-    return f"{given!r:.80} is not known; {remedy}"
 
 
 def _listed(value: Any) -> Sequence[Any]:

@@ -16,24 +16,23 @@ there and cannot be used is an error, because the rules in it are missing.
 from __future__ import annotations
 
 import os
-import stat
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from ..errors import ToolkitError, nearest
+from ..errors import ToolkitError
+from ..options import one_of
 from ..verdicts import Word
 from .rules import Rule, RuleError, read_rule
-from .trust import PROJECT_FOLDER, Trust, configuration_folder
+from .toml_files import TomlFile
+from .trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
 
 __all__ = ["Ignored", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
 
 _NAME = "permissions.toml"
 _MODES = ("plan", "default", "auto", "dont_ask", "bypass")
 _WORDS: tuple[Word, ...] = get_args(Word)
-_MOST_BYTES = 1_000_000
 _MOST_SHOWN = 20
 
 
@@ -105,13 +104,13 @@ def read_rules(
         session: Rules as objects, or as text: "deny bash(git push:*)".
     """
     problems: list[str] = []
-    own = _File("user", None if user is None else Path(user), problems)
+    own = _Rules("user", None if user is None else Path(user), problems)
     within = None if project is None else Path(project)
-    theirs = _File("project", None if within is None else within / PROJECT_FOLDER / _NAME, problems, within)
+    theirs = _Rules("project", None if within is None else within / PROJECT_FOLDER / _NAME, problems, within)
     added = _session_rules(session, problems)
     if problems:
         raise RuleFileError(problems)
-    why = _distrust(trust, within, theirs) if theirs.loosens else None
+    why = _why_not(trust, within, theirs.file) if within is not None and theirs.loosens else None
     counts = [rule for rule in theirs.rules if why is None or rule.word != "allow"]
     ignored = [] if why is None else [Ignored(each, why) for each in theirs.loosens]
     modes = [own.mode, theirs.mode if why is None else None]
@@ -119,22 +118,17 @@ def read_rules(
         rules=(*own.rules, *counts, *added),
         mode=next((each for each in reversed(modes) if each is not None), None),
         ignored=tuple(ignored),
-        files=tuple(file.path for file in (own, theirs) if file.path is not None and file.is_there),
+        files=tuple(each.file.path for each in (own, theirs) if each.file.path is not None and each.file.is_there),
     )
 
 
-def _distrust(trust: Trust | None, project: Path | None, file: _File) -> str | None:
+def _why_not(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
     """Why a project may not loosen anything; None if the user trusts it."""
-    state = "unknown" if trust is None or project is None else trust.state(project)
-    if state == "trusted":
-        # What was read before is what is trusted now: nobody swapped the file in between.
-        return None if file.is_unchanged() else f"{file.path} changed while it was read; try again"
-    problem = None if trust is None else trust.problem
-    if problem is not None:
-        return problem
-    if state == "changed":
-        return f"{project} has changed since you trusted it; look at its {PROJECT_FOLDER} folder, then trust it again"
-    return f"you have not trusted {project}; look at its {PROJECT_FOLDER} folder, then trust it"
+    why = distrust(trust, project)
+    if why is None and not file.is_unchanged():
+        # What was read before is what is trusted now: nobody may swap the file in between.
+        return f"{file.path} changed while it was read; try again"
+    return why
 
 
 def _session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[Rule]:
@@ -147,23 +141,16 @@ def _session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[R
     return rules
 
 
-class _File:
-    """One file with the rules in it; its mistakes go to *problems*."""
+class _Rules:
+    """The rules of one file; its mistakes go to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], within: Path | None = None) -> None:
-        self.path = path
+        self.file = TomlFile(path, problems, within=within)
         self.mode: str | None = None
         self.rules: list[Rule] = []
-        self.is_there = False
-        self._content = b""
         self._whose = whose
         self._problems = problems
-        try:
-            data = {} if path is None else self._data(path, within)
-        except (OSError, ValueError, RecursionError) as error:
-            problems.append(f"{path}: cannot be used ({_worded(error)}); correct it, or move it away")
-            return
-        for key, value in data.items():
+        for key, value in self.file.data.items():
             self._take(key, value)
 
     @property
@@ -172,65 +159,22 @@ class _File:
         mode = [] if self.mode is None else [f'mode = "{self.mode}"']
         return mode + [str(rule) for rule in self.rules if rule.word == "allow"]
 
-    def is_unchanged(self) -> bool:
-        """Whether the file still holds what was read from it."""
-        try:
-            return self.path is not None and self.path.read_bytes() == self._content
-        except OSError:
-            return False
-
-    def _data(self, path: Path, within: Path | None) -> dict[str, Any]:
-        if within is not None and os.path.lexists(path):
-            end, home = (Path(os.path.realpath(each)) for each in (path, within))
-            if not end.is_relative_to(home):
-                raise ValueError(f"it is a link that leads out of {within}")
-        try:
-            handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        except FileNotFoundError:
-            if path.is_symlink():
-                raise ValueError("it is a link that leads nowhere") from None
-            return {}
-        self.is_there = True
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise ValueError("it is not a file")
-            with open(handle, "rb", closefd=False) as file:
-                content = file.read(_MOST_BYTES + 1)
-        finally:
-            os.close(handle)
-        if len(content) > _MOST_BYTES:
-            raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
-        self._content = content
-        return tomllib.loads(content.decode("utf-8-sig"))
-
     def _take(self, key: str, value: Any) -> None:
         if key in _WORDS:
             self._take_rules(key, value)
         elif key != "mode":
-            self._problems.append(f"{self.path}: {_unknown(key, ('mode', *_WORDS))}")
+            self._problems.append(f"{self.file.path}: {one_of(key, ('mode', *_WORDS))}")
         elif isinstance(value, str) and value in _MODES:
             self.mode = value
         else:
-            self._problems.append(f"{self.path}: mode: {_unknown(value, _MODES)}")
+            self._problems.append(f"{self.file.path}: mode: {one_of(value, _MODES)}")
 
     def _take_rules(self, word: Word, texts: Any) -> None:
         if not isinstance(texts, list):
-            self._problems.append(f'{self.path}: {word}: has to be a list of rules: {word} = ["bash(npm test)"]')
+            self._problems.append(f'{self.file.path}: {word}: has to be a list of rules: {word} = ["bash(npm test)"]')
             return
         for index, text in enumerate(texts):
             try:
-                self.rules.append(Rule(word, text, f"{self._whose} rules, {word}[{index}] in {self.path}"))
+                self.rules.append(Rule(word, text, f"{self._whose} rules, {word}[{index}] in {self.file.path}"))
             except RuleError as error:
-                self._problems.append(f"{self.path}: {word}[{index}]: {error}")
-
-
-def _unknown(given: Any, known: Sequence[str]) -> str:
-    hint = nearest(given, known, most=1) if isinstance(given, str) else []
-    remedy = f"did you mean `{hint[0]}`?" if hint else f"write one of {', '.join(known)}"
-    return f"{given!r:.80} is not known; {remedy}"
-
-
-def _worded(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "it is not UTF-8"
-    return error.strerror or "it cannot be opened" if isinstance(error, OSError) else str(error)
+                self._problems.append(f"{self.file.path}: {word}[{index}]: {error}")

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from ..errors import ToolkitError
 
-__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest"]
+__all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "distrust"]
 
 PROJECT_FOLDER = ".toolkit"
 
@@ -174,6 +174,20 @@ def _lock(handle: int) -> None:
     except ImportError:  # pragma: no cover -- not on Windows, where the last of two writers wins
         return
     fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:
+    """Why what *project* brings along does not count; None if the user trusts it. Without *trust*, nobody does."""
+    state = "unknown" if trust is None else trust.state(project)
+    if state == "trusted":
+        return None
+    problem = None if trust is None else trust.problem
+    if problem is not None:
+        return problem
+    look = f"look at its {PROJECT_FOLDER} folder, then trust it"
+    if state == "changed":
+        return f"{project} has changed since you trusted it; {look} again"
+    return f"you have not trusted {project}; {look}"
 
 
 def content_digest(folder: str | os.PathLike[str]) -> str:
