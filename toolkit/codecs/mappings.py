@@ -30,31 +30,8 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
     if item.schema:
         schema["additionalProperties"] = item.schema
 
-    def is_crowded(value: dict[str, Any]) -> bool:
-        if len(value) <= FEW or read_key is _same:
-            return False
-        try:
-            return crowded(map(read_key, value))
-        except Exception:  # noqa: BLE001 -- a key that cannot be read is found, and told, later
-            return False
-
     def decode(value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise Refusal.expected("an object", value)
-        if is_crowded(value):
-            raise Refusal(Problem("expected keys that differ, but too many are alike"))
-        made: dict[Any, Any] = {}
-        problems: list[Problem] = []
-        for name, each in value.items():
-            try:
-                made[read_key(name)] = item.decode(each)
-            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
-                problems += below(name, error)
-        if not problems and len(made) != len(value):
-            problems.append(Problem(f"{len(value) - len(made)} of the keys equal another once read"))
-        if problems:
-            raise Refusal(*problems)
-        return build(made)
+        return build(_decoded(value, read_key, item))
 
     def encode(value: Any) -> dict[str, Any]:
         if not isinstance(value, takes):
@@ -62,17 +39,8 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         return {write_key(name): item.encode(value[name]) for name in value}
 
     def emit(writer: Writer, value: str) -> str:
-        result, name, each = writer.fresh(), writer.fresh(), writer.fresh()
-        writer.unless(f"type({value}) is dict")
-        if read_key is not _same:
-            writer.line(f"if {writer.constant(is_crowded)}({value}): return U")
-        writer.line(f"{result} = {{}}")
-        with writer.block(f"for {name}, {each} in {value}.items():"):
-            writer.text(name)
-            read = name if read_key is _same else f"{writer.constant(read_key)}({name})"
-            writer.line(f"{result}[{read}] = {writer.convert(item, each)}")
-        writer.unless(f"len({result}) == len({value})")
-        return result if build is dict else f"{writer.constant(build)}({result})"
+        made = _emit_dict(writer, value, read_key, item)
+        return made if build is dict else f"{writer.constant(build)}({made})"
 
     return Codec(
         schema=schema,
@@ -88,6 +56,52 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
 
 def _same(name: Any) -> Any:
     return name
+
+
+def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[Any, Any]:
+    """*value*, keys and items read; `Refusal` with everything that is wrong with it."""
+    if not isinstance(value, dict):
+        raise Refusal.expected("an object", value)
+    if _is_crowded(value, read_key):
+        raise Refusal(Problem("expected keys that differ, but too many are alike"))
+    made: dict[Any, Any] = {}
+    problems: list[Problem] = []
+    for name, each in value.items():
+        try:
+            made[read_key(name)] = item.decode(each)
+        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+            problems += below(name, error)
+    if not problems and len(made) != len(value):
+        problems.append(Problem(f"{len(value) - len(made)} of the keys equal another once read"))
+    if problems:
+        raise Refusal(*problems)
+    return made
+
+
+def _is_crowded(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
+    if len(value) <= FEW or read_key is _same:
+        return False
+    try:
+        return crowded(map(read_key, value))
+    except Exception:  # noqa: BLE001 -- a key that cannot be read is found, and told, later
+        return False
+
+
+def _emit_dict(writer: Writer, value: str, read_key: Callable[[str], Any], item: Codec) -> str:
+    """Write what `_decoded` does; the name of the dictionary it makes."""
+    made, name, each = writer.fresh(), writer.fresh(), writer.fresh()
+    read = name
+    writer.unless(f"type({value}) is dict")
+    if read_key is not _same:
+        reader = writer.constant(read_key)
+        writer.line(f"if {writer.constant(_is_crowded)}({value}, {reader}): return U")
+        read = f"{reader}({name})"
+    writer.line(f"{made} = {{}}")
+    with writer.block(f"for {name}, {each} in {value}.items():"):
+        writer.text(name)
+        writer.line(f"{made}[{read}] = {writer.convert(item, each)}")
+    writer.unless(f"len({made}) == len({value})")
+    return made
 
 
 _INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"

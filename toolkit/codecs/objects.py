@@ -7,7 +7,7 @@ same list of `Field`s; `object_codec` makes the codec from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from itertools import takewhile
@@ -115,34 +115,11 @@ def object_codec(
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
             raise Refusal.expected("an object", value)
-        made: dict[str, Any] = {}
-        problems: list[Problem] = []
-        for field in fields:
-            if field.name in value:
-                try:
-                    made[field.name] = field.codec.decode(value[field.name])
-                except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
-                    problems += below(field.name, error)
-            elif field.required:
-                problems.append(Problem("required, but missing", (field.name,)))
-            elif field.factory is not None:
-                made[field.name] = field.factory()
-            elif field.default is not MISSING:
-                made[field.name] = field.default
-        known = {field.name for field in fields}
-        for name in value:
-            if name in known:
-                continue
-            if extras is None or name in forbidden:
-                taken = name in forbidden and extras is not None
-                problems.append(Problem("not yours to give; use another key" if taken else "unknown key", (name,)))
-            else:
-                try:
-                    made[name] = extras.decode(value[name])
-                except Exception as error:  # noqa: BLE001 -- as above
-                    problems += below(name, error)
-        if problems:
-            raise Refusal(*problems)
+        made, problems = _decoded_fields(value, fields)
+        further, strange = _decoded_extras(value, {field.name for field in fields}, extras, forbidden)
+        if problems or strange:
+            raise Refusal(*problems, *strange)
+        made |= further
         return made if as_dict else build(**made)
 
     def emit(writer: Writer, value: str) -> str:
@@ -159,6 +136,46 @@ def object_codec(
         tags=_tags(fields),
         emit=emit,
     )
+
+
+def _decoded_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict[str, Any], list[Problem]]:
+    """What *fields* read from *value*, defaults filled in, and what is wrong with it."""
+    made: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for field in fields:
+        if field.name in value:
+            try:
+                made[field.name] = field.codec.decode(value[field.name])
+            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+                problems += below(field.name, error)
+        elif field.required:
+            problems.append(Problem("required, but missing", (field.name,)))
+        elif field.factory is not None:
+            made[field.name] = field.factory()
+        elif field.default is not MISSING:
+            made[field.name] = field.default
+    return made, problems
+
+
+def _decoded_extras(
+    value: dict[str, Any], known: Container[str], extras: Codec | None, forbidden: frozenset[str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """What *extras* reads from the keys that are not *known*, and what is wrong with them."""
+    made: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, each in value.items():
+        if name in known:
+            continue
+        if extras is None:
+            problems.append(Problem("unknown key", (name,)))
+        elif name in forbidden:
+            problems.append(Problem("not yours to give; use another key", (name,)))
+        else:
+            try:
+                made[name] = extras.decode(each)
+            except Exception as error:  # noqa: BLE001 -- as above
+                problems += below(name, error)
+    return made, problems
 
 
 def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
