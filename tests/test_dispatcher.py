@@ -15,6 +15,7 @@ import pytest
 
 from tests.clocks import until
 from toolkit.approvals import MemoryApprovals
+from toolkit.audit import AuditLog
 from toolkit.background import BackgroundLoop
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Inject
@@ -191,6 +192,7 @@ async def test_ids_are_given_to_calls_that_have_none(catalog):
         {"max_chars": 10},
         {"timeout_seconds": 0},
         {"cleanup_seconds": -1},
+        {"cleanup_seconds": float("nan")},
         {"validation": "slow"},
     ],
 )
@@ -482,7 +484,7 @@ def test_a_dispatcher_wants_a_catalog(wrong):
 
 def test_hooks_are_a_list(catalog):
     """One alone is told so."""
-    with pytest.raises(TypeError, match=r"write hooks=\[LoopGuard\("):
+    with pytest.raises(TypeError, match=r"`hooks` is a list, got one: write \[LoopGuard\("):
         Dispatcher(catalog, hooks=LoopGuard())
 
 
@@ -493,6 +495,20 @@ def test_hooks_are_a_list(catalog):
         ({"safety": False}, r"safety cannot be bool; give SafetyChecks"),
         ({"approvals": MemoryApprovals()}, r"approvals cannot be MemoryApprovals; give Approvals\(store\)"),
         ({"audit": "calls.jsonl"}, r"audit cannot be str; give AuditLog\(path\)"),
+        ({"audit": AuditLog}, r"audit cannot be the class AuditLog; give AuditLog\(path\)"),
+        ({"hooks": None}, r"`hooks` is a list, got None; for none write \[\]"),
+        ({"retry": None}, r"retry cannot be None; give RetryPolicy\("),
+        ({"retry": 3}, r"retry cannot be int; give RetryPolicy\("),
+        ({"resources": [int]}, "resources cannot be list; give a dictionary"),
+        ({"redact": 5}, "redact wants a list of rules"),
+        ({"timeout_seconds": "9"}, "timeout_seconds cannot be str; give a number of seconds"),
+        ({"max_chars": None}, "max_chars cannot be None; give a whole number"),
+        ({"max_concurrency": 2.5}, "max_concurrency cannot be float; give a whole number"),
+        ({"on_progress": "log"}, "on_progress cannot be str; give a function"),
+        ({"cleanup_seconds": None}, "cleanup_seconds cannot be None; give a number of seconds"),
+        ({"clock": 0}, "clock cannot be int; give a function"),
+        ({"sleep": None}, "sleep cannot be None; give a function"),
+        ({"chance": 0.5}, "chance cannot be float; give a function"),
     ],
 )
 def test_what_cannot_do_its_part_is_refused_where_it_is_given(options, message):

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from tests.test_rendering import _ANYTHING, BadStr, Nothing
 from toolkit import BadArgs, Catalog, DefinitionError, Problem, Safety, ToolError, Transient, register_codec
 from toolkit.attempt import TimedOut
+from toolkit.cutting import truncated
 from toolkit.dispatcher import Dispatcher
-from toolkit.outcomes import failure, hook_failure, rendered, truncated
+from toolkit.failing import failure, hook_failure
+from toolkit.outcomes import rendered
 from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.plans import Plan, Stopped
 from toolkit.redaction import Redaction

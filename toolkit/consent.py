@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from .approvals.policy import Approvals
 from .approvals.previews import Preview, preview_of
 from .approvals.records import ApprovalError, Record
 from .approvals.stores import ApprovalStore
+from .finishing import unbroken, waited_for
 from .judging import Judgement
 from .permissions.grants import is_answerable, offered
 from .redaction import MASK, Redaction
@@ -109,7 +110,7 @@ class Consent:
         )
         record = Record(request=redaction.request(request), arguments=arguments, identity=identity)
         try:
-            sent = await _unbroken(approvals.add(record, self._in_thread))
+            sent = await unbroken(approvals.add(record, self._in_thread))
         except asyncio.CancelledError:
             self.withdraw(record)
             raise
@@ -140,7 +141,7 @@ class Consent:
 
     async def _take(self, record: Record, work: Callable[[Any], bool]) -> None:
         """Let *work* claim *record*; a cancellation waits for it, so that no claim is left without its owner."""
-        claiming, cancelled = await _waited_for(self._kept(work))
+        claiming, cancelled = await waited_for(self._kept(work))
         failed = claiming.exception()
         is_ours = failed is None and claiming.result()
         if is_ours:
@@ -218,26 +219,6 @@ class Consent:
 
     async def _kept(self, work: Callable[[Any], Any]) -> Any:
         return await self._approvals.kept(work, self._in_thread)
-
-
-async def _waited_for(work: Coroutine[Any, Any, Any]) -> tuple[asyncio.Task[Any], asyncio.CancelledError | None]:
-    """*work*, done, and the cancellation that came meanwhile: it waits, so that nothing is left half written."""
-    task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    return task, cancelled
-
-
-async def _unbroken(work: Coroutine[Any, Any, Any]) -> Any:
-    task, cancelled = await _waited_for(work)
-    if cancelled is not None:
-        task.exception()
-        raise cancelled
-    return task.result()
 
 
 def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:

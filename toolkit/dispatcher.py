@@ -9,13 +9,12 @@ from code that has no event loop.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from .background import BackgroundLoop
 from .batch import run_batch
@@ -23,17 +22,17 @@ from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
 from .errors import DefinitionError, UnknownTool, nearest
-from .hooks.base import Chain
 from .judges import Judge
-from .judging import Judges
-from .pipeline import Walk, unstarted, walk
+from .pipeline import Walk, walk
 from .planner import Planner
-from .plans import Plan, Settings
-from .redaction import Redaction, RedactionRule
+from .plans import Plan
+from .redaction import RedactionRule
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
 from .retry import RetryPolicy
 from .session import Session
+from .settings import Settings
+from .skipped import unstarted
 from .threads import Threads
 from .validation import Validation
 from .verdicts import Verdict
@@ -102,46 +101,41 @@ class Dispatcher:
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        if max_concurrency < 1 or max_chars < 50:
-            raise ValueError("max_concurrency has to be at least 1, and max_chars at least 50")
-        if cleanup_seconds < 0 or not (timeout_seconds is None or timeout_seconds > 0):
-            raise ValueError("timeout_seconds has to be above 0, and cleanup_seconds at least 0")
-        if validation not in get_args(Validation):
-            raise ValueError(f'validation has to be "fast" or "jsonschema", got {validation!r}')
-        _check_parts(catalog, hooks, permissions, safety, approvals, audit)
+        if not isinstance(catalog, CatalogView):
+            raise TypeError(f"a dispatcher wants a catalog, got {type(catalog).__name__}; write Catalog(function, ...)")
         settings = Settings(
-            chain=Chain.of(hooks),
+            permissions=permissions,
+            safety=safety,
+            approvals=approvals,
+            audit=audit,
+            hooks=hooks,
             retry=retry,
             repair=repair,
             validation=validation,
-            resources=dict(resources or {}),
+            resources=resources,
             classify=classify,
-            redaction=Redaction(redact),
+            redact=redact,
             timeout_seconds=timeout_seconds,
             max_chars=max_chars,
+            max_concurrency=max_concurrency,
             check_output=check_output,
             raise_bugs=raise_bugs,
-            threads=Threads(max_concurrency),
             on_progress=on_progress,
             cleanup_seconds=cleanup_seconds,
             clock=clock,
             sleep=sleep,
             chance=chance,
-            judges=Judges(safety, permissions, _files_of(approvals, audit)),
-            approvals=approvals,
-            audit=audit,
         )
         settings.judges.explained_by(self.explain)
-        self._begin(catalog, settings, max_concurrency)
+        self._begin(catalog, settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
         # settings, so one that was made for a single call lives as long as the call.
         self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.threads)
         self._ending.atexit = False
 
-    def _begin(self, catalog: CatalogView, settings: Settings, max_concurrency: int) -> None:
+    def _begin(self, catalog: CatalogView, settings: Settings) -> None:
         self.catalog = catalog
         self._settings = settings
-        self._max_concurrency = max_concurrency
         self._planner = Planner(catalog, settings)
         self._known = self._planner.known
         self._background: BackgroundLoop | None = None
@@ -254,7 +248,7 @@ class Dispatcher:
             plan = planned(call)
             return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
 
-        return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._max_concurrency)
+        return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._settings.max_concurrency)
 
     # What a person decides.
 
@@ -363,29 +357,6 @@ class Dispatcher:
         if self._background is not None:
             self._background.close()
         self._ending()
-
-
-def _check_parts(catalog: Any, hooks: Any, permissions: Any, safety: Any, approvals: Any, audit: Any) -> None:
-    """Refuse what cannot do its part, where it is given and not at the first call."""
-    if not isinstance(catalog, CatalogView):
-        raise TypeError(f"a dispatcher wants a catalog, got {type(catalog).__name__}; write Catalog(function, ...)")
-    if not isinstance(hooks, Iterable):
-        raise TypeError(f"hooks is a list; write hooks=[{type(hooks).__name__}(...)]")
-    if isinstance(permissions, str):
-        raise TypeError(f"permissions is an object; write Permissions({permissions!r})")
-    for name, given, methods, remedy in (
-        ("safety", safety, ("judge", "root"), "SafetyChecks(...)"),
-        ("approvals", approvals, ("kept", "answer"), "Approvals(store) or Approvals(ask=...)"),
-        ("audit", audit, ("write",), "AuditLog(path)"),
-    ):
-        if given is not None and (isinstance(given, type) or not all(hasattr(given, each) for each in methods)):
-            raise TypeError(f"{name} cannot be {type(given).__name__}; give {remedy}")
-
-
-def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
-    """The files that only the dispatcher may touch; what begins with one of these names is SQLite's journal."""
-    paths = [getattr(each, "path", None) for each in (None if approvals is None else approvals.store, audit)]
-    return [os.path.realpath(path) for path in paths if isinstance(path, str)]
 
 
 def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:

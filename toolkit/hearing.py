@@ -25,13 +25,14 @@ from .codecs import UNSURE
 from .consent import Consent, is_exact, lost, with_secrets, worded
 from .deadline import Deadline
 from .errors import ToolError
+from .failing import failure
 from .judging import AccessJudge, Judgement
-from .outcomes import failure
 from .permissions.policy import Permissions
-from .plans import Plan, Settings
+from .plans import Plan
 from .redaction import Redaction
 from .requests import AuthNeeded, Changed, Decision
 from .results import ToolCall, ToolResult
+from .settings import Settings
 from .verdicts import Finding
 
 __all__ = ["Hearing", "OnItsWay"]

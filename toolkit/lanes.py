@@ -14,12 +14,14 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn, TypeAlias
 
 from .codecs import UNSURE
+from .cutting import truncated
 from .hooks.base import PROCEED, ShownCall
 from .judging import always
-from .outcomes import rendered, truncated
+from .outcomes import rendered
 from .pipeline import Walk
-from .plans import Plan, Settings
+from .plans import Plan
 from .results import ToolCall, ToolResult, id_of
+from .settings import Settings
 
 __all__ = ["Lane", "lane_for"]
 

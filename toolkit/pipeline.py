@@ -19,18 +19,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .attempt import TimedOut, has_to_pass
 from .codecs import UNSURE
 from .context import Progress
+from .cutting import truncated
 from .deadline import NEVER, Deadline
 from .errors import BadArgs, DefinitionError, ToolError, ToolkitError
+from .failing import failure, hook_failure, introduced
 from .hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
 from .hooks.passing import UNASKED, Answer, from_answer
 from .judging import AccessJudge
-from .outcomes import failure, hook_failure, introduced, rendered, truncated
-from .plans import Plan, Settings
+from .outcomes import rendered
+from .plans import Plan
 from .redaction import Redaction
 from .rendering import described
 from .repair import repaired
 from .requests import Decision
 from .results import ToolCall, ToolResult
+from .settings import Settings
 from .tries import Tries
 from .validation import objections
 
@@ -38,7 +41,7 @@ if TYPE_CHECKING:  # most calls are not judged
     from .approvals import Record
     from .hearing import Hearing
 
-__all__ = ["Walk", "unstarted", "walk"]
+__all__ = ["Walk", "walk"]
 
 _log = logging.getLogger("toolkit")
 _NOTHING: Mapping[Any, Any] = {}
@@ -351,37 +354,3 @@ def _refuse_text(arguments: Any) -> None:
 
 def _refuse(stage: str, wanted: str, got: Any) -> NoReturn:
     raise TypeError(f"{stage}() has to return {wanted}, got {got!r}")
-
-
-async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, settings: Settings) -> ToolResult:
-    """Finish a call that never gets on its way: not found, held back or skipped. Its result stands."""
-    for step in settings.chain.after:
-        try:
-            found = await step.run(settings.in_thread, None, ShownCall.of(call, call.arguments), result)
-            result = found if isinstance(found, ToolResult) else result
-        except BaseException as error:
-            # Nothing ran, and the result says so whatever a hook makes of it.
-            if has_to_pass(error):
-                raise
-            hook_failure(error, step.hook, "after", ran=False)
-    result.call_id, result.tool = call.id, call.name if plan is None else plan.name
-    redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
-    if redaction:
-        redaction.result(result)
-    most = settings.max_chars if plan is None else plan.max_chars
-    if len(result.text) > most:
-        truncated(result, most)
-    audit = settings.audit
-    if audit is not None:
-        line = {
-            "call_id": call.id,
-            "tool": result.tool,
-            "principal": call.principal,
-            "kind": result.kind,
-            "attempts": 0,
-        }
-        try:
-            await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
-        except ToolkitError as error:  # nothing has happened
-            _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
-    return result

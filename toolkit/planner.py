@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 
 from .errors import DefinitionError, ToolkitWarning
 from .lanes import lane_for
-from .plans import Plan, Settings
+from .plans import Plan
 from .resources import missing_resources
+from .settings import Settings
 from .spec import Tool
 from .tables import Change
 from .views import CatalogView

@@ -1,106 +1,29 @@
 """
-What is worked out once: for a dispatcher (`Settings`) and for each of its tools (`Plan`).
+What is worked out once for each tool of a dispatcher.
 """
 
 from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
-from .abandoned import Abandoned
-from .classify import Rules, checked_rules, classified
 from .codecs import UNSURE
-from .context import Progress
 from .errors import ToolError
-from .hooks.base import Chain
-from .judging import Judges, names_of
+from .judging import names_of
 from .redaction import Redaction
 from .rendering import own_copy
 from .results import ToolResult
-from .retry import RetryPolicy
 from .session import Session
+from .settings import Settings
 from .spec import Tool
-from .threads import Threads
-from .validation import Validation
 
-if TYPE_CHECKING:  # most calls ask nobody
-    from .approvals import Approvals
-    from .audit import AuditLog
-
-__all__ = ["Plan", "Settings", "Stopped", "may_have_company"]
+__all__ = ["Plan", "Stopped", "may_have_company"]
 
 
 class Stopped(ToolError):  # noqa: N818 -- named by what happened
     """The tool was cancelled, and nobody here had asked for it."""
-
-
-class Settings:
-    """The policies of a dispatcher."""
-
-    def __init__(
-        self,
-        *,
-        chain: Chain,
-        retry: RetryPolicy,
-        repair: bool,
-        validation: Validation,
-        resources: Mapping[Any, Any],
-        classify: Rules,
-        redaction: Redaction,
-        timeout_seconds: float | None,
-        max_chars: int,
-        check_output: bool,
-        raise_bugs: bool,
-        threads: Threads,
-        on_progress: Callable[[Progress], object] | None,
-        cleanup_seconds: float,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[object]],
-        chance: Callable[[], float],
-        judges: Judges,
-        approvals: Approvals | None,
-        audit: AuditLog | None,
-    ) -> None:
-        self.chain = chain
-        self.retry = retry
-        self.repair = repair
-        self.validation = validation
-        self.resources = resources
-        self.redaction = redaction
-        self.timeout_seconds = timeout_seconds
-        self.max_chars = max_chars
-        self.check_output = check_output
-        self.raise_bugs = raise_bugs
-        self.threads = threads
-        self.abandoned = Abandoned()
-        self.on_progress = on_progress
-        self.cleanup_seconds = cleanup_seconds
-        self.clock = clock
-        self.sleep = sleep
-        self.chance = chance
-        self.judges = judges
-        self._approvals = approvals
-        self.audit = audit
-        self._classify = checked_rules(classify)
-
-    @property
-    def approvals(self) -> Approvals:
-        """How people are asked."""
-        if self._approvals is None:
-            from .approvals import Approvals
-
-            self._approvals = Approvals()
-        return self._approvals
-
-    def classified(self, error: BaseException) -> ToolError:
-        """What *error* counts as, by the user's rules and the table."""
-        return classified(error, self._classify)
-
-    async def in_thread(self, work: Callable[[], Any]) -> Any:
-        """Where blocking hooks go."""
-        return await self.threads.run(work)
 
 
 class Plan:

@@ -42,8 +42,8 @@ class Redaction:
     def __init__(self, rules: Iterable[RedactionRule] = ()) -> None:
         self._spans: list[_Spans] = []
         self._functions: list[Callable[[str], str]] = []
-        if isinstance(rules, str):
-            raise TypeError("redact wants a list of rules; put the text into one")
+        if isinstance(rules, str) or not isinstance(rules, Iterable):
+            raise TypeError("redact wants a list of rules; put the text into one")  # which is a secret, so not shown
         for rule in rules:
             self._add(rule)
 

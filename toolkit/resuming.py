@@ -20,10 +20,11 @@ from .audit import AuditError
 from .codecs import UNSURE
 from .consent import is_exact
 from .pipeline import Walk
-from .plans import Plan, Settings
+from .plans import Plan
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
 from .session import Session
+from .settings import Settings
 
 __all__ = ["call_of", "record_of", "resumed"]
 

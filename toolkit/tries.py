@@ -14,15 +14,17 @@ from .attempt import Attempt, TimedOut, has_to_pass, teller
 from .context import Context, Progress
 from .deadline import Deadline
 from .errors import DefinitionError, ToolError, Transient
+from .failing import failure
 from .hooks.base import ShownCall, copied
 from .judging import AccessJudge
-from .outcomes import failure, rendered
-from .plans import Plan, Settings, Stopped, may_have_company
+from .outcomes import rendered
+from .plans import Plan, Stopped, may_have_company
 from .redaction import Redaction
 from .requests import AuthNeeded, Changed
 from .resources import PER_CALL
 from .results import ToolCall, ToolResult
 from .retry import retrying
+from .settings import Settings
 
 __all__ = ["Tries"]
 

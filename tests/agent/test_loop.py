@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.agent.kit import Shed, call, results_of
-from toolkit.agent import Agent, Run
+from toolkit.agent import Agent, Budget, Run
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import CatalogError, ProviderError, Transient
@@ -48,7 +48,6 @@ def test_what_is_no_tools_is_refused(tools):
     ("options", "words"),
     [
         ({"max_turns": 0}, "max_turns"),
-        ({"max_turns": True}, "max_turns"),
         ({"compact_at": 5}, "compact_at"),
         ({"mode": "fast"}, "there is no mode 'fast'"),
     ],
@@ -56,6 +55,31 @@ def test_what_is_no_tools_is_refused(tools):
 def test_options_are_checked_where_they_are_given(options, words):
     """And not in the middle of a run."""
     with pytest.raises(ValueError, match=words):
+        Agent(ScriptedProvider([]), [], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"system": None}, "system cannot be None; give a text"),
+        ({"max_turns": True}, "max_turns cannot be bool; give a whole number"),
+        ({"max_turns": "9"}, "max_turns cannot be str; give a whole number"),
+        ({"budget": None}, r"budget cannot be None; give Budget\(tokens="),
+        ({"budget": Budget}, r"budget cannot be the class Budget; give Budget\(tokens="),
+        ({"budget": 5000}, r"budget cannot be int; give Budget\(tokens="),
+        ({"on_event": []}, "on_event cannot be list; give a function"),
+        ({"plan_prompt": None}, "plan_prompt cannot be None; give a text"),
+        ({"plan_tools": 5}, r"`plan_tools` is a list of names, got one: write \[5\]"),
+        ({"frame_results": "yes"}, "frame_results cannot be str; give True or False"),
+        ({"compact_at": "9000"}, "compact_at cannot be str; give a whole number"),
+        ({"compact_at": float("nan")}, "compact_at cannot be float; give a whole number"),
+        ({"session": "ada"}, r"session cannot be str; give Session\("),
+        ({"clock": 0.0}, "clock cannot be float; give a function"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused_with_what_to_give(options, words):
+    """Not by Python, in the words of whatever was tried with it first."""
+    with pytest.raises(TypeError, match=words):
         Agent(ScriptedProvider([]), [], **options)
 
 

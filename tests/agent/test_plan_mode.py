@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 
 import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import PLAN_PROMPT, Agent, Run
-from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DuplicateTool, ProviderError
@@ -385,6 +386,60 @@ async def test_two_who_execute_at_once_do_the_work_once():
     both = [agent.execute(planned, mode="auto"), agent.execute(planned, mode="auto")]
     done, refused = await asyncio.gather(*both, return_exceptions=True)
     assert (done.status, type(refused), shed.done) == ("done", ApprovalError, ["cut oak"])
+
+
+class SlowStore(MemoryApprovals):
+    """Keeps what it is given as soon as it may."""
+
+    blocking = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.may = threading.Event(), threading.Event()
+
+    def add(self, record):
+        self.asked.set()
+        assert self.may.wait(10)
+        super().add(record)
+
+
+async def cancelled_while_asking(agent, planned, store):
+    """Execute *planned*, and cancel that while the store is asked."""
+    executing = asyncio.ensure_future(agent.execute(planned, mode="auto"))
+    assert await asyncio.to_thread(store.asked.wait, 10)
+    executing.cancel()
+    store.may.set()
+    with pytest.raises(asyncio.CancelledError):
+        await executing
+
+
+async def test_a_plan_that_is_cancelled_while_the_store_is_asked_can_be_gone_on_with():
+    """It is used up, and what was to be done is in `last_run`."""
+    shed, store = Shed("auto"), SlowStore()
+    agent = shed.agent(
+        ["Cut.", [call("cut", wood="oak")], "Done."], mode="plan", dispatcher=shed.dispatcher(Approvals(store))
+    )
+    planned = await agent.run("plan")
+    await cancelled_while_asking(agent, planned, store)
+    assert (agent.last_run.status, agent.last_run.stop, shed.done) == ("stopped", "cancelled", [])
+    assert (await agent.run(run=agent.last_run)).status == "done"
+    with pytest.raises(ApprovalError, match="carried out already"):
+        await agent.execute(planned, mode="auto")
+    assert shed.done == ["cut oak"]
+
+
+async def test_a_plan_of_somebody_else_stays_theirs_if_the_second_is_cancelled():
+    """The cancellation is what the second is told, and there is nothing to go on with."""
+    shed, store = Shed("auto"), SlowStore()
+    store.may.set()
+    agent = shed.agent(["Cut.", "Done."], mode="plan", dispatcher=shed.dispatcher(Approvals(store)))
+    planned = await agent.run("plan")
+    done = await agent.execute(planned, mode="auto")
+    store.asked.clear()
+    store.may.clear()
+    await cancelled_while_asking(agent, planned, store)
+    assert agent.last_run is done
+    assert planned.session.state == {}
 
 
 async def test_what_is_refused_leaves_the_mode_as_it_is():

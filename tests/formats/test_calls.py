@@ -238,3 +238,10 @@ def test_a_mapping_that_is_no_dictionary_is_read():
     [call] = module("anthropic").calls({"content": [block]})
     assert call.arguments == {"a": 1}
     assert type(call.arguments) is dict
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_calls_are_looked_up_in_a_catalog_only(name):
+    """A list of functions is told what to write."""
+    with pytest.raises(TypeError, match=r"catalog cannot be list; give Catalog\("):
+        module(name).calls(sdks.reply(name, [("forecast", {"city": "Oslo"}, "id1")]), [len])

@@ -128,3 +128,19 @@ def test_a_union_at_the_top_is_sent_flat_with_a_note(name):
     text = str([each for each in sdks.plain(definitions) if "find_user" in str(each)])
     assert "'by'" in text
     assert "has to fit `oneOf`" in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (([len],), r"catalog cannot be list; give Catalog\("),
+        ((None,), r"catalog cannot be None; give Catalog\("),
+        ((Catalog,), r"catalog cannot be the class Catalog; give Catalog\("),
+        ((Catalog(), "ada"), r"session cannot be str; give Session\("),
+    ],
+)
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_catalog_or_session_is_refused_with_what_to_give(name, wrong, words):
+    """A list of functions is what people give first."""
+    with pytest.raises(TypeError, match=words):
+        made(name, *wrong)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.formats import sdks
 from tests.formats.tools import module
-from toolkit import ToolResult
+from toolkit import ToolCall, ToolResult
 from toolkit.formats import FORMATS
 from toolkit.parts import FilePart, ImagePart, TextPart
 from toolkit.results import KINDS
@@ -223,3 +223,30 @@ def test_half_a_letter_can_be_sent(name):
     sent = module(name).results(halves[: 1 if name == "mcp" else 2])
     assert json.dumps(sdks.plain(sent), ensure_ascii=False).encode()
     assert "a?b" in str(sent)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (result(), r"`results` is a list of ToolResult, got one: write \[ToolResult\(\.\.\.\)\]"),
+        (None, r"`results` is a list of ToolResult, got None; for none write \[\]"),
+        ("done", r"`results` is a list of ToolResult, got one: write \['done'\]"),
+        (
+            [result(), ToolCall("log", {})],
+            r"results\[1\] cannot be ToolCall; give what `Dispatcher.call_many` returned",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_list_of_results_is_refused_with_what_to_write(name, wrong, words):
+    """One result alone is what people give first."""
+    with pytest.raises(TypeError, match=words):
+        module(name).results(wrong)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_results_may_be_drawn_from_an_iterator(name):
+    """Whatever a format does with them twice."""
+    shown = [result(parts=(ImagePart(PNG),)), result()]
+    assert module(name).results(iter(shown)) == module(name).results(shown)
+    assert module(name).results(iter(())) == []

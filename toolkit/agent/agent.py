@@ -12,35 +12,38 @@ executed, any can be continued; also in another process, from JSON.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from types import NoneType
 from typing import Any, TypeAlias
 
 from ..approvals import ApprovalError
 from ..catalog import Catalog
 from ..dispatcher import Dispatcher
+from ..options import Kinds, check_kinds
 from ..permissions import Permissions
 from ..permissions.modes import Mode, checked_mode
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
-from ..providers.prices import price_of
 from ..session import Session
 from ..views import CatalogView
-from .budgets import Budget, Ledger, Spent
+from .budgets import Budget, Spent
 from .events import Event
 from .lives import lived
 from .loop import converse
+from .manners import Manner
 from .planning import EXECUTE_PROMPT, PLAN_PROMPT, agreement, chosen_names, with_plan
 from .runs import Run, checked_run
 from .subs import resumed
-from .talks import Ending, Manner, Talk, Tell
+from .talks import Ending, Talk, Tell
 from .toolbox import Toolbox, with_own_tools
 from .waiting import Decisions, check_decisions
 
 __all__ = ["Agent"]
 
 Resources: TypeAlias = Mapping[Any, Any]
+
+_KINDS: Kinds = {"session": ((Session, NoneType), "Session(principal=...), or None")}
 
 
 class Agent:
@@ -84,34 +87,23 @@ class Agent:
         session: Session | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not callable(getattr(provider, "reply", None)) or isinstance(provider, type):
-            raise TypeError(f"a provider has `reply` and `stream`, and {provider!r} has not; see toolkit.providers")
-        if isinstance(max_turns, bool) or not isinstance(max_turns, int) or max_turns < 1:
-            raise ValueError(f"max_turns has to be at least 1, got {max_turns!r}")
-        if compact_at is not None and compact_at < 1000:
-            raise ValueError(f"compact_at has to be at least 1000 characters, or None; got {compact_at!r}")
-        if inspect.iscoroutinefunction(on_event):
-            raise TypeError("on_event is called and not awaited; give a plain function, or use `stream`")
-        if not plan_prompt.strip():
-            raise ValueError("plan_prompt is empty; leave it out for the usual one")
-        if budget.prices is not None:
-            price_of(provider.model, budget.prices)  # now, and not after the first answer was paid for
-        dispatcher = _dispatcher(tools)
-        chosen = chosen_names(plan_tools, dispatcher.catalog)
-        self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=chosen)
         self._manner = Manner(
             provider=provider,
             system=system,
+            max_turns=max_turns,
+            budget=budget,
+            on_event=on_event,
             plan_prompt=plan_prompt,
             frame_results=frame_results,
             compact_at=compact_at,
+            clock=clock,
         )
+        check_kinds({"session": session}, _KINDS)
+        dispatcher = _dispatcher(tools)
+        chosen = chosen_names(plan_tools, dispatcher.catalog)
+        self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=chosen)
         self._mode: Mode | None = None if mode is None else checked_mode(mode)
-        self._max_turns = max_turns
-        self._budget = budget
-        self._on_event = on_event
         self._session = session
-        self._clock = clock
         self.last_run: Run | None = None
         self._toolbox.set_mode(Session(), self._mode)  # whoever asks for a mode that nobody keeps to is told here
 
@@ -154,7 +146,8 @@ class Agent:
         Carry out the plan of *run* in *mode*, in the same conversation; *prompt*, read as by `run`, tells the model to.
 
         If `run.plan` is not what the model had handed over, since a hook or you have changed it, it is told that too.
-        Only this leaves plan mode: nothing that a model says does. A plan is carried out once.
+        Only this leaves plan mode: nothing that a model says does. A plan is carried out once; if this is cancelled,
+        go on with `last_run`.
 
         Raises:
             ApprovalError: The plan was carried out already, or somebody is at it.
@@ -166,8 +159,9 @@ class Agent:
         chosen = None if mode is None else checked_mode(mode)
         message, talk = _message(prompt, self._toolbox), self._talk(run, resources, None, Spent())
         self._toolbox.check_mode(talk.session, chosen)
-        if not await self._toolbox.may_leave(talk.session, agreement(run)):
-            raise ApprovalError(
+        is_ours, cancelled = await self._toolbox.may_leave(talk.session, agreement(run))
+        if not is_ours:
+            raise cancelled or ApprovalError(
                 "the plan of this run was carried out already, or somebody is at it; "
                 "go on with the run that `execute` has given, or have it planned anew",
                 why="answered",
@@ -175,7 +169,13 @@ class Agent:
         self._toolbox.set_mode(talk.session, chosen)
         talk.plan = None
         talk.say(with_plan(message, run))
-        return await self._live(talk, lambda: converse(talk), "execute")
+
+        async def work() -> Ending:
+            if cancelled is not None:
+                raise cancelled  # only here: the plan is used up, so there has to be a run to go on with
+            return await converse(talk)
+
+        return await self._live(talk, work, "execute")
 
     async def stream(
         self,
@@ -250,9 +250,7 @@ class Agent:
         # A conversation that goes on keeps the mode that its host gave it.
         if self._mode is not None and (run is None or session.mode is None):
             self._toolbox.set_mode(session, self._mode)
-        ledger = Ledger(
-            self._budget, self._max_turns, model=self._manner.provider.model, spent=spent, clock=self._clock
-        )
+        ledger = self._manner.ledger(spent)
         return Talk(self._manner, self._toolbox, ledger, session, run=run, tell=self._told(tell), resources=resources)
 
     def _session_of(self, run: Run | None) -> Session:
@@ -268,7 +266,7 @@ class Agent:
         return run.session
 
     def _told(self, tell: Tell | None) -> Tell | None:
-        listeners = [each for each in (self._on_event, tell) if each is not None]
+        listeners = [each for each in (self._manner.on_event, tell) if each is not None]
         if len(listeners) < 2:
             return listeners[0] if listeners else None
 

@@ -14,6 +14,7 @@ from ..decorator import tool
 from ..digests import digest_of
 from ..errors import BadArgs, ToolError
 from ..hooks.base import Deny, Proceed
+from ..options import several
 from ..parts import TextPart
 from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
 from ..requests import ApprovalRequest
@@ -76,10 +77,8 @@ def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset
     """The names in *given*, checked; `ValueError` for one that is no read-only tool of *catalog*."""
     if given is None:
         return None
-    if isinstance(given, str):
-        raise TypeError(f"plan_tools is a list of names, got one: write [{given!r}]")
     names: set[str] = set()
-    for name in given:
+    for name in several(given, "plan_tools", "names"):
         found = catalog.get(name) if isinstance(name, str) else None
         if found is None:
             raise ValueError(f"plan_tools: there is no tool {name!r}; known are {', '.join(catalog.names()) or 'none'}")

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ..context import Progress
-from ..providers.base import Provider, Reply, Request, Usage
+from ..providers.base import Reply, Request, Usage
 from ..providers.messages import AssistantMessage, Message, PerMessage, ToolMessage, UserMessage
 from ..results import ToolCall, ToolResult
 from ..session import Session
@@ -23,26 +23,16 @@ from .budgets import Ledger
 from .compaction import compacted, size_of
 from .events import Compacted, Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
 from .framing import FRAME_PROMPT, framed, marked, unmarked
+from .manners import Manner
 from .pairing import is_empty, sound, unfinished, used_ids
 from .runs import Run, Status, Stop, SubRun
 from .toolbox import Toolbox
 
-__all__ = ["Ending", "Manner", "Talk", "Tell"]
+__all__ = ["Ending", "Talk", "Tell"]
 
 _log = logging.getLogger("toolkit")
 
 Tell: TypeAlias = Callable[[Event], object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manner:
-    """How an agent talks: what stays the same from run to run."""
-
-    provider: Provider
-    system: str = ""
-    plan_prompt: str = ""
-    frame_results: bool = False
-    compact_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ with its hooks, rules, approvals and log; whoever watches the run is told of it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import copy
 import weakref
@@ -22,14 +23,15 @@ from ..catalog import Catalog
 from ..context import Progress
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError, DuplicateTool
+from ..finishing import waited_for
 from ..hooks.base import Chain
 from ..permissions import Permissions
 from ..permissions.modes import Mode
-from ..pipeline import unstarted
-from ..plans import Settings
 from ..requests import ApprovalRequest
 from ..results import ToolCall, ToolResult
 from ..session import Session
+from ..settings import Settings
+from ..skipped import unstarted
 from ..spec import Tool
 from ..tables import Table, described_place
 from ..views import CatalogView
@@ -67,7 +69,7 @@ class Toolbox(Dispatcher):
             before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
             settings.chain = replace(settings.chain, before=(*before, *settings.chain.before))
             settings.judges = settings.judges.foreseen_by(self._could_allow)
-        self._begin(catalog, settings, source._max_concurrency)  # noqa: SLF001 -- a toolbox is a dispatcher
+        self._begin(catalog, settings)
         weakref.finalize(settings, self._planner.watch()).atexit = False
 
     def narrowed(self, tools: Collection[str] | None) -> Toolbox:
@@ -191,13 +193,22 @@ class Toolbox(Dispatcher):
         record = Record(request=kept, arguments={}, identity="")
         return await approvals.kept(lambda store: _is_added(store, record), self._settings.in_thread)
 
-    async def may_leave(self, session: Session, plan: ApprovalRequest) -> bool:
-        """Whether *plan* is the caller's to carry out; meanwhile no run starts that the new mode would be wrong for."""
+    async def may_leave(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
+        """
+        Whether *plan* is the caller's to carry out, and the cancellation that came while the store was asked.
+
+        Meanwhile no run starts that the new mode would be wrong for.
+        """
+        if not self._settings.approvals.store.blocking:
+            return await self.is_first(plan), None  # at once: nobody comes between
         session.state[_LEAVING] = True
         try:
-            return await self.is_first(plan)
+            asking, cancelled = await waited_for(self.is_first(plan))
         finally:
             del session.state[_LEAVING]
+        if cancelled is not None and asking.exception() is not None:
+            raise cancelled
+        return asking.result(), cancelled
 
     def expanded(self, prompt: str) -> str:
         """*prompt* with the skills that its lines name written out, if the catalog has skills."""

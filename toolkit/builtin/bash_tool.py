@@ -101,10 +101,7 @@ def bash_for(
         standing = standings.bound(context, command)
         if background:
             return _started(runner, command, standing, context)
-        with shell_for(context.session, workspace.root) as shell:
-            seconds = _left(timeout_seconds, context.deadline)
-            ran = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
-        return _told(ran, seconds, workspace)
+        return await _finished(runner, command, standing, timeout_seconds, context)
 
     return Tool.of(bash)
 
@@ -134,6 +131,13 @@ def _started(runner: Runner, command: str, standing: Standing, context: Context)
     shell = shell_of(context.session, runner.workspace.root)
     job = shell.jobs.start(command, runner.start(command, shell, standing, _MOST_SECONDS_OF_A_JOB))
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
+
+
+async def _finished(runner: Runner, command: str, standing: Standing, timeout_seconds: float, context: Context) -> str:
+    with shell_for(context.session, runner.workspace.root) as shell:
+        seconds = _left(timeout_seconds, context.deadline)
+        ran = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
+    return _told(ran, seconds, runner.workspace)
 
 
 def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:

@@ -86,16 +86,14 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
         if problems := _objections({"glob": glob, "context_lines": context_lines, "limit": limit}):
             raise BadArgs(problems)
         query = query_of(pattern, fixed=fixed, ignore_case=ignore_case)
-        watch = watch_for(workspace, context)
+        searching = _Search(workspace, query, watch_for(workspace, context), context, first_only=mode == "files")
         ignoring = Ignoring(workspace, path, ignored=ignored)
         try:
-            listed = _files(workspace, path, ignoring, _Filter(workspace, path, glob, file_type), watch)
+            listed = _files(workspace, path, ignoring, _Filter(workspace, path, glob, file_type), searching.watch)
         except Stopped:
             return "(the time was up before all files were listed, and nothing was searched; narrow the path)"
-        files = [entry for entry in listed if entry.size <= MOST_BYTES]
         tally = Tally(mode, limit=limit, context_lines=context_lines, pattern=query.line)
-        searching = _Search(workspace, query, watch, context, first_only=mode == "files")
-        overdue = searching.through(files, tally, sieve if ripgrep or is_worth_it(files) else None)
+        overdue = searching.through(listed, tally, sieve, always=bool(ripgrep))
         return tally.text(notes=_notes(listed, overdue, ignoring.left_out if tally.is_empty else 0))
 
     return Tool.of(grep)
@@ -111,8 +109,14 @@ class _Search:
     context: Context
     first_only: bool
 
-    def through(self, files: list[Entry], tally: Tally, helper: Ripgrep | None) -> str:
-        """Look into *files*, one after the other, as far as *tally* and the time go; a note if the time was up."""
+    def through(self, listed: list[Entry], tally: Tally, sieve: Ripgrep | None, *, always: bool) -> str:
+        """
+        Look into what is *listed* and not too large, as far as *tally* and the time go; a note if the time was up.
+
+        *sieve* is asked first which files need no look, where that pays or *always*.
+        """
+        files = [entry for entry in listed if entry.size <= MOST_BYTES]
+        helper = sieve if always or is_worth_it(files) else None
         done = 0
         try:
             cleared = set() if helper is None else helper.cleared(self.query, files, self.watch)

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import ToolError
+from ..options import several
 from ..sandbox.base import Sandbox
 from ..session import Session
 from ..workspace.space import Workspace
@@ -153,12 +154,11 @@ def _path(path: str, shows: tuple[str, ...] | None) -> str:
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
     """*names*, if variables can be called so."""
-    if isinstance(names, str):
-        raise TypeError(f"`keep` is a list of variables, got one: write [{names!r}]")
-    for name in names:
+    listed = several(names, "keep", "variables")
+    for name in listed:
         if _NAME.fullmatch(name) is None:
             raise ValueError(f"keep: {name!r} cannot be the name of a variable")
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(listed))
 
 
 def script(names: Sequence[str]) -> str:

@@ -79,20 +79,19 @@ def web_fetch_for(
         # The address itself was judged before the call, and is judged here by what this tool may reach.
         place = doors.place(url)
         pages = Pages.of(context.session, fetcher, most=limits.keep_pages, clock=clock)
-        kept = pages.get(place.url)
-        if kept is not None:
-            _check_again(kept, place.url, doors, context)
-            return _shown(kept, offset, limits.max_chars, age=f", kept for {clock() - kept.since:.0f} s")
-        context.report(message=f"fetching {place.url[:200]}")
-        page, seconds = await _fetched(fetcher, place.url, context)
-        pages.add(place.url, page, seconds)
+        page = pages.get(place.url)
+        if page is not None:
+            _check_again(page, place.url, doors, context)
+            return _shown(page, offset, limits.max_chars, age=f", kept for {clock() - page.since:.0f} s")
+        page = await _fetched(fetcher, place.url, pages, context)
         return _shown(page, offset, limits.max_chars)
 
     return Tool.of(web_fetch)
 
 
-async def _fetched(fetcher: Fetcher, url: str, context: Context) -> tuple[Kept, float]:
-    """The page as it is shown, and how long it may be kept."""
+async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
+    """The page as it is shown, kept in *pages* for as long as it may be."""
+    context.report(message=f"fetching {url[:200]}")
     page = await fetcher.fetch(url, check=lambda hop: _check_redirect(context, url, hop))
     # A long page takes a while to read, and the loop has other work.
     found = await asyncio.to_thread(reading, page.body.data, page.type, url=page.url, is_cut=page.body.cut is not None)
@@ -100,7 +99,9 @@ async def _fetched(fetcher: Fetcher, url: str, context: Context) -> tuple[Kept, 
         raise _refusal(page, found)
     limits = fetcher.limits
     seconds = limits.keep_seconds if page.keep_seconds is None else min(page.keep_seconds, limits.keep_seconds)
-    return Kept(page.hops, _head(page, found), found.text), seconds
+    kept = Kept(page.hops, _head(page, found), found.text)
+    pages.add(url, kept, seconds)
+    return kept
 
 
 def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -96,9 +97,7 @@ def command(
     """
     if save and resume:
         raise click.UsageError("a run that is resumed is kept in its file; give --save or --resume, one of them")
-    asked = sys.stdin.read() if prompt == "-" else prompt
-    if not (asked or "").strip() and (resume is None or asked is not None):
-        raise Failure("the prompt is empty; say what is to be done")
+    asked = _asked(prompt, is_needed=resume is None)
     kept = SavedRun(resume) if resume else SavedRun(save).new() if save else None
     run = kept.read() if kept is not None and resume else None
     chosen = _provider(provider, model, base_url, key_from)
@@ -109,17 +108,31 @@ def command(
         dispatcher = dispatcher_for(found, policy, output)
         agent = Agent(chosen, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
         with contextlib.closing(dispatcher), runner() as loop:
-            try:
+            with _keeping(agent, kept):
                 run = _worked(loop, agent, asked, run, display, asker)
-            finally:
-                # Also what was broken off, by Ctrl-C for instance.
-                if kept is not None and agent.last_run is not None:
-                    kept.write(agent.last_run)
             loop.run(chosen.aclose())
     if output.is_json:
         output.json(run.to_json())
     output.note(_summary(run), "dim")
     return RUN_EXITS[run.status]
+
+
+def _asked(prompt: str | None, *, is_needed: bool) -> str | None:
+    """The prompt, read from standard input if that is what it says; None if none was given, and none *is_needed*."""
+    asked = sys.stdin.read() if prompt == "-" else prompt
+    if not (asked or "").strip() and (is_needed or asked is not None):
+        raise Failure("the prompt is empty; say what is to be done")
+    return asked
+
+
+@contextlib.contextmanager
+def _keeping(agent: Agent, kept: SavedRun | None) -> Iterator[None]:
+    """Write down what the block leaves, also what was broken off, by Ctrl-C for instance."""
+    try:
+        yield
+    finally:
+        if kept is not None and agent.last_run is not None:
+            kept.write(agent.last_run)
 
 
 def _worked(

@@ -26,6 +26,9 @@ def command(output: Output, target: str, group: str | None) -> None:
     a file, tools.py or tools.py:catalog; or builtin, the built-in tools in this
     folder. Loading it runs its code, as importing does.
 
+    All tools are listed; "deferred" is said of those that a model is told of
+    only when a search has found them.
+
     The names are kept in your cache folder, where tab completion finds them.
 
     \b

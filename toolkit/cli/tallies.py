@@ -4,11 +4,12 @@ What an audit log tells of the tools, in numbers.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from ..hooks.stats import reached_by
 
 __all__ = ["Summary", "Tally", "summed_up"]
 
@@ -109,10 +110,6 @@ def _name(line: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 
 def _tally(name: str, counts: _Counts) -> Tally:
     ordered = sorted(counts.seconds)
-
-    def at(part: float) -> float:
-        return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0
-
     return Tally(
         tool=name,
         calls=counts.kinds.total(),
@@ -120,8 +117,8 @@ def _tally(name: str, counts: _Counts) -> Tally:
         verdicts=dict(counts.verdicts),
         answers=dict(counts.answers),
         retries=counts.retries,
-        p50_seconds=at(0.50),
-        p95_seconds=at(0.95),
+        p50_seconds=reached_by(0.50, ordered),
+        p95_seconds=reached_by(0.95, ordered),
         chars=counts.chars,
     )
 

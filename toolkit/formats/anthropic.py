@@ -10,12 +10,12 @@ from typing import Any, Literal
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Budget, strict_schemas
-from .content import found_names, pictures_of, text_of
+from .content import found_names, given, pictures_of, text_of
 from .names import Naming
 from .offering import SEARCH, all_tools, offered
 from .properties import plain_properties
 from .reading import called, field, has_field, listed, no_response
-from .records import Definitions, Offering
+from .records import Definitions, Offering, check_offering
 from .tops import shown_schema
 
 __all__ = ["calls", "definitions", "results"]
@@ -94,13 +94,13 @@ def results(
 
     With *native_loading*, what our `tool_search` found is told by reference; with *catalog*, only what it still has.
     """
-    if not results:
-        return []
+    if catalog is not None:
+        check_offering(catalog)
     blocks = []
-    for result in results:
+    for result in given(results):
         found = (found_names(result) or []) if native_loading else []
         blocks.append(_block(result, [name for name in found if catalog is None or catalog.get(name) is not None]))
-    return [{"role": "user", "content": blocks}]
+    return [{"role": "user", "content": blocks}] if blocks else []
 
 
 def _block(result: ToolResult, found: Sequence[str]) -> dict[str, Any]:

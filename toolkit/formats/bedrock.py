@@ -10,7 +10,7 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Budget, strict_schemas
-from .content import pictures_of, text_of, value_of
+from .content import given, pictures_of, text_of, value_of
 from .names import Naming
 from .offering import offered
 from .properties import plain_properties
@@ -72,9 +72,8 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """One user message with all results of a turn; an object is sent as such, anything else as text."""
-    if not results:
-        return []
-    return [{"role": "user", "content": [{"toolResult": _answer(result)} for result in results]}]
+    blocks = [{"toolResult": _answer(result)} for result in given(results)]
+    return [{"role": "user", "content": blocks}] if blocks else []
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..options import several
 from ..parts import ImagePart
 from ..results import ToolResult
 from ..strictjson import is_plain, loads
 
-__all__ = ["Picture", "encoded", "found_names", "given_id", "pictures_of", "text_of", "value_of"]
+__all__ = ["Picture", "encoded", "found_names", "given", "given_id", "pictures_of", "text_of", "value_of"]
 
 _NOTHING = "(no output)"
 _WAITS = (
@@ -52,6 +53,17 @@ class Picture:
     @property
     def url(self) -> str:
         return f"data:{self.media_type};base64,{self.base64}"
+
+
+def given(results: Iterable[ToolResult]) -> list[ToolResult]:
+    """The results of a turn, as a list; `TypeError` for what is none."""
+    found = several(results, "results", "ToolResult")
+    for place, each in enumerate(found):
+        if not isinstance(each, ToolResult):
+            raise TypeError(
+                f"results[{place}] cannot be {type(each).__name__}; give what `Dispatcher.call_many` returned"
+            )
+    return found
 
 
 def text_of(result: ToolResult, *, shows_all: bool = False) -> str:

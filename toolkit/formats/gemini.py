@@ -14,7 +14,7 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .content import given_id, pictures_of, text_of, value_of
+from .content import given, given_id, pictures_of, text_of, value_of
 from .dialects import GEMINI
 from .names import Naming
 from .offering import offered
@@ -71,9 +71,8 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """One user content with all results of a turn: a value as it is, anything else as text."""
-    if not results:
-        return []
-    return [{"role": "user", "parts": [{"functionResponse": _answer(result)} for result in results]}]
+    parts = [{"functionResponse": _answer(result)} for result in given(results)]
+    return [{"role": "user", "parts": parts}] if parts else []
 
 
 def _call(part: Any, catalog: Offering | None) -> ToolCall | None:

@@ -11,7 +11,7 @@ from ..parts import FilePart, ImagePart
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .content import encoded, text_of
+from .content import encoded, given, text_of
 from .merging import types_of
 from .names import Naming
 from .offering import offered
@@ -42,7 +42,7 @@ def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """A `CallToolResult` for each, in the order given; values as `structuredContent`, in an object if they are none."""
-    return [_answer(result) for result in results]
+    return [_answer(result) for result in given(results)]
 
 
 def _tool(tool: Tool) -> dict[str, Any]:

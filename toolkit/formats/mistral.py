@@ -10,7 +10,7 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .chat import chat_calls, chat_function
-from .content import pictures_of, text_of
+from .content import given, pictures_of, text_of
 from .names import Naming
 from .offering import offered
 from .records import Definitions, Note, Offering
@@ -45,7 +45,7 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
             "name": NAMING.wire(result.tool),
             "content": _content(result),
         }
-        for result in results
+        for result in given(results)
     ]
 
 

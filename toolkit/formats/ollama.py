@@ -14,7 +14,7 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from .chat import chat_calls
-from .content import given_id, pictures_of, text_of
+from .content import given, given_id, pictures_of, text_of
 from .merging import definition_of, types_of
 from .names import Naming
 from .offering import offered
@@ -50,7 +50,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """One message for each result, in the order of the calls, by which they are told apart; images beside the text."""
     made = []
-    for result in results:
+    for result in given(results):
         message: dict[str, Any] = {
             "role": "tool",
             "tool_name": NAMING.wire(result.tool),

@@ -10,7 +10,7 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .chat import chat_calls, chat_function
-from .content import pictures_of, text_of
+from .content import given, pictures_of, text_of
 from .names import Naming
 from .offering import offered
 from .records import Definitions, Note, Offering
@@ -44,11 +44,12 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """One message for each result; images, which those cannot hold, in a user message after them."""
+    answers = given(results)
     made: list[dict[str, Any]] = [
-        {"role": "tool", "tool_call_id": result.call_id, "content": text_of(result)} for result in results
+        {"role": "tool", "tool_call_id": result.call_id, "content": text_of(result)} for result in answers
     ]
     shown: list[dict[str, Any]] = []
-    for result in results:
+    for result in answers:
         for picture in pictures_of(result):
             shown.append({"type": "text", "text": f"An image from the result of `{result.tool}` ({result.call_id}):"})
             shown.append({"type": "image_url", "image_url": {"url": picture.url}})

@@ -11,11 +11,11 @@ from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
 from .chat import parameters_of
-from .content import found_names, pictures_of, text_of
+from .content import found_names, given, pictures_of, text_of
 from .names import Naming
 from .offering import SEARCH, all_tools, offered
 from .reading import called, field, has_field, listed, no_response
-from .records import Definitions, Note, Offering
+from .records import Definitions, Note, Offering, check_offering
 
 __all__ = ["calls", "definitions", "results"]
 
@@ -71,8 +71,10 @@ def results(
 
     With *native_loading*, what our `tool_search` found in *catalog* is told as the provider wants it.
     """
+    if catalog is not None:
+        check_offering(catalog)
     made = []
-    for result in results:
+    for result in given(results):
         found = found_names(result) if native_loading and catalog is not None else None
         if found is not None and catalog is not None:
             tools = [tool for name in found if (tool := catalog.get(name)) is not None]

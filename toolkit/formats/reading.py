@@ -16,7 +16,7 @@ from ..results import ToolCall
 from .names import Naming
 from .nulls import without_forced_nulls
 from .properties import own_properties
-from .records import Offering
+from .records import Offering, check_offering
 
 __all__ = ["called", "field", "has_field", "listed", "no_response"]
 
@@ -65,6 +65,8 @@ def called(
     metadata: dict[str, Any] | None = None,
 ) -> ToolCall:
     """One call, with the catalog's name; with *catalog*, without the nulls that strict mode forced."""
+    if catalog is not None:
+        check_offering(catalog)
     # A call without a usable name still wants an answer: no tool is called "".
     own, tool = naming.called(name if isinstance(name, str) else "", catalog)
     if isinstance(arguments, Mapping) and not isinstance(arguments, dict):

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..options import kind_of
 from ..session import Session
 from ..spec import Tool
 
-__all__ = ["Definitions", "Note", "Offering"]
+__all__ = ["Definitions", "Note", "Offering", "check_offering"]
 
 
 class Offering(Protocol):
@@ -24,6 +25,12 @@ class Offering(Protocol):
     def get(self, name: str) -> Tool | None: ...
 
     def __iter__(self) -> Iterator[Tool]: ...
+
+
+def check_offering(catalog: Any) -> None:
+    """Raise `TypeError` for what is no catalog."""
+    if isinstance(catalog, type) or not all(hasattr(catalog, each) for each in ("offered", "get", "__iter__")):
+        raise TypeError(f"catalog cannot be {kind_of(catalog)}; give Catalog(function, ...)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..results import ToolCall, ToolResult
 from ..tokens import estimated_tokens
 
-__all__ = ["Stats", "ToolStats"]
+__all__ = ["Stats", "ToolStats", "reached_by"]
 
 _UNKNOWN = "(unknown)"
 
@@ -102,19 +102,20 @@ def _stated_cost(call: ToolCall, result: ToolResult) -> float:
 
 def _record(name: str, tally: _Tally) -> ToolStats:
     ordered = sorted(tally.seconds)
-
-    def at(part: float) -> float:
-        return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0
-
     return ToolStats(
         tool=name,
         calls=tally.calls,
         failures=dict(tally.failures),
         retries=tally.retries,
-        p50_seconds=at(0.50),
-        p95_seconds=at(0.95),
-        p99_seconds=at(0.99),
+        p50_seconds=reached_by(0.50, ordered),
+        p95_seconds=reached_by(0.95, ordered),
+        p99_seconds=reached_by(0.99, ordered),
         chars=tally.chars,
         tokens=estimated_tokens(tally.chars),
         cost=tally.cost,
     )
+
+
+def reached_by(part: float, ordered: Sequence[float]) -> float:
+    """The smallest of *ordered* that so large a *part* of them does not exceed; 0 if there are none."""
+    return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0

@@ -16,6 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+from ..options import several
 from ..requests import Grant
 from ..results import ToolCall
 from ..session import Session
@@ -50,9 +51,7 @@ class Permissions:
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
         self._mode: Mode = checked_mode(mode)
-        if isinstance(rules, str):
-            raise TypeError(f"`rules` is a list, got one: write [{rules!r}]")
-        self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in rules)
+        self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in several(rules, "rules"))
         self.ignored: tuple[str, ...] = ()
         # Which rules concern a tool is the same for every call of it.
         self._about = functools.lru_cache(maxsize=1024)(self._find_rules)

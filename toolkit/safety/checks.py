@@ -12,10 +12,11 @@ import logging
 import os
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 from ..access import Access
 from ..errors import nearest
+from ..options import several
 from ..verdicts import Finding
 from .hosts import AllowedHosts
 from .hosts import judged as judged_host
@@ -25,7 +26,6 @@ from .protected import BUILT_IN, Protected, ProtectedFiles
 __all__ = ["Check", "SafetyChecks"]
 
 _log = logging.getLogger("toolkit")
-T = TypeVar("T")
 
 
 class Check(Protocol):
@@ -72,7 +72,7 @@ class SafetyChecks:
         further: Iterable[Check] = (),
     ) -> None:
         self._folders = Folders([os.getcwd()] if folders is None else folders, read_only=read_only_folders)
-        table = _table(_several(protected, "protected"), _several(unprotected, "unprotected"))
+        table = _table(several(protected, "protected"), several(unprotected, "unprotected"))
         built_in: list[Check] = [
             _FolderCheck(self._folders),
             _ProtectedFileCheck(self._folders, ProtectedFiles(table)),
@@ -80,7 +80,7 @@ class SafetyChecks:
             _HostCheck(AllowedHosts(allowed_hosts)),
         ]
         checks = _named([*built_in, *further])
-        off = _several(without, "without")
+        off = several(without, "without")
         for name in off:
             if name not in checks:
                 raise ValueError(f"without: there is no check {name!r}{_meant(name, checks)}")
@@ -206,13 +206,6 @@ def _protected(path: str, rule: Protected) -> str:
 # What the application asked for.
 
 
-def _several(given: Iterable[T], option: str) -> list[T]:
-    if isinstance(given, (str, bytes, os.PathLike)):
-        # Text would be taken for a list of letters.
-        raise TypeError(f"`{option}` is a list, got one: write [{given!r}]")
-    return list(given)
-
-
 def _named(checks: Iterable[Check]) -> dict[str, Check]:
     found: dict[str, Check] = {}
     for check in checks:
@@ -227,7 +220,7 @@ def _named(checks: Iterable[Check]) -> dict[str, Check]:
 
 def _kinds(check: Check) -> frozenset[str] | None:
     kinds = getattr(check, "kinds", None)
-    return None if kinds is None else frozenset(_several(kinds, f"kinds of check {check.name}"))
+    return None if kinds is None else frozenset(several(kinds, f"kinds of check {check.name}"))
 
 
 def _table(protected: list[str | os.PathLike[str] | Protected], unprotected: list[str]) -> list[Protected]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple, TypeAlias
 
+from ..options import several
 from ..verdicts import Finding
 
 __all__ = ["AllowedHosts", "judged", "unreachable"]
@@ -39,11 +40,8 @@ class AllowedHosts:
     """
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
-        if isinstance(hosts, str):
-            # Text would be taken for a list of letters.
-            raise TypeError(f"`allowed_hosts` is a list of hosts, got one: write [{hosts!r}]")
         self._hosts: set[tuple[str, int | None]] = set()
-        for each in hosts:
+        for each in several(hosts, "allowed_hosts", "hosts"):
             star, text = ("*.", each[2:]) if each.startswith("*.") else ("", each)
             is_bare = text.count(":") > 1 and not text.startswith("[")
             try:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from ..options import several
 from .protected import folded
 
 __all__ = ["Folders", "Place", "resolved", "shown"]
@@ -60,8 +61,8 @@ class Folders:
     def __init__(
         self, folders: Sequence[str | os.PathLike[str]], *, read_only: Sequence[str | os.PathLike[str]] = ()
     ) -> None:
-        self.writable = tuple(_folder(each) for each in _listed(folders, "folders"))
-        self.read_only = tuple(_folder(each) for each in _listed(read_only, "read_only_folders"))
+        self.writable = tuple(_folder(each) for each in several(folders, "folders", "folders"))
+        self.read_only = tuple(_folder(each) for each in several(read_only, "read_only_folders", "folders"))
         if not self.writable:
             raise ValueError("tools need at least one folder to start from; name it in `folders`")
         if both := set(self.writable) & set(self.read_only):
@@ -112,13 +113,6 @@ class Folders:
 
 
 _REMEDY = "choose another place, or name its folder in SafetyChecks(folders=...)"
-
-
-def _listed(folders: Iterable[str | os.PathLike[str]], option: str) -> Iterable[str | os.PathLike[str]]:
-    if isinstance(folders, (str, bytes, os.PathLike)):
-        # Text would be taken for a list of letters, and "/" for the whole disk.
-        raise TypeError(f"`{option}` is a list of folders, got one: write [{os.fspath(folders)!r}]")
-    return folders
 
 
 def _folder(folder: str | os.PathLike[str]) -> str:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from ..catalog import Catalog
 from ..permissions.files import Ignored
-from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder
+from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
 from ..spec import Tool
 from ..visible import visible
 from .folders import Stamp, contents, file_stamp, is_settled, stamp, tree_stamp
@@ -103,7 +103,7 @@ class Shelf(Catalog):
         if self._project is None or folder is None or not os.path.exists(folder):
             return []
         found, wrong = contents(folder)
-        why = self._distrust(self._project)
+        why = distrust(self._trust, self._project)
         if why is None and contents(folder)[0] != found:
             # What was read has to be what is trusted: nobody may swap a file in between.
             why, self._is_settled = f"{folder} changed while it was read; look again", False
@@ -112,19 +112,6 @@ class Shelf(Catalog):
             return []
         problems += wrong
         return [(path, content, True) for path, content in found.items()]
-
-    def _distrust(self, project: Path) -> str | None:
-        """Why the project's skills do not count; None if they do."""
-        state = "unknown" if self._trust is None else self._trust.state(project)
-        if state == "trusted":
-            return None
-        problem = None if self._trust is None else self._trust.problem
-        look = f"look at its {PROJECT_FOLDER} folder, then trust it"
-        if problem is not None:
-            return problem
-        if state == "changed":
-            return f"{project} has changed since you trusted it; {look} again"
-        return f"you have not trusted {project}; {look}"
 
     def _reading(self, file: _File) -> _Reading:
         path, content, is_project = file
