@@ -131,7 +131,9 @@ def test_whoever_runs_when_a_protected_file_is_saved_anew_is_ended(folder, path)
         saved_anew(folder / path, "secret")
         out, err = process.communicate(timeout=30)
     assert out == ""
-    assert err == f"toolkit: stopped: {folder}/{path} was saved anew while the command ran, and could be seen\n"
+    assert (
+        err == f"toolkit: stopped: {folder}/{path} was saved anew or removed while the command ran, and could be seen\n"
+    )
     assert process.returncode == 137
     assert running("51.71") == []
 
@@ -150,7 +152,7 @@ def test_whoever_ends_at_that_moment_is_told_of_too(folder):
         assert process.stdout.read(6) == "secret"
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate(timeout=30)
-    assert err.endswith("app/.env was saved anew while the command ran, and could be seen\n")
+    assert err.endswith("app/.env was saved anew or removed while the command ran, and could be seen\n")
 
 
 def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
@@ -174,6 +176,50 @@ def test_a_secret_that_is_written_in_place_or_moved_stays_hidden(folder):
         assert process.stdout.readline() == "ready\n"
         (folder / "app" / ".env").write_text("another secret")
         os.rename(folder / "app" / ".env", folder / "app" / ".moved")
+        out, _ = process.communicate("go\n", timeout=30)
+    assert (out, process.returncode) == ("survived\n", 0)
+
+
+def moved_and_removed(path):
+    os.rename(path, path.with_name("old"))
+    path.with_name("old").unlink()
+
+
+@pytest.mark.parametrize("act", [os.unlink, moved_and_removed])
+@pytest.mark.parametrize("place", ["app", "a b\\ü\n\r#"])
+def test_whoever_runs_when_a_secret_is_removed_is_ended(folder, act, place):
+    """The kernel takes the cover away before the file, which can be seen in between under the name it has then."""
+    os.rename(folder / "app", folder / place)
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; sleep 53.71; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        act(folder / place / ".env")
+        out, err = process.communicate(timeout=30)
+    assert out == ""
+    assert err.endswith("/.env was saved anew or removed while the command ran, and could be seen\n")
+    assert running("53.71") == []
+
+
+def test_a_secret_that_is_removed_while_the_command_ends_is_told_of_too(folder):
+    """What the command printed may be the secret."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; read go; exit 3", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGSTOP)
+        os.unlink(folder / "app" / ".env")
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=30)
+    assert "app/.env was saved anew or removed" in err
+
+
+def test_a_file_that_may_be_read_is_removed_without_harm(folder):
+    """Only what is hidden could be seen, so the command goes on."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; read go; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        os.unlink(folder / ".git" / "config")
         out, _ = process.communicate("go\n", timeout=30)
     assert (out, process.returncode) == ("survived\n", 0)
 

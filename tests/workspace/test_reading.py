@@ -53,7 +53,7 @@ def test_what_is_no_file_is_refused_at_once(root, space, make, doing):
     """Pipes, sockets and devices are told; nobody waits for them."""
     make(root / "odd")
     arguments = ("odd", b"x") if doing == "write" else ("odd",)
-    with pytest.raises(ToolError, match="socket or a|only files can be"):
+    with pytest.raises(ToolError, match="only files can be read or written"):
         getattr(space, doing)(*arguments)
     assert space.stat("odd").kind == "other"
 

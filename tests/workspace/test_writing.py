@@ -486,6 +486,6 @@ def test_a_pipe_that_appears_meanwhile_is_not_waited_for(root, way, folder):
         (folder / "file").unlink()
         os.mkfifo(folder / "file")
 
-    with pytest.raises(ToolError, match="only files can be written"):
+    with pytest.raises(ToolError, match="only files can be read or written"):
         written_while(root, way, swap)
     assert names(folder) == ["file"]

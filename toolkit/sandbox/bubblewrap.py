@@ -74,7 +74,7 @@ def bubblewrap(
     does_not = (
         *(("it reaches the network, this machine's own services included",) if network else ()),
         "what gets a protected name only while a command runs, by itself or somebody else, is covered from the next on",
-        "if somebody saves a protected file anew by renaming, the command is ended, but may see it for a moment before",
+        "if somebody replaces or removes a protected file, the command is ended, but may see it for a moment before",
         "a hard link to a protected file is taken for another file",
         *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
         *((_ROOT,) if "crowd" in bounds else ()),

@@ -5,6 +5,11 @@ A mount covers one file, not its name: when somebody outside renames another fil
 kernel takes the mount away, and the command sees what is there. No mount prevents that, so it is watched for. A file
 that is written in place, or moved with its cover, stays covered.
 
+Watched are both the names and the mounts. The kernel takes a mount away first and then goes on to replace or remove the
+file; it tells of the mount at once, and of the name when it is done, which is some milliseconds later. And a file that
+was moved with its cover, or is only removed, has no name to watch. But a folder can take another one's place, and
+what is protected in it was never covered: of that, only names tell.
+
 Stands alone and imports nothing of ours: the launcher loads it by path.
 """
 
@@ -12,15 +17,17 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Covers"]
+__all__ = ["Covers", "Mounts"]
 
 _CREATED, _MOVED_HERE, _OVERFLOW = 0x100, 0x80, 0x4000
 _ONLY_FOLDERS, _NO_LINKS = 0x01000000, 0x02000000
 _EVENT = struct.Struct("iIII")
 _MOST_READS, _MOST_OF_A_READ = 16, 1 << 16
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
 class Covers:
@@ -123,6 +130,43 @@ class Covers:
             if folder == "/":
                 return
             folder = os.path.dirname(folder)
+
+
+class Mounts:
+    """
+    What covers *secrets*, whole paths, in the sandbox of *process*, from now on.
+
+    In `select`, it is among the exceptional when the table of mounts has changed, once for each change.
+
+    Raises:
+        OSError: The table of mounts cannot be read.
+    """
+
+    def __init__(self, process: int, secrets: Iterable[str]) -> None:
+        # Held open, it outlives the process: what came off at its end is still told.
+        self._file = os.open(f"/proc/{process}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
+        wanted = set(map(os.fsencode, secrets))
+        self._known = {mount: place for mount, place in self._table() if place in wanted}
+
+    def fileno(self) -> int:
+        return self._file
+
+    def gone(self) -> str | None:
+        """A secret that lost its cover; None if there is none."""
+        now = {mount for mount, _ in self._table()}
+        return next((os.fsdecode(place) for mount, place in self._known.items() if mount not in now), None)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _table(self) -> Iterator[tuple[tuple[bytes, ...], bytes]]:
+        """Which mount, and where. A mount stays itself if what it is on is moved, so its place does not count."""
+        text = b""
+        while data := os.pread(self._file, _MOST_OF_A_READ, len(text)):
+            text += data
+        for line in filter(None, text.split(b"\n")):  # other ends of lines may be in a name
+            number, _, device, source, place, *_ = line.split(b" ")
+            yield (number, device, source), _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), place)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

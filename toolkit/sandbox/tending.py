@@ -1,7 +1,7 @@
 """
 In the launcher: a child and everything that descends from it, waited for and ended, so that nothing is left behind.
 
-Stands alone and imports nothing of ours: the launcher loads it by path.
+Stands alone, with its neighbour: the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import signal
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .covers import Covers
+if __package__:
+    from .covers import Covers, Mounts
+else:
+    from covers import Covers, Mounts  # type: ignore[import-not-found, no-redef]
 
 __all__ = ["STOP", "Tended"]
 
@@ -44,6 +46,9 @@ class Tended:
         self._child = child
         self._news = news
         self._covers = covers
+        self._secrets = [each[-1] for each in wish.get("shut", ()) if "/dev/null" in each]
+        self._mounts: Mounts | None = None
+        self._is_remounted = False
         # A monitor that would take everybody with it at once is not asked politely.
         self._monitor = child if wish.get("options") is not None else None
         self._held: tuple[int, ...] = ()
@@ -70,7 +75,10 @@ class Tended:
         Keep bubblewrap from ending when *command*, the process inside, does: what is left is to be counted first.
 
         It has two processes, the outer one and the first inside. When the outer one ends, so does everything.
+        From here on its mounts are watched, too.
         """
+        with contextlib.suppress(OSError):  # then the names alone are watched
+            self._mounts = Mounts(command, self._secrets)
         first = _parent(command)
         if first is None or _parent(first) != self._child or not hasattr(os, "pidfd_open"):
             return
@@ -86,8 +94,12 @@ class Tended:
         self._reap()
         while self._status is None and not self._is_over():
             self._watch()
-        if self._covers is not None and self.uncovered is None:
-            self.uncovered = self._covers.lost()  # it may have ended before we heard of it
+        if self.uncovered is None:
+            self._is_remounted = True  # it may have ended before we heard of it
+            self.uncovered = self._lost()
+        if self._mounts is not None:
+            self._mounts.close()  # before the others end: the last one to hold it waits while it is taken down
+            self._mounts = None
         others = self._wait_until_alone(time.monotonic() + 0.1)  # many are just about to end
         left = len(others) if self._held or not self._monitor else 0
         self._end(0.2)
@@ -115,7 +127,7 @@ class Tended:
             files += [self._covers.fileno()] if self._covers.poll_seconds is None else []
             seconds = seconds or self._covers.poll_seconds
         heard = self._hear(seconds, *files)
-        self.uncovered = self._covers.lost() if self._covers is not None else None
+        self.uncovered = self._lost()
         if self.uncovered is not None:
             self._stop("uncovered", 0)
         self._reap()
@@ -126,13 +138,21 @@ class Tended:
         elif self._crowd and _numbers() > self._crowded and len(_descendants(self._child)) > self._crowd:
             self._stop("crowd", 0)
 
+    def _lost(self) -> str | None:
+        """A protected file that can be seen, or could be for a moment."""
+        gone = self._mounts.gone() if self._mounts is not None and self._is_remounted else None
+        self._is_remounted = False
+        return gone or (None if self._covers is None else self._covers.lost())
+
     def _stop(self, why: str, polite_seconds: float) -> None:
         self.stopped = why
         self._end(polite_seconds)
 
     def _hear(self, seconds: float | None, *files: int) -> bytes:
         """The signals that have come, waiting for one, or for something in *files*, if there is none."""
-        ready = select.select([self._news, *files], [], [], seconds)[0]
+        mounts = [] if self._mounts is None else [self._mounts]
+        ready, _, remounted = select.select([self._news, *files], [], mounts, seconds)
+        self._is_remounted = self._is_remounted or bool(remounted)
         return os.read(self._news, 4096) if self._news in ready else b""
 
     def _reap(self) -> None:
@@ -156,7 +176,11 @@ class Tended:
             _kill(self._child, signal.SIGCONT)
             self._held = ()
             self._wait_until_alone(time.monotonic() + polite_seconds)
-        for pid in self._held:  # the first process inside takes the others with it, before we have counted them
+        if self._command is not None and not polite_seconds:
+            # The first process inside takes it along, but only when its own turn comes.
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._command, signal.SIGKILL)
+        for pid in reversed(self._held):  # the first inside takes the others with it, before we have counted them
             _kill(pid, signal.SIGKILL)
         self._held = ()
         give_up = time.monotonic() + 10.0

@@ -15,12 +15,12 @@ __all__ = ["check_file", "content_of"]
 _MOST_AT_ONCE = 1 << 20
 
 
-def check_file(mode: int, path: str, *, doing: str) -> None:
+def check_file(mode: int, path: str) -> None:
     """Raise `ToolError` unless *mode* is a file's; a pipe or a device could keep us waiting for ever."""
     if stat.S_ISDIR(mode):
         raise ToolError(f"{shown(path)} is a folder; name a file in it")
     if not stat.S_ISREG(mode):
-        raise ToolError(f"{shown(path)} is a device, a socket or a pipe; only files can be {doing}")
+        raise ToolError(f"{shown(path)} is a device, a socket or a pipe; only files can be read or written")
 
 
 def content_of(fd: int, max_bytes: int) -> bytes | None:

@@ -291,7 +291,7 @@ class Workspace:
         """A descriptor of a file, and of nothing else, for reading."""
         fd = self._reach(_file(path), "read", lambda spot: open_beneath(spot.folder, spot.inner, READ), doing="read")
         try:
-            check_file(os.fstat(fd).st_mode, path, doing="read")
+            check_file(os.fstat(fd).st_mode, path)
         except ToolError:
             os.close(fd)
             raise

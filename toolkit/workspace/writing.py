@@ -235,7 +235,7 @@ def _is_file(folder: int, name: str, path: str) -> bool:
         return False
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    check_file(mode, path, doing="written")
+    check_file(mode, path)
     return True
 
 
@@ -247,7 +247,7 @@ def _present(folder: int, name: str, path: str, max_bytes: int) -> _Old | None:
         return None
     try:
         status = os.fstat(fd)
-        check_file(status.st_mode, path, doing="written")
+        check_file(status.st_mode, path)
         content = content_of(fd, max_bytes)
         if content is None:
             raise ToolError(
