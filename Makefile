@@ -18,7 +18,11 @@ ifndef PROVIDER
 	$(BIN)/python -m toolkit check examples/demo.py --output text
 endif
 
+# Hundreds of tests start an interpreter, some of them pytest. Where those may not keep what they compile, each would
+# compile the package anew, and pytest hypothesis; so that is done before.
 test: $(VENV)/.ready
+	$(BIN)/python -m compileall -q toolkit
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only --quiet tests/test_layers.py
 	$(BIN)/coverage erase
 	$(BIN)/python -m tests
 	$(BIN)/coverage combine --quiet

@@ -21,7 +21,7 @@ MEASURED = [
     ["agent", "cli", "formats", "providers", "ranking", "skills", "testing"],
 ]
 # Properties and limits try thousands of cases, or large ones; each line they reach has a test of its own elsewhere,
-# and being watched costs them as much again, or several times.
+# and being watched costs them as much again, or several times. Single tests of this kind are marked `unmeasured`.
 UNMEASURED = ["properties", "formats/test_limits.py", "test_hostile.py"]
 
 AT_ONCE = 3

@@ -1,15 +1,19 @@
 """
-What all tests share: the event loop, and the hypothesis profiles.
+What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
-`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples.
+`HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples. A test marked `unmeasured` adds nothing to the
+coverage: it tries thousands of cases, or large ones, and being watched costs it as much again, or several times. All
+but a few of the lines that it reaches have tests of their own.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 import textwrap
+import warnings
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +24,34 @@ _PATIENT = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, He
 settings.register_profile("default", max_examples=60, derandomize="CI" in os.environ, **_PATIENT)
 settings.register_profile("thorough", max_examples=1200, **_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+# What a test starts elsewhere finds the table of characters here, and need not make it.
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.abspath(".hypothesis"))
+
+
+def pytest_configure(config):
+    """Make the mark known."""
+    config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
+
+
+def pytest_collection_finish():
+    """Keep what was imported out of the collector's sight: looking at it all costs 0.1 seconds each time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Do not watch what is marked."""
+    watching = "coverage" in sys.modules and item.get_closest_marker("unmeasured")
+    coverage = sys.modules["coverage"].Coverage.current() if watching else None
+    if coverage is None:
+        return (yield)
+    coverage.stop()
+    try:
+        return (yield)
+    finally:
+        with warnings.catch_warnings(action="ignore"):  # of what was imported before
+            coverage.start()
 
 
 @pytest.fixture

@@ -330,6 +330,7 @@ def test_what_happens_in_isolation_is_undone():
     assert "e" not in catalog
 
 
+@pytest.mark.unmeasured
 def test_adding_from_several_threads_loses_nothing():
     """Eight threads, two hundred tools each; every thread's own in its order."""
     catalog = Catalog()

@@ -423,6 +423,7 @@ JUNK += [
 JUNK += ["\nReturns: ", "@param  ", " default", "A", "\t", "\r", "\n>>> x\n```\n", "**", "\nArgs:\n\n- x"]
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("head", ["", "Args:\n    x (", "Parameters\n---\nx", "Do it.\n\n:param x", "Returns:\n    "])
 @pytest.mark.parametrize("junk", JUNK)
 def test_junk_takes_linear_time(head, junk):
@@ -494,6 +495,7 @@ RENDERERS = {
 }
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("style", RENDERERS)
 @given(description=TEXTS, parameters=st.dictionaries(NAMES, TEXTS, min_size=1, max_size=4), margin=st.integers(0, 9))
 def test_what_was_rendered_is_read_back(style, description, parameters, margin):

@@ -84,11 +84,20 @@ def test_a_group_that_nobody_has_finds_nothing(catalog):
     assert "mail (2)" in catalog.search("mail", group="post office").advice
 
 
-@pytest.mark.parametrize(("query", "limit", "error"), [(7, 5, TypeError), ("mail", 0, ValueError)])
-def test_nonsense_is_refused(catalog, query, limit, error):
-    """A query is text and a limit at least one."""
-    with pytest.raises(error):
-        catalog.search(query, limit)
+@pytest.mark.parametrize(
+    ("query", "limit", "group", "error", "message"),
+    [
+        (7, 5, None, TypeError, "search wants words, got int"),
+        ("mail", 0, None, ValueError, "limit has to be at least 1"),
+        ("mail", 2.5, None, TypeError, "limit has to be a whole number"),
+        ("mail", "2", None, TypeError, "limit has to be a whole number"),
+        ("mail", 5, 7, TypeError, "group a name, got 5 and 7"),
+    ],
+)
+def test_nonsense_is_refused(catalog, query, limit, group, error, message):
+    """A query is text, a limit a whole number and at least one, a group a name."""
+    with pytest.raises(error, match=message):
+        catalog.search(query, limit, group=group)
 
 
 def test_an_alias_given_later_is_found(catalog):
@@ -153,6 +162,17 @@ def test_an_imported_description_is_bounded_and_cleaned():
     assert cleaned_description(tool).endswith("...")
     assert not Catalog(tool).search("treasure")
     assert document_of(tool).foreign
+
+
+def test_an_imported_schema_is_bounded_and_cleaned():
+    """Ten thousand parameters bring no more words than a description may."""
+    schema = {"type": "object", "properties": {"amount\u202e": {}, **{f"filler_{n}": {} for n in range(10_000)}}}
+    schema["properties"]["treasure"] = {}
+    tool = replace(Tool.from_schema("pay", "Pay.", schema, lambda arguments: None), origin="mcp:shop")
+    assert document_of(tool).parameters[0].startswith("amount")
+    assert not Catalog(tool).search("treasure")
+    assert "\u202e" not in "".join(document_of(tool).parameters)
+    assert sum(map(len, document_of(tool).parameters)) < 1100
 
 
 def test_an_installed_package_is_not_foreign():

@@ -185,6 +185,7 @@ def test_ambiguous_values_are_judged_once():
     assert is_valid(BINARY, {"child": {"child": {}}})
 
 
+@pytest.mark.unmeasured
 def test_too_much_work_is_refused():
     """A judgement that would take too long ends, with advice."""
     judge = validator({"items": {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]}})
@@ -200,6 +201,7 @@ def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
         list(judge.iter_errors({"a" * 1001: 1}))
 
 
+@pytest.mark.unmeasured
 def test_a_judge_serves_many_threads():
     """The count of the work is one a thread."""
     judge = validator({"items": {"minimum": 0, "type": "integer"}})

@@ -52,6 +52,7 @@ def parsed(source):
     return tree
 
 
+@pytest.mark.unmeasured
 @settings(max_examples=600, deadline=None)
 @given(REGEXES, st.lists(TEXTS, min_size=1, max_size=4))
 def test_the_linear_engine_answers_as_re_does(source, texts):
@@ -122,6 +123,7 @@ def entangled(inner):
     return st.one_of(larger(inner), st.builds("({}{})".format, st.sampled_from(["?=", "?>"]), inner))
 
 
+@pytest.mark.unmeasured
 @settings(max_examples=400, deadline=None)
 @given(
     st.builds(

@@ -243,6 +243,7 @@ def test_deep_values_end():
     assert text.count("[") < 100
 
 
+@pytest.mark.unmeasured
 def test_a_small_value_that_unfolds_to_a_huge_one_ends():
     """Each level holds the last one twice: as JSON that would fill the memory."""
     value: Any = []
@@ -251,6 +252,7 @@ def test_a_small_value_that_unfolds_to_a_huge_one_ends():
     assert "<too much>" in as_text(as_json(value))
 
 
+@pytest.mark.unmeasured
 def test_a_long_list_is_kept():
     """Its text is cut later; the value is whole."""
     assert len(converted(list(range(400_000)))) == 400_000
@@ -282,6 +284,7 @@ class EndlessKeys(Mapping):
             yield (number := number + 1)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("value", [Endless(), EndlessKeys()], ids=["set", "mapping"])
 def test_a_container_without_end_is_cut(value):
     """Somebody's class may never stop."""

@@ -69,6 +69,7 @@ def test_a_foreign_group_cannot_act():
     assert "\x1b" not in summary
 
 
+@pytest.mark.unmeasured
 @given(
     st.dictionaries(st.sampled_from(["", "a", "files", "a_long_name_for_a_group", "web"]), st.integers(1, 30)),
     st.integers(20, 400),

@@ -46,6 +46,7 @@ def record(state="pending", **fields):
     return Record(state=state, **{**given, **fields})
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("state", FURTHER)
 @given(arguments=JSON, outcome=st.dictionaries(st.text(max_size=3), JSON, max_size=3))
 def test_what_is_written_is_read_back(state, arguments, outcome):

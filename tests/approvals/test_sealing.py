@@ -58,11 +58,13 @@ def test_a_sealed_request_is_known_after_a_journey(request):
     assert seal.verify(ApprovalRequest.from_json(travelled), IDENTITY)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("name", DRAWN)
-@given(request=REQUESTS, data=st.data())
-def test_an_altered_field_is_noticed(name, request, data):
+@given(data=st.data())
+def test_an_altered_field_is_noticed(name, data):
     """Whichever it is."""
-    seal = Seal(KEY)
+    seal, plain = Seal(KEY), ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={})
+    request = replace(plain, **{name: data.draw(DRAWN[name])})
     altered = replace(seal.sealed(request, IDENTITY), **{name: data.draw(DRAWN[name])})
     assume(altered.to_json()[name] != request.to_json()[name])
     assert not seal.verify(altered, IDENTITY)

@@ -458,6 +458,7 @@ async def test_hostile_paths_end_in_a_clear_refusal(dispatcher, root, tmp_path, 
     assert "root:" not in result.text
 
 
+@pytest.mark.unmeasured
 @CHECKED
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(

@@ -147,6 +147,7 @@ def test_the_order_of_edits_does_not_matter(words, order):
     assert outcome([edits[index] for index in order]) == outcome(edits)
 
 
+@pytest.mark.unmeasured
 @PATIENT
 @given(
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30),
@@ -304,6 +305,7 @@ def test_time_is_looked_at_before_each_edit():
     assert len(looks) == 3
 
 
+@pytest.mark.unmeasured
 def test_many_places_on_one_long_line_take_no_time():
     """Each newline is looked for once: a look for every place would take most of a minute here."""
     text = "\r\n" + ("a" + "b" * 110) * 90_000

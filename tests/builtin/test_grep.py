@@ -454,6 +454,7 @@ def test_no_pattern_stalls_it(tmp_path, grep):
     assert time.monotonic() - started < 30
 
 
+@pytest.mark.unmeasured
 def test_a_line_that_cannot_be_decided_is_told(tmp_path):
     """The pattern keeps more possibilities open than anybody can follow; the other lines count."""
     noise = "".join(random.Random(7).choices("ab", k=60_000))
@@ -595,8 +596,9 @@ def test_a_ripgrep_that_fails_clears_nothing_and_is_not_asked_again(tmp_path, pr
 
 def test_a_sandbox_that_cannot_shut_everything_away_is_not_used(tmp_path):
     """Then we search alone."""
-    names = [f"{number}.pem" for number in range(3100)]
-    workspace = plant(tmp_path, {**dict.fromkeys(names, ""), "a": "x"})
+    # A folder takes six arguments, and one of this name is quickly judged.
+    folders = [f"{number}/.ssh/" for number in range(1500)]
+    workspace = plant(tmp_path, {**dict.fromkeys(folders), "a": "x"})
     sieve = Ripgrep(workspace, rg="rg", xargs="xargs", bwrap="bwrap")
     with pytest.raises(ToolError, match="more than bubblewrap can cover"):
         sieve._sandbox.command(["rg"], cwd=workspace.root, env={})
@@ -717,6 +719,7 @@ FILES = st.lists(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), m
 MARKS = st.sampled_from([b"", b"", b"", "\ufeff".encode(), b"\xff\xfe", b"\xfe\xff"])
 
 
+@pytest.mark.unmeasured
 @needs_rg
 @given(pattern=PATTERNS, files=FILES, mark=MARKS, ignore_case=st.booleans(), fixed=st.booleans())
 @settings(max_examples=150)
@@ -736,6 +739,7 @@ def test_ripgrep_clears_no_file_in_which_we_find_a_line(tmp_path_factory, patter
         shutil.rmtree(root)
 
 
+@pytest.mark.unmeasured
 @needs_rg
 @given(pattern=PATTERNS, files=FILES, ignore_case=st.booleans())
 @settings(max_examples=15)

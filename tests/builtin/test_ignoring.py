@@ -181,6 +181,7 @@ NAMES = st.sampled_from(["a", "b", "c", "ab", "ba", "a b", "*", "!a", "#a", "é"
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
 
 
+@pytest.mark.unmeasured
 @needs_git
 @given(
     files=st.lists(PATHS, min_size=1, max_size=12, unique=True),
@@ -209,6 +210,7 @@ def test_git_gives_the_same_answer(tmp_path_factory, files, rules):
         shutil.rmtree(root)
 
 
+@pytest.mark.unmeasured
 @given(lines=st.lists(LINES, max_size=4), path=PATHS)
 def test_pathspec_gives_the_same_answer(lines, path):
     """Where it reads a line as git does: it knows no classes, no bytes, and no broken sets."""

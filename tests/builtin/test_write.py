@@ -94,6 +94,7 @@ async def test_the_same_again_is_no_change(tmp_path, write):
     assert (await write("one\n")).text == "Wrote 4 bytes to a.txt\nno change: a.txt has this content already"
 
 
+@pytest.mark.unmeasured
 @PATIENT
 @given(texts)
 async def test_what_is_written_is_read_back(tmp_path, write, dispatcher, text):
@@ -109,6 +110,7 @@ async def test_what_is_written_is_read_back(tmp_path, write, dispatcher, text):
     assert back == text.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
+@pytest.mark.unmeasured
 @PATIENT
 @given(old=texts, new=texts)
 async def test_the_difference_turns_the_old_into_the_new(tmp_path, write, old, new):

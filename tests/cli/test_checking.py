@@ -121,6 +121,7 @@ def test_what_is_explained_is_shown_and_does_not_count(checked):
     assert lines[-1] == "1 tool, and nothing to mend"
 
 
+@pytest.mark.unmeasured
 def test_the_same_seed_tries_the_same_calls(checked):
     """So that what was found is found again."""
     assert checked(BROKEN, "--seed", "7").out == checked(BROKEN, "--seed", "7").out

@@ -46,7 +46,7 @@ def run(installed, folder, *words):
         capture_output=True,
         text=True,
         check=False,
-        env={**environment, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1"},
+        env={**environment, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": ""},
     )
 
 

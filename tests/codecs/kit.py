@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 from typing import Any, Optional
 
@@ -70,11 +71,18 @@ def optional(hint: Any) -> Any:
 def there_and_back(hint: Any, value: Any, form: Any, validation: str) -> None:
     """*form* reads as *value*, of exactly its types, and *value* is written as *form*."""
     tool = tool_for(hint)
-    Draft202012Validator.check_schema(tool.schema)
-    assert json.loads(json.dumps(tool.schema)) == tool.schema
+    text = json.dumps(tool.schema)
+    assert json.loads(text) == tool.schema
+    check_schema(text)
     Draft202012Validator(tool.schema).validate({"value": form})
     assert_alike(tool.check({"value": form}, validation=validation)["value"], value)
     assert_alike(tool.encode({"value": value})["value"], form)
+
+
+@functools.cache
+def check_schema(text: str) -> None:
+    """Hold a schema against that of all schemas; once, as many tests have the same."""
+    Draft202012Validator.check_schema(json.loads(text))
 
 
 def assert_alike(one: Any, other: Any) -> None:

@@ -108,6 +108,7 @@ async def test_who_is_cancelled_while_waiting_gives_its_turn_back(catalog):
     assert clock.slept == [1.0, 1.0]
 
 
+@pytest.mark.unmeasured
 async def test_buckets_are_not_kept_for_ever(catalog):
     """There is no end to principals."""
     limit = RateLimit(1, seconds=60, by="principal", wait=False)

@@ -5,6 +5,7 @@ Random functions: parameters of every kind with random types, and calls that fit
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 from hypothesis import strategies as st
@@ -44,11 +45,14 @@ class _Parameter:
 
 
 _KINDS = ["positional-only", "ordinary", "variadic", "keyword-only", "keywords"]
+# Strategies are made once: to make and check one costs more than to draw from it.
+_NAMES = st.lists(st.sampled_from(NAMES), max_size=3, unique=True)
+_FURTHER = st.sampled_from([*NAMES, "more", "not an identifier"])
 
 
 @st.composite
 def _parameters(draw: Any) -> list[_Parameter]:
-    names = draw(st.lists(st.sampled_from(NAMES), max_size=3, unique=True))
+    names = draw(_NAMES)
     kinds = sorted(draw(st.lists(st.sampled_from(_KINDS), min_size=len(names), max_size=len(names))), key=_KINDS.index)
     found = [_Parameter(name, kind, draw(typed())) for name, kind in zip(names, kinds, strict=True)]
     # At most one `*args` and one `**kwargs`.
@@ -74,10 +78,15 @@ def _source(parameters: list[_Parameter], defaults: dict[str, Any]) -> str:
     return f"def drawn({', '.join(words)}):\n    'Take what was drawn.'\n    return locals()"
 
 
-@st.composite
-def cases(draw: Any) -> Case:
+@functools.cache
+def cases() -> st.SearchStrategy[Case]:
     """A tool from a random signature, and arguments for it."""
-    parameters = draw(_parameters())
+    return _cases(_parameters())
+
+
+@st.composite
+def _cases(draw: Any, signatures: st.SearchStrategy[list[_Parameter]]) -> Case:
+    parameters = draw(signatures)
     defaults: dict[str, Any] = {}
     for each in parameters:
         if each.kind in ("positional-only", "ordinary"):
@@ -97,9 +106,7 @@ def cases(draw: Any) -> Case:
             arguments[each.name] = complete[each.name]
         elif each.kind == "keywords":
             taken = {other.name for other in parameters}
-            further = draw(
-                st.dictionaries(st.sampled_from([*NAMES, "more", "not an identifier"]), each.type.values, max_size=2)
-            )
+            further = draw(st.dictionaries(_FURTHER, each.type.values, max_size=2))
             given = {name: value for name, value in further.items() if name not in taken}
             arguments.update(given)
             complete.update(given)

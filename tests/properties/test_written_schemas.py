@@ -4,6 +4,7 @@ Hand-written schemas: the generated checks know some keywords, jsonschema all; b
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ _NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, 2**53, 2**53 + 1, 1e300, 1
 _PATTERNS = st.sampled_from(["^a", "a$", "[0-9]+", "^(a+)+$", "", "."])
 
 
+# Made once: to make and check a strategy costs more than to draw from it.
+@functools.cache
 def _keywords(deeper: st.SearchStrategy[Any]) -> dict[str, st.SearchStrategy[Any]]:
     few = st.lists(deeper, min_size=1, max_size=3)
     named = st.dictionaries(_NAMES, deeper, max_size=3)
@@ -72,22 +75,29 @@ def _keywords(deeper: st.SearchStrategy[Any]) -> dict[str, st.SearchStrategy[Any
     }
 
 
+_USUAL = ["type", "enum", "minimum", "maximum", "maxLength", "pattern", "minItems", "items", "properties"]
+_USUAL += ["required", "additionalProperties", "description", "x-note"]
+
+
+@functools.cache
+def _names(usual: bool) -> st.SearchStrategy[list[str]]:
+    names = _USUAL if usual else _keywords(st.nothing())
+    return st.lists(st.sampled_from(sorted(names)), max_size=5, unique=True)
+
+
 @st.composite
 def _objects(draw: Any, deeper: st.SearchStrategy[Any], usual: bool) -> Any:
     keywords = _keywords(deeper)
-    if usual:
-        names = ["type", "enum", "minimum", "maximum", "maxLength", "pattern", "minItems", "items", "properties"]
-        names += ["required", "additionalProperties", "description", "x-note"]
-        keywords = {name: keywords[name] for name in names}
-    chosen = draw(st.lists(st.sampled_from(sorted(keywords)), max_size=5, unique=True))
-    return {name: draw(keywords[name]) for name in chosen}
+    return {name: draw(keywords[name]) for name in draw(_names(usual))}
 
 
+@functools.cache
 def schemas() -> st.SearchStrategy[dict[str, Any]]:
     """The schema of an object, from every keyword there is, or from those that most schemas are made of."""
     return st.one_of([_schema(usual) for usual in (True, False)])
 
 
+@functools.cache
 def _schema(usual: bool) -> st.SearchStrategy[dict[str, Any]]:
     inner = st.recursive(
         st.booleans() | _TYPES.map(lambda kind: {"type": kind}), lambda deeper: _objects(deeper, usual), max_leaves=6

@@ -101,28 +101,34 @@ def _kinds_of(constants: Any) -> frozenset[str]:
     return frozenset(kinds | ({"integer"} if "number" in kinds else set()))
 
 
+def _few_of(pool: list[Any], most: int) -> st.SearchStrategy[list[Any]]:
+    return st.lists(st.sampled_from(pool), min_size=1, max_size=most, unique_by=lambda each: (type(each), each))
+
+
+_FEW_CONSTANTS = _few_of(_CONSTANTS, 5)
+
+
 @st.composite
 def literals(draw: Any) -> Typed:
-    chosen = draw(
-        st.lists(st.sampled_from(_CONSTANTS), min_size=1, max_size=5, unique_by=lambda each: (type(each), each))
-    )
+    chosen = draw(_FEW_CONSTANTS)
     return Typed(Literal.__getitem__(tuple(chosen)), st.sampled_from(chosen), _kinds_of(chosen))
+
+
+_ENUMS = st.sampled_from(
+    [
+        (enum.Enum, _few_of([*_CONSTANTS, 2.5], 4)),
+        (enum.StrEnum, _few_of(["", "a", "1", "ä"], 4)),
+        (enum.IntEnum, _few_of([0, 1, -7, 42], 4)),
+        (enum.Flag, _few_of([1, 2, 4, 3], 4)),
+        (enum.IntFlag, _few_of([1, 2, 4, 8], 4)),
+    ]
+)
 
 
 @st.composite
 def enums(draw: Any) -> Typed:
-    base, pool = draw(
-        st.sampled_from(
-            [
-                (enum.Enum, [*_CONSTANTS, 2.5]),
-                (enum.StrEnum, ["", "a", "1", "ä"]),
-                (enum.IntEnum, [0, 1, -7, 42]),
-                (enum.Flag, [1, 2, 4, 3]),
-                (enum.IntFlag, [1, 2, 4, 8]),
-            ]
-        )
-    )
-    chosen = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=4, unique_by=lambda each: (type(each), each)))
+    base, few = draw(_ENUMS)
+    chosen = draw(few)
     made = base("Choice", [(f"M{index}", each) for index, each in enumerate(chosen)])
     members = list(made) or list(made.__members__.values())
     if issubclass(made, enum.Flag):
@@ -212,20 +218,25 @@ def fixed_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
     return Typed(hint, st.tuples(*(item.values for item in items)), frozenset({"array"}), **_together(items))
 
 
+_KEYS = st.sampled_from([each for each in SCALARS if each.key]) | enums().filter(lambda each: each.kinds == {"string"})
+_MAPPINGS = st.sampled_from([dict, typing.Mapping, collections.OrderedDict])
+
+
 @st.composite
 def mappings(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
-    key = draw(
-        st.sampled_from([each for each in SCALARS if each.key]) | enums().filter(lambda each: each.kinds == {"string"})
-    )
+    key = draw(_KEYS)
     item = draw(inner)
     values = st.dictionaries(key.values, item.values, max_size=3)
-    kind = draw(st.sampled_from([dict, typing.Mapping, collections.OrderedDict]))
+    kind = draw(_MAPPINGS)
     if kind is collections.OrderedDict:
         values = values.map(collections.OrderedDict)
     return Typed(kind[key.hint, item.hint], values, frozenset({"object"}), exact=item.exact, open=True, hashable=False)
 
 
-def _fields(inner: st.SearchStrategy[Typed], names: list[str] = NAMES) -> st.SearchStrategy[dict[str, Typed]]:
+@functools.cache
+def _fields(
+    inner: st.SearchStrategy[Typed], names: tuple[str, ...] = tuple(NAMES)
+) -> st.SearchStrategy[dict[str, Typed]]:
     return st.dictionaries(st.sampled_from(names), inner, max_size=4)
 
 
@@ -259,7 +270,7 @@ def dataclass_types(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
 
 @st.composite
 def named_tuples(draw: Any, inner: st.SearchStrategy[Typed]) -> Typed:
-    fields = draw(_fields(inner, [name for name in NAMES if not name.startswith("_")]))
+    fields = draw(_fields(inner, tuple(name for name in NAMES if not name.startswith("_"))))
     made = NamedTuple("Named", [(name, each.hint) for name, each in fields.items()])
     return _record(made, lambda **given: made(*(given[name] for name in fields)), fields, {})
 
@@ -315,6 +326,8 @@ def _deeper(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
     return st.one_of([kind(inner) for kind in kinds])
 
 
+# Made once: to make and check a strategy costs more than to draw from it.
+@functools.cache
 def typed() -> st.SearchStrategy[Typed]:
     """Any type, simple ones first."""
     return st.recursive(st.sampled_from(SCALARS) | literals() | enums() | limited(), _deeper, max_leaves=6)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import functools
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,6 +26,8 @@ _LEAVES = (
 )
 
 
+# Strategies are made once: to make and check one costs more than to draw from it.
+@functools.cache
 def json_values() -> st.SearchStrategy[Any]:
     """Any JSON, small."""
     return st.recursive(
@@ -37,6 +40,7 @@ def json_values() -> st.SearchStrategy[Any]:
 _KEYS = st.sampled_from(["a", "b", "type", "value", "next", "1"]) | st.text(max_size=4)
 
 
+@functools.cache
 def json_objects() -> st.SearchStrategy[dict[str, Any]]:
     """Any JSON object, small."""
     return st.dictionaries(_KEYS, json_values(), max_size=4)
@@ -75,17 +79,21 @@ def _as_json(value: Any) -> Any:
     return {str(key): _as_json(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
+_TIMES = st.integers(1, 3)
+_DAMAGE = st.sampled_from(["replace", "twin", "drop", "add"])
+
+
 @st.composite
 def damaged(draw: Any, valid: dict[str, Any]) -> dict[str, Any]:
     """*valid* with a few small changes: a key more or less, another type, another leaf."""
     value = copy.deepcopy(valid)
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(_TIMES)):
         path = draw(st.sampled_from(_places(value)))
         holder: Any = value
         for key in path[:-1]:
             holder = holder[key]
         here = holder[path[-1]] if path else value
-        what = draw(st.sampled_from(["replace", "twin", "drop", "add"]))
+        what = draw(_DAMAGE)
         if what == "add" and isinstance(here, dict):
             here[draw(_KEYS)] = draw(json_values())
         elif what == "add" and isinstance(here, list):

@@ -281,6 +281,7 @@ def conversations(draw):
     return tuple(messages)
 
 
+@pytest.mark.unmeasured
 @each_provider
 @given(messages=conversations())
 def test_any_conversation_is_taken_by_the_official_types(name, messages):

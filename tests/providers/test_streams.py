@@ -33,6 +33,7 @@ calls = st.lists(
 turns = st.builds(Turn, text=texts, calls=calls, thought=texts)
 
 
+@pytest.mark.unmeasured
 @each_provider
 @given(
     turn=turns,

@@ -199,6 +199,7 @@ def wrappings() -> st.SearchStrategy[str]:
     return st.recursive(st.sampled_from(SIMPLE), wrapped, max_leaves=3)
 
 
+@pytest.mark.unmeasured
 @given(wrappings())
 @settings(max_examples=300, deadline=None)
 def test_a_dangerous_command_stays_one_inside_anything_that_runs_it(command):
@@ -234,6 +235,7 @@ def test_a_dangerous_text_as_an_argument_is_only_a_text(command, mention):
     assert judged(mention.format(shlex.quote(command))) is None
 
 
+@pytest.mark.unmeasured
 @given(st.text(max_size=300) | st.text(alphabet="ab $(){}[]<>|&;'\"`\\\n#=*?!~-/", max_size=200))
 @settings(max_examples=500, deadline=None)
 def test_any_text_is_judged(text):
@@ -245,6 +247,7 @@ def test_any_text_is_judged(text):
 REPEATED = ["|", "a|", "a;", "`<x ", "`", "$(", "${", "((", "[[ ", "{a,b}", "$x", "<<a\n", "eval ", "sudo ", "sh -c ", "x=1 ", "f(){ f;};", "&|", "'a' ", "a && ", "\\\n", "#\n", "case a in "]  # fmt: skip
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("unit", REPEATED)
 def test_no_text_takes_long(unit):
     """Twenty thousand hostile characters are judged, or refused, in a moment."""

@@ -216,6 +216,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.unmeasured
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES))
 def test_any_front_matter_is_a_skill_or_a_list_of_mistakes(value):
     """Whatever shape the values have."""

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 
 import annotated_types as at
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -147,6 +147,7 @@ SMALLEST = {
 }  # fmt: skip
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(("schema", "smallest"), SMALLEST.values(), ids=SMALLEST)
 def test_the_smallest_example_is_the_smallest_call(schema, smallest):
     """Only what is required, and the smallest values; it fits as all others do."""
@@ -207,7 +208,7 @@ AB = {"type": "string", "pattern": "^[ab]$"}
 def test_a_schema_that_refuses_what_is_drawn_is_named_while_drawing(schema, keyword):
     """Where only drawing can tell, `Unsupported` still names the keyword, and no health check comes before it."""
 
-    @settings(max_examples=100, database=None, deadline=None)
+    @settings(max_examples=100, database=None, deadline=None, phases=[Phase.generate, Phase.shrink])
     @given(arguments(schema))
     def draw(value): ...
 

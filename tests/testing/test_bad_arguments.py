@@ -35,6 +35,7 @@ def everything(**anything: Any) -> None:
     """Take anything."""
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     ("what", "path", "here"),
     [
@@ -56,6 +57,7 @@ def test_every_kind_of_mistake_is_made(what, path, here):
     assert found.made.get(path[0]) == here
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("what", ["very deep arrays", "a number without end", "half of a character", "many keys"])
 def test_hostile_arguments_are_drawn(what):
     """Where a schema refuses them, they stand."""
@@ -93,6 +95,7 @@ def test_a_schema_that_accepts_nothing_is_drawn_against():
     assert least(bad_arguments({"type": "object", "not": {}})) == []
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "schema",
     [
@@ -142,6 +145,7 @@ def test_calls_are_of_the_tools_of_a_catalog():
     assert seen == {"book", "everything"}
 
 
+@pytest.mark.unmeasured
 def test_batches_have_ids_of_their_own():
     """One call or several, numbered."""
 
@@ -163,6 +167,7 @@ def test_an_empty_catalog_has_no_calls():
         batches(Catalog(book), most=0)
 
 
+@pytest.mark.unmeasured
 @given(st.data())
 def test_a_mistake_of_a_nested_value_is_told_by_its_path(data):
     """Keys and indices down to the value."""

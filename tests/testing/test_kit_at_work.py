@@ -51,6 +51,7 @@ EXAMPLES = [
 ]  # fmt: skip
 
 
+@pytest.mark.unmeasured
 def test_the_builtin_tools_keep_every_law(tmp_path):
     """Those that only read are run, in a folder that they leave as it was."""
     (tmp_path / "notes.txt").write_text("Boil water.\n")
@@ -83,6 +84,7 @@ def test_the_kit_finds_what_its_own_example_is_about():
     assert (found.tool, found.rule, found.arguments) == ("split_bill", "declared-failures", {"cents": 0, "people": 0})
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: f"{function.__module__}.{function.__name__}")
 def test_the_standard_library_keeps_every_law_but_one(function):
     """Its parameters are not described. (Most take anything as far as a schema can tell, for want of annotations.)"""
