@@ -132,7 +132,7 @@ def test_whoever_runs_when_a_protected_file_is_saved_anew_is_ended(folder, path)
         out, err = process.communicate(timeout=30)
     assert out == ""
     assert (
-        err == f"toolkit: stopped: {folder}/{path} was saved anew or removed while the command ran, and could be seen\n"
+        err == f"toolkit: stopped: {folder}/{path} was replaced or removed while the command ran, and could be seen\n"
     )
     assert process.returncode == 137
     assert running("51.71") == []
@@ -152,7 +152,7 @@ def test_whoever_ends_at_that_moment_is_told_of_too(folder):
         assert process.stdout.read(6) == "secret"
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate(timeout=30)
-    assert err.endswith("app/.env was saved anew or removed while the command ran, and could be seen\n")
+    assert err.endswith("app/.env was replaced or removed while the command ran, and could be seen\n")
 
 
 def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
@@ -166,7 +166,7 @@ def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
         os.rename(folder / "other", folder / "app")
         out, err = process.communicate(timeout=30)
     assert out == ""
-    assert "app/.env was saved anew" in err
+    assert "app/.env was replaced or removed" in err
 
 
 def test_a_secret_that_is_written_in_place_or_moved_stays_hidden(folder):
@@ -196,7 +196,7 @@ def test_whoever_runs_when_a_secret_is_removed_is_ended(folder, act, place):
         act(folder / place / ".env")
         out, err = process.communicate(timeout=30)
     assert out == ""
-    assert err.endswith("/.env was saved anew or removed while the command ran, and could be seen\n")
+    assert err.endswith("/.env was replaced or removed while the command ran, and could be seen\n")
     assert running("53.71") == []
 
 
@@ -211,7 +211,7 @@ def test_a_secret_that_is_removed_while_the_command_ends_is_told_of_too(folder):
         process.stdin.flush()
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate(timeout=30)
-    assert "app/.env was saved anew or removed" in err
+    assert "app/.env was replaced or removed" in err
 
 
 def test_a_file_that_may_be_read_is_removed_without_harm(folder):

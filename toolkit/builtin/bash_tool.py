@@ -172,7 +172,7 @@ _WHY = {
     "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
     "crowd": "stopped: it started more processes than it may, and all were ended",
-    "uncovered": "stopped: a protected file was saved anew or removed while it ran, and could be seen; its output is withheld",
+    "uncovered": "stopped: a protected file was replaced or removed meanwhile and could be seen; its output is withheld",
 }
 
 

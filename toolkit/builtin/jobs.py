@@ -57,7 +57,7 @@ _WHY = {
     "stopped": "stopped",
     "timeout": "stopped: it took too long",
     "crowd": "stopped: it started more processes than it may",
-    "uncovered": "stopped: a protected file was saved anew or removed while it ran, and could be seen; its output is withheld",
+    "uncovered": "stopped: a protected file was replaced or removed meanwhile and could be seen; its output is withheld",
 }
 
 

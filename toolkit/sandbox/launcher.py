@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
         _say(errors, outcome["failed"])
     elif "path" in outcome:
         stopped = "stopped: " if outcome.get("stopped") else ""
-        _say(errors, f"{stopped}{outcome['path']} was saved anew or removed while the command ran, and could be seen")
+        _say(errors, f"{stopped}{outcome['path']} was replaced or removed while the command ran, and could be seen")
     if status is not None:
         write(status, json.dumps(outcome).encode())
     return int(outcome["exit"])
