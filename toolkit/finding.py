@@ -109,6 +109,8 @@ class Finder:
         """The best *limit* of *tools* for *query*, of *group* alone if one is given, and only what all *keep*."""
         if not isinstance(query, str):
             raise TypeError(f"search wants words, got {type(query).__name__}")
+        if not isinstance(limit, int) or not isinstance(group, str | None):
+            raise TypeError(f"limit has to be a whole number and group a name, got {limit!r:.40} and {group!r:.40}")
         if limit < 1:
             raise ValueError(f"limit has to be at least 1, got {limit}")
 
@@ -150,12 +152,12 @@ def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     foreign = is_foreign(tool)
     names, texts = _parameters(tool)
     if foreign:
-        bounded = visible(" ".join(texts)[:_MOST_FOREIGN_CHARACTERS])
+        bounded, named = (visible(" ".join(each)[:_MOST_FOREIGN_CHARACTERS]) for each in (texts, names))
         return Document(
             name=tool.name,
             aliases=tuple(aliases),
             description=cleaned_description(tool),
-            parameters=tuple(names),
+            parameters=(named,),
             texts=(bounded,),
             foreign=True,
         )

@@ -89,6 +89,12 @@ def test_a_name_comes_first_whatever_a_ranker_thinks(index):
     assert (hits[0].name, hits[0].score) == ("read_file", 1.0)
 
 
+def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first_with_a_ranker_too():
+    """A ranker's opinion does not change which name was written."""
+    index = Index([Document(name="read_file"), Document(name="readFile", foreign=True)])
+    assert names(index.search("readFile", ranker=lambda query, names: {"read_file": 1.0})) == ["readFile", "read_file"]
+
+
 def test_limit_holds_for_both(index):
     """So many at most, from the two together."""
     assert len(index.search("file", 2, ranker=lambda query, names: dict.fromkeys(names, 1.0))) == 2

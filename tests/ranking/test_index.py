@@ -111,6 +111,14 @@ def test_a_name_of_stop_words_is_found_by_it(index):
     assert index.search("help") == [Hit("help", 1.0, ())]
 
 
+@pytest.mark.parametrize("query", ["", " ", "?!", "__", "📧"])
+def test_a_name_of_nothing_but_marks_is_found_by_nothing_else(query):
+    """`_` is what a query without words looks like when it is compared, but nobody asked for it."""
+    index = Index([Document(name="_"), READ])
+    assert index.search(query) == []
+    assert names(index.search("_")) == ["_"]
+
+
 def test_a_foreign_tool_loses_a_tie():
     """What was imported does not crowd out what is at home, whatever its name."""
     local = Document(name="zz_lookup", description="Find a word.")
@@ -147,6 +155,14 @@ def test_the_form_that_was_written_counts_more_than_another():
     assert names(index.search("relate")) == ["a", "b"]
     index = Index([*others, Document(name="a", description="calls"), Document(name="b", description="calling")])
     assert [names(index.search(query)) for query in ("calls", "calling")] == [["a", "b"], ["b", "a"]]
+
+
+def test_a_smaller_limit_only_shortens_the_answer():
+    """What the form of a word lifts to the top is the first of one as it is the first of ten."""
+    passing = Document(name="b", description="Relation people, places and things that are here.")
+    index = Index([Document(name="a", description="Relate people."), passing])
+    assert names(index.search("relation")) == ["b", "a"]
+    assert index.search("relation", 1) == index.search("relation")[:1]
 
 
 @pytest.mark.parametrize(
@@ -200,6 +216,10 @@ def test_a_word_written_apart_is_the_same_word(query, name):
         ("ＡＰＩ", "api"),
         ("날씨 예보", "날씨"),
         ("Прогноз погоды", "ПРОГНОЗ"),
+        ("محمد", "مُحَمَّد"),
+        ("שָׁלוֹם", "שלום"),
+        ("查询" * 40 + "天气", "天气"),
+        ("ภาษาไทย" * 15 + "อากาศ", "อากาศ"),
     ],
 )
 def test_every_script_is_searched(written, asked):
@@ -210,6 +230,16 @@ def test_every_script_is_searched(written, asked):
 def test_words_are_shown_as_they_were_written(index):
     """In the order of the query, each once, stop words left out."""
     assert index.search("Text FILES, to be Read or files")[0].words == ("Text", "FILES", "Read")
+
+
+def test_words_found_as_one_are_shown_as_they_were_written():
+    """Also where other tools have each of them alone; one that was written as one is shown as that."""
+    index = Index([Document(name=word, description=word) for word in ("webhook", "web", "hook")])
+    index.add(Document(name="x", description="webhook"))
+    found = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
+    assert (found["x"], found["web"]) == (("web hook",), ("web",))
+    assert Index([Document(name="x", description="webhook")]).search("webhook web hook")[0].words == ("webhook",)
+    assert Index([Document(name="x", description="abcd")]).search("getAbCd")[0].words == ("getAbCd",)
 
 
 def test_a_score_is_a_share_of_what_was_asked_for(index):
@@ -300,6 +330,8 @@ def test_the_last_tool_leaves_nothing_behind(index):
         "x" * 1_000_000,
         "é" * 9000,
         "_" * 7999 + "/",
+        "a" + "\u0315" * 4000 + "\u0323" * 4000,
+        "\ufdfa" * 8000,
     ],
 )
 def test_no_query_takes_long(index, query):
@@ -307,6 +339,25 @@ def test_no_query_takes_long(index, query):
     start = time.thread_time()
     assert len(index.search(query)) <= 10
     assert time.thread_time() - start < 0.5
+
+
+def test_tools_that_all_say_the_same_take_hardly_longer():
+    """Forty words that every tool of a server has are not added up for every tool."""
+    words = [f"{one}{other}{one}{other}" for one in "bdfgklmn" for other in "aeiou"]
+    said = " ".join(words)
+    index = Index(Document(name=f"tool{n}", description=said, foreign=n != 2999) for n in range(3000))
+    assert names(index.search(said, 3)) == ["tool2999", "tool0", "tool1"]
+    assert fastest(index, said) < 8 * fastest(index, words[0])
+
+
+def fastest(index, query):
+    """The seconds of the fastest of some searches."""
+    seconds = []
+    for _ in range(5):
+        start = time.thread_time()
+        index.search(query)
+        seconds.append(time.thread_time() - start)
+    return min(seconds)
 
 
 def test_long_queries_are_ranked_by_all_words():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.ranking.spelling import TOO_COMMON, Spelling, distance
+from toolkit.ranking.spelling import COMPARED, TOO_COMMON, Spelling, distance
 
 KNOWN = ["weather", "whether", "forecast", "calendar", "mail", "recommendation", "recommend"]
 
@@ -59,6 +59,16 @@ def test_words_that_are_all_alike_say_nothing():
     assert len(Spelling(alike[1:]).nearest("zaaaa")[1]) == TOO_COMMON
 
 
+def test_of_words_that_may_be_one_edit_away_a_bounded_number_is_compared():
+    """Each rest of a word may have its sixty, and no more than some of all these are compared."""
+    word = "abcdefghijklmnopqrst"
+    rests = [word[:at] + word[at + 1 :] for at in range(len(word))]
+    crowd = {rest[:at] + letter + rest[at:] for rest in rests for at in (0, 7, 14) for letter in "uvwxyz"}
+    edits, near = Spelling(sorted(crowd)).nearest(word)
+    assert edits == 1
+    assert 0 < len(near) < sum(distance(word, other, 1) == 1 for other in crowd) <= COMPARED < len(crowd)
+
+
 def test_of_long_words_that_begin_alike_a_bounded_number_is_compared():
     """However many words of a hostile catalog are two edits away, no more than some of them are compared."""
     pairs = [chr(97 + n % 26) + chr(97 + n // 26) for n in range(26 * 26)]
@@ -103,6 +113,20 @@ def test_nearer_words_replace_farther_ones():
     """With one edit and with two from known words, only the nearer ones are meant, in whatever order they come."""
     crowd = [f"calenda{letter}{letter}" for letter in "bcdefghijk"]
     assert Spelling([*crowd, "calendars"]).nearest("calendar") == (1, ["calendars"])
+
+
+@given(st.text("abc", max_size=7), st.text("abc", max_size=7), st.integers(0, 3))
+def test_distance_is_that_of_the_full_table(one, other, most):
+    """Trying few edits gives what aligning all letters with all others does."""
+    table = {(row, 0): row for row in range(len(one) + 1)} | {(0, column): column for column in range(len(other) + 1)}
+    for row, letter in enumerate(one, 1):
+        for column, against in enumerate(other, 1):
+            edits = [table[row - 1, column] + 1, table[row, column - 1] + 1]
+            edits.append(table[row - 1, column - 1] + (letter != against))
+            if row > 1 and column > 1 and (one[row - 2], letter) == (against, other[column - 2]):
+                edits.append(table[row - 2, column - 2] + 1)
+            table[row, column] = min(edits)
+    assert distance(one, other, most) == min(table[len(one), len(other)], most + 1)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,12 @@ def test_a_beginning_stands_for_the_commonest_longer_words():
     assert len(words.instead_of("temp")) == MOST
 
 
+def test_the_commonest_word_is_found_among_two_hundred_that_begin_alike():
+    """As many as begin with "con" in a catalog of ten thousand tools."""
+    words = {f"con{one}{other}": 1 for one in "abcdefghijklmn" for other in "abcdefghijklmno"}
+    assert vocabulary(**words, control=2).instead_of("con")[0][0] == "control"
+
+
 def test_the_more_is_missing_the_less_a_completion_counts():
     """A word that lacks one letter is nearly written out."""
     words = dict(vocabulary(documents=1, documentation=1).instead_of("document"))

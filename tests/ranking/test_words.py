@@ -4,6 +4,8 @@ Texts that a person would call the same have the same words.
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from toolkit.ranking.words import LONGEST, REMEMBERED, STOP_WORDS, _Memory, read, runs, spelt, stem
@@ -30,6 +32,10 @@ def stems(text):
         ("東京塔", ["東京", "京塔", "塔"]),
         ("API東京", ["api", "東京", "京"]),
         ("हिन्दी भाषा", ["हिनदी", "भाषा"]),
+        ("ÉCOLE", ["ecol"]),
+        ("GRÖSSE_ÄNDERN2", ["gross", "andern", "2"]),
+        ("HTTPÜbersicht", ["http", "ubersicht"]),
+        ("مُحَمَّد", ["محمد"]),
         ("", []),
         ("_ - !", []),
     ],
@@ -90,6 +96,24 @@ def test_a_split_run_is_also_one_word():
 def test_a_name_is_the_same_however_it_is_written(name):
     """Case and separators do not make another name."""
     assert spelt(name) == "readfile"
+
+
+def test_what_writes_no_spaces_is_read_to_its_end():
+    """A sentence without spaces is longer than a word, and all of it counts."""
+    assert {"天气", "气"} <= set(stems("查询" * 100 + "天气"))
+
+
+@pytest.mark.parametrize("word", ["e\u0301te\u0301", "か\u3099", "\u1112\u1161\u11ab\u1100\u1173\u11af", "ﬁle"])
+def test_a_long_text_has_the_words_of_a_short_one(word):
+    """Where a long text is cut to be normalized, no letter loses what belongs to it."""
+    assert set(stems(f"{word} " * 300)) == set(stems(word))
+
+
+def test_a_flood_of_accents_takes_no_time():
+    """Putting them in order must not take the square of their number."""
+    start = time.thread_time()
+    runs("a" + "\u0315" * 50_000 + "\u0323" * 50_000)
+    assert time.thread_time() - start < 1
 
 
 def test_an_endless_run_is_cut():

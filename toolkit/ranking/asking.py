@@ -42,6 +42,9 @@ ABBREVIATED = 6
 MAX_CHARS = 8_000
 """Characters of a query that are read: more than a thousand words."""
 
+MAX_RUNS = MAX_CHARS // 2
+"""Runs of letters that are read: one character may stand for a whole sentence."""
+
 MAX_TERMS = 64
 """Words and pairs that are looked up, those that count most."""
 
@@ -58,12 +61,15 @@ class Asked(NamedTuple):
         exact: The words as they were spelt, under which term each is looked up, and how much the very form counts,
             where some tools have a word in this form and others in another.
         shown: The words among the terms as they were written, in that order; "wether -> weather" if another is meant.
+        joints: Neighbouring words that are also looked up as one, where others have the second alone; as they were
+            written.
         full: What a tool would have that is everything that was asked for.
     """
 
     terms: list[tuple[str, float]]
     exact: list[tuple[str, str, float]]
     shown: dict[str, str]
+    joints: dict[str, str]
     full: float
 
 
@@ -78,10 +84,11 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
     factors: dict[str, float] = {}
     spelt: dict[str, str] = {}
     shown: dict[str, str] = {}
+    joints: dict[str, str] = {}
     unknown: set[str] = set()
-    last_text = last_stem = ""
+    last_run = last_text = last_stem = ""
     query = query[:MAX_CHARS]
-    found = runs(query)
+    found = runs(query)[:MAX_RUNS]
     where = _only_in_paths(query, found) if "/" in query else ()
     for run in found:
         reading = read(run)
@@ -115,9 +122,9 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                 factors[both] = PAIR
             if joined in tools_with and joined != each:
                 factors[joined] = 1.0
-                if each not in tools_with:
-                    shown[joined] = run
-            last_text, last_stem = text, each
+                written = run if run is last_run else f"{last_run} {run}"
+                (joints if each in tools_with else shown).setdefault(joined, written)
+            last_run, last_text, last_stem = run, text, each
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
     full = sum(weights.values()) + len(unknown) * _rarity(0, tools)
     exact: list[tuple[str, str, float]] = []
@@ -131,7 +138,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
             exact.append((text, key, weight))
     terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
     terms.sort(key=lambda term: len(tools_with[term[0]]))
-    return Asked(terms, exact, shown, full or 1.0)
+    return Asked(terms, exact, shown, joints, full or 1.0)
 
 
 # A scheme is tried where a word begins, and not at each letter of a long one.

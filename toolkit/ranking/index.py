@@ -19,7 +19,7 @@ from heapq import nlargest, nsmallest
 from itertools import compress
 from typing import Any, NamedTuple
 
-from .asking import Asked, ask
+from .asking import EXACT, Asked, ask
 from .documents import Document, Entry, read_document
 from .fusion import Ranker, fused, opinion
 from .vocabulary import Vocabulary
@@ -39,10 +39,13 @@ CHOOSING = 4
 FEW = 1000
 """Scores that are sorted; of more than these, the best are looked for."""
 
-NEARLY, NEARLY_ENOUGH = 0.7, 0.95
+CROWD = 500
+"""Tools that are looked at at most, where many have the same words and choosing leaves more; if no more are wanted."""
+
+NEARLY, NEARLY_ENOUGH, AS_MUCH = 0.7, 1 / (1 + EXACT), 1 - 1e-9
 """
 What a tool needs of the last chosen one's score to be looked at as well: when common words may still lift it,
-and when only the forms of words may.
+when only the forms of words may, and when only the order may in which the same was added up.
 """
 
 LEAST_ASKED = 0.02
@@ -50,6 +53,9 @@ LEAST_ASKED = 0.02
 
 LEAST_BESIDE_BEST = 0.2
 """Nor is one whose score is a smaller part of the best one's."""
+
+GRAINS = 1e9
+"""Parts in which a score is counted; smaller ones only tell in what order it was added up."""
 
 LONGEST_NAME = 200
 """A longer query is not the name of a tool."""
@@ -173,9 +179,14 @@ class Index:
         asked, found = self._find(query, None)
         allowed = set(names)
         ours = {each.name: each.score for each in _passing([each for each in found if each.name in allowed])}
+        named = {name: at for at, (name, score) in enumerate(ours.items()) if score == 1.0}
         scores = fused(list(ours), opinion(ranker, query, names))
-        scores.update((name, score) for name, score in ours.items() if score == 1.0)
-        best = nsmallest(limit, scores, key=lambda name: (-scores[name], entries[name].document.foreign, name))
+        scores.update(dict.fromkeys(named, 1.0))
+
+        def place(name: str) -> tuple[float, int, bool, str]:
+            return -scores[name], named.get(name, 0), entries[name].document.foreign, name
+
+        best = nsmallest(limit, scores, key=place)
         return _hits([_Found(name, scores[name], entries[name].worth) for name in best], asked)
 
     def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Found]]:
@@ -195,15 +206,17 @@ class Index:
     def _shares(self, asked: Asked, most: int | None) -> dict[str, float]:
         """The share of what was asked for of each tool that may be among the *most*."""
         scores = self._scores(asked.terms, most)
-        nearly = _least(scores, most, NEARLY_ENOUGH)
-        scores = {name: score for name, score in scores.items() if score >= nearly}
-        for text, key, weight in asked.exact:
-            there = self._worth[key]
-            for name in scores.keys() & self._vocabulary.users(text):
-                scores[name] += there[name] * weight
+        if asked.exact:
+            nearly = _least(scores, most, NEARLY_ENOUGH)
+            scores = {name: score for name, score in scores.items() if score >= nearly}
+            for text, key, weight in asked.exact:
+                there = self._worth[key]
+                for name in scores.keys() & self._vocabulary.users(text):
+                    scores[name] += there[name] * weight
         full = asked.full
-        least = LEAST_ASKED * full
-        return {name: score / full for name, score in scores.items() if score >= least}
+        least = max(LEAST_ASKED * full, _least(scores, most, AS_MUCH))
+        scale = GRAINS / full  # `round` takes four times as long
+        return {name: int(score * scale + 0.5) / GRAINS for name, score in scores.items() if score >= least}
 
     def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
         """What each tool has of what was asked for; if only some are wanted, only of those that may be among them."""
@@ -218,6 +231,9 @@ class Index:
         if len(lists) - wanted > CHOOSING:
             least = _least(scores, most and max(most, CHOSEN), NEARLY)
             scores = {name: score for name, score in scores.items() if score >= least}
+            if most is not None and len(scores) > max(most, CROWD):
+                ordered = sorted((-score, name in self._foreign, name) for name, score in scores.items())
+                scores = {name: -score for score, _, name in ordered[: max(most, CROWD)]}
         for there, weight in lists[wanted:]:
             for name in scores.keys() & there.keys():
                 scores[name] += there[name] * weight
@@ -276,5 +292,7 @@ def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
     hits: list[Hit] = []
     for name, score, worth in found:
         words = compress(texts, map(worth.__contains__, keys))
-        hits.append(Hit(name, score, tuple(words if is_once else dict.fromkeys(words))))
+        had = tuple(words if is_once else dict.fromkeys(words))
+        # Whoever has the words has the joint of a name; it says something only of whoever has nothing else.
+        hits.append(Hit(name, score, had or tuple(text for key, text in asked.joints.items() if key in worth)))
     return hits

@@ -24,6 +24,9 @@ LONG = 8
 TOO_COMMON = 64
 """Words under one rest; if there are more, it says nothing, and comparing each would take long."""
 
+COMPARED = 300
+"""Words that may be one edit away and are compared; only a hostile catalog has more."""
+
 SCANNED = 500
 """Long words with the same first two letters whose letters are looked at."""
 
@@ -78,7 +81,8 @@ class Spelling:
         similar = self._similar(word)
         if word in similar:
             return 0, [word]
-        near = [other for other in similar if distance(word, other, 1) == 1]
+        compared = similar if len(similar) <= COMPARED else sorted(similar)[:COMPARED]
+        near = [other for other in compared if distance(word, other, 1) == 1]
         if near or len(word) < LONG:
             return 1, near
         return 2, [other for other in self._alike(word) if distance(word, other, 2) == 2]
@@ -99,35 +103,26 @@ class Spelling:
         letters = _letters(word)
         alike = islice(self._long.get(word[:2], {}).items(), SCANNED)
         # An edit changes at most two of the letters that a word has.
-        return [other for other, its in alike if (letters ^ its).bit_count() <= 4][:TOO_COMMON]
+        return sorted(other for other, its in alike if (letters ^ its).bit_count() <= 4)[:TOO_COMMON]
 
 
 def distance(one: str, other: str, most: int) -> int:
     """How many letters are wrong, missing, too many or swapped with a neighbour; *most* + 1 if more than *most*."""
     if abs(len(one) - len(other)) > most:
         return most + 1
+    if one == other:
+        return 0
+    if not most:
+        return 1
     start, shorter = 0, min(len(one), len(other))
     while start < shorter and one[start] == other[start]:
         start += 1
-    end = 0
-    while end < shorter - start and one[-1 - end] == other[-1 - end]:
-        end += 1
-    return min(_aligned(one[start : len(one) - end], other[start : len(other) - end]), most + 1)
-
-
-def _aligned(one: str, other: str) -> int:
-    """The optimal string alignment distance, in full."""
-    before: list[int] = []
-    above = list(range(len(other) + 1))
-    for row, letter in enumerate(one, 1):
-        here = [row]
-        for column, against in enumerate(other, 1):
-            edits = min(above[column] + 1, here[-1] + 1, above[column - 1] + (letter != against))
-            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == against:
-                edits = min(edits, before[column - 2] + 1)
-            here.append(edits)
-        before, above = above, here
-    return above[-1]
+    # The first letter that differs is wrong, too many, missing or swapped. So few edits are quicker tried than aligned.
+    one, other = one[start:], other[start:]
+    rests = [(one[1:], other[1:]), (one[1:], other), (one, other[1:])]
+    if one[:2] == other[1::-1]:
+        rests.append((one[2:], other[2:]))
+    return 1 + min(distance(*rest, most - 1) for rest in rests)
 
 
 def _is_repairable(word: str) -> bool:

@@ -23,7 +23,7 @@ COMPLETED = 3
 MOST = 3
 """Words that one unknown word may stand for."""
 
-SCANNED = 128
+SCANNED = 256
 """Words with the same beginning that are looked at."""
 
 _NOBODY: dict[str, None] = {}

@@ -18,6 +18,8 @@ __all__ = ["STOP_WORDS", "Reading", "folded", "read", "runs", "spelt", "stem"]
 LONGEST = 64
 """Letters of a run that count; what is longer is no word, and must not cost as if it were one."""
 
+SLICE = 256
+"""Characters of a text that are normalized at once."""
 
 Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
 """
@@ -31,8 +33,13 @@ If it looks like a proper name, as that does, its text is the last of the texts.
 
 
 def runs(text: str) -> list[str]:
-    """The unbroken runs of letters, digits and underscores of *text*, in order."""
-    return _ASCII_RUN.findall(text) if text.isascii() else _RUN.findall(unicodedata.normalize("NFKC", text))
+    """The unbroken runs of letters, digits and underscores of *text*, in order; scripts without spaces stand apart."""
+    if text.isascii():
+        return _ASCII_RUN.findall(text)
+    # Putting accents in order takes the square of how many there are, so that a long text is taken in slices.
+    # What a cut takes apart is put together again when it is folded.
+    slices = [text[at : at + SLICE] for at in range(0, len(text), SLICE)]
+    return _RUN.findall("".join([unicodedata.normalize("NFKC", each) for each in slices]))
 
 
 class _Memory(dict[str, Reading]):
@@ -55,9 +62,8 @@ read = _Memory().__getitem__
 
 def spelt(text: str) -> str:
     """*text* without what people write differently: case, accents, spaces, punctuation. Equal means the same name."""
-    if text.isascii():
-        return text.translate(_PLAIN)
-    return "".join(folded(run) for run in runs(text)).replace("_", "")
+    plain = text.translate(_PLAIN) if text.isascii() else "".join(map(folded, runs(text))).replace("_", "")
+    return plain or text  # `_` is a name, too, and not that of nothing
 
 
 def folded(text: str) -> str:
@@ -71,10 +77,14 @@ def folded(text: str) -> str:
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 """Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
 
-_MARKS = "\u0300-\u036f\u0900-\u0963\u0966-\u0dff"
-"""Accents, and the vowels of the Indic scripts, which `re` takes for the end of a word."""
+_MARKS = (
+    "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+    "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
+    "\u0900-\u0963\u0966-\u0dff"
+)
+"""Accents, and the vowels of Hebrew, Arabic and the Indic scripts, which `re` takes for the end of a word."""
 
-_RUN = re.compile(rf"[\w{_MARKS}{_UNSPACED}]+")
+_RUN = re.compile(rf"[{_UNSPACED}]{{1,{LONGEST}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile("[A-Za-z0-9_]+")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
 _PROPER = re.compile("([A-Z][a-z]+){2}")
@@ -91,6 +101,8 @@ _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def _read(run: str) -> Reading:
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
         return _single(run.lower())
+    if run.isupper() and not run.isascii():
+        run = run.lower()  # beside the capitals of A to Z, another would begin a word of its own
     parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
     if len(parts) == 1:
         return _single(folded(parts[0]))
