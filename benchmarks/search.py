@@ -22,6 +22,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -35,9 +36,13 @@ DATA = Path(__file__).parents[2] / "shared" / "search-dev"
 POOLS = ["metatool", "seal", "bfcl", "toolbench", "livemcp"]
 AT = (1, 3, 5, 10)
 LIMIT = 10
+SLIPS = 400
+"""Misspelt queries of a pool, at least."""
 
 Json = dict[str, Any]
 Search = Callable[[str], Sequence[str]]
+Answers = dict[str, list[Sequence[str]]]
+"""By the id of a query what was found, once for each way in which it was written."""
 
 
 def main() -> None:
@@ -67,13 +72,12 @@ def speed(tools: list[Json], queries: list[Json]) -> None:
         print(f"| one tool {what}, median / worst | {_at(times, 50) * 1e6:.0f} / {times[-1] * 1e6:.0f} us |")
     theirs = _bm25s([{**tool, "name": each.name} for tool, each in zip(tools * 2, documents, strict=False)])
     texts = [query["q"] for query in queries]
-    misspelt = _misspelt(queries)
     print("\n| microseconds a query | p50 | p95 | worst | p50 to bm25s |\n|---|--:|--:|--:|--:|")
     base = _print_times("bm25s", theirs, texts, None)
     for what, asked in (
         ("ours, all queries", texts),
         ("ours, three words", [query["q"] for query in queries if query["kind"] != "nl"]),
-        ("ours, one letter wrong", list(misspelt.values())),
+        ("ours, one letter wrong", [texts[0] for texts in _misspelt(queries).values()]),
     ):
         _print_times(what, lambda text: index.search(text, LIMIT), asked, base)
 
@@ -105,16 +109,15 @@ def _added(index: Index, document: Document) -> float:
 
 def quality(tools: list[Json], queries: list[Json]) -> None:
     """Recall and MRR, as asked and with one letter wrong."""
-    misspelt = _misspelt(queries)
-    asked = {"as asked": {query["id"]: query["q"] for query in queries}, "one letter wrong": misspelt}
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    asked = {"as asked": {query["id"]: [query["q"]] for query in queries}, "one letter wrong": _misspelt(queries)}
+    found: dict[tuple[str, str], Answers] = {}
     for pool in POOLS:
         inside = [tool for tool in tools if tool["pool"] == pool]
         own = [query["id"] for query in queries if query["pool"] == pool]
         for ranker, make in RANKERS.items():
             search = make(inside)
             for how, texts in asked.items():
-                found.setdefault((how, ranker), {}).update((each, list(search(texts[each]))) for each in own)
+                found.setdefault((how, ranker), {}).update((each, [*map(search, texts[each])]) for each in own)
     for how in asked:
         answers = {ranker: found[how, ranker] for ranker in RANKERS}
         _print_recall(f"Recall@5 by pool, {how}", answers, queries)
@@ -226,10 +229,19 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _misspelt(queries: list[Json]) -> dict[str, str]:
-    """Each query with one letter of one word wrong: substituted, dropped, doubled or swapped. Always the same ones."""
+def _misspelt(queries: list[Json]) -> dict[str, list[str]]:
+    """
+    Each query with one letter of one word wrong: substituted, dropped, doubled or swapped. Always the same ones.
+
+    Those of a small pool are misspelt in several ways, or a few lucky slips would decide.
+    """
     chance = random.Random(20261115)
-    return {query["id"]: _with_a_slip(query["q"], chance) for query in queries}
+    once = {query["id"]: [_with_a_slip(query["q"], chance)] for query in queries}
+    sizes = Counter(query["pool"] for query in queries)
+    for query in queries:
+        more = SLIPS // sizes[query["pool"]]
+        once[query["id"]] += [_with_a_slip(query["q"], chance) for _ in range(more)]
+    return once
 
 
 def _with_a_slip(text: str, chance: random.Random) -> str:
@@ -250,15 +262,17 @@ def _with_a_slip(text: str, chance: random.Random) -> str:
     return text[: found.start()] + chance.choice(slips) + text[found.end() :]
 
 
-def _recall(found: Sequence[str], query: Json, at: int) -> float:
-    return len(set(found[:at]) & set(query["gold"])) / len(query["gold"])
+def _recall(found: list[Sequence[str]], query: Json, at: int) -> float:
+    gold = set(query["gold"])
+    return fmean(len(gold.intersection(names[:at])) / len(gold) for names in found)
 
 
-def _reciprocal(found: Sequence[str], query: Json) -> float:
-    return next((1 / place for place, name in enumerate(found, 1) if name in query["gold"]), 0.0)
+def _reciprocal(found: list[Sequence[str]], query: Json) -> float:
+    firsts = (next((place for place, name in enumerate(names, 1) if name in query["gold"]), 0) for names in found)
+    return fmean(1 / place if place else 0.0 for place in firsts)
 
 
-def _print_recall(title: str, answers: dict[str, dict[str, list[str]]], queries: Iterable[Json]) -> None:
+def _print_recall(title: str, answers: dict[str, Answers], queries: Iterable[Json]) -> None:
     pools = {pool: [query for query in queries if query["pool"] == pool] for pool in POOLS}
     print(f"\n{title}\n\n| | {' | '.join(f'{pool} ({len(inside)})' for pool, inside in pools.items())} | mean |")
     print("|---|" + "--:|" * (len(pools) + 1))
@@ -267,7 +281,7 @@ def _print_recall(title: str, answers: dict[str, dict[str, list[str]]], queries:
         print(f"| {ranker} | {' | '.join(f'{mean:.3f}' for mean in [*means, fmean(means)])} |")
 
 
-def _print_ranks(title: str, answers: dict[str, dict[str, list[str]]], queries: list[Json]) -> None:
+def _print_ranks(title: str, answers: dict[str, Answers], queries: list[Json]) -> None:
     print(f"\n{title}\n\n| pool, kind | | {' | '.join(f'recall@{at}' for at in AT)} | MRR |\n|---|---|" + "--:|" * 5)
     for pool, kind in sorted({(query["pool"], query["kind"]) for query in queries}):
         own = [query for query in queries if (query["pool"], query["kind"]) == (pool, kind)]
