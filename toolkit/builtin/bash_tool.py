@@ -21,6 +21,7 @@ from ..sandbox.choosing import best_sandbox
 from ..sandbox.grounds import grounds_of
 from ..spec import Tool
 from ..workspace.space import Workspace
+from .jobs import UNCOVERED
 from .outputs import readable
 from .processes import Ended
 from .runs import Ran, Runner
@@ -172,7 +173,7 @@ _WHY = {
     "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
     "crowd": "stopped: it started more processes than it may, and all were ended",
-    "uncovered": "stopped: a protected file was replaced or removed meanwhile and could be seen; its output is withheld",
+    "uncovered": UNCOVERED,
 }
 
 

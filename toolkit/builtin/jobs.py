@@ -12,7 +12,7 @@ from ..errors import ToolError, nearest
 from .outputs import Latest
 from .processes import Process, Start
 
-__all__ = ["Job", "Jobs"]
+__all__ = ["UNCOVERED", "Job", "Jobs"]
 
 _MOST_RUNNING = 20
 _MOST_KEPT = 50
@@ -53,11 +53,12 @@ class Job:
         return "" if self.state() == _WHY["uncovered"] else printed
 
 
+UNCOVERED = "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
 _WHY = {
     "stopped": "stopped",
     "timeout": "stopped: it took too long",
     "crowd": "stopped: it started more processes than it may",
-    "uncovered": "stopped: a protected file was replaced or removed meanwhile and could be seen; its output is withheld",
+    "uncovered": UNCOVERED,
 }
 
 

@@ -69,6 +69,7 @@ class Runner:
         self, command: str, shell: Shell, standing: Standing, seconds: float, tell: Callable[[str], object]
     ) -> Ran:
         """Run *command* to its end, and *tell* what it prints while it does; *shell* goes on from where it ended."""
+        lost = shell.lost(self.workspace)
         streams = {name: Headed(self.max_output_bytes) for name in ("stdout", "stderr")}
         tickers = {name: Ticker(tell) for name in streams}
 
@@ -79,7 +80,7 @@ class Runner:
         ended = await Process(self.start(command, shell, standing, seconds), take).finished()
         for ticker in tickers.values():
             ticker.flush()
-        note = shell.take(ended.said, self.workspace, self.keep)
+        note = shell.take(ended.said, self.workspace, self.keep) or lost
         return Ran(streams["stdout"].text(), streams["stderr"].text(), ended, note)
 
 

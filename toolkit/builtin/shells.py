@@ -21,6 +21,7 @@ from ..sandbox.base import Sandbox
 from ..session import Session
 from ..workspace.space import Workspace
 from .jobs import Jobs
+from .outputs import readable
 from .removing import remove_folder
 
 __all__ = [
@@ -71,7 +72,14 @@ class Shell:
         where, self.variables = found
         place = folder_at(workspace, where)
         self.cwd = place or workspace.root
-        return "" if place else f"the working folder is {workspace.root} again: the command left the workspace"
+        last = "the one that the command was in at its end is gone, or outside of the workspace"
+        return "" if place else f"the working folder is {workspace.root} again: {last}"
+
+    def lost(self, workspace: Workspace) -> str:
+        """A note if the folder is gone that the last command was left in, or nothing."""
+        if self.folder(workspace) == self.cwd:
+            return ""
+        return f"the working folder was {workspace.root}: {readable(self.cwd)} is gone"
 
     def folder(self, workspace: Workspace) -> str:
         """Where the next command starts: the root, if the folder is gone or something else is in its place."""
