@@ -7,6 +7,7 @@ The parts share no state. Each prints what pytest prints, one after the other; w
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,8 @@ AT_ONCE = 3
 
 def main(further: list[str]) -> int:
     """Run the parts, some at once; the worst exit code of all."""
+    # What a shell starts in the background ignores Ctrl-C, and so would the terminals in which tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     *measured, unmeasured = [[str(HERE / name) for name in names] for names in [*MEASURED, UNMEASURED]]
     apart = [f"--ignore={name}" for part in [*measured, unmeasured] for name in part]
     unwatched = [f"--ignore={name}" for name in unmeasured]

@@ -20,6 +20,7 @@ from types import EllipsisType
 from typing import Any, BinaryIO, Literal, Self, TypeVar
 
 from ..errors import ToolError
+from ..options import several
 from ..safety.checks import SafetyChecks, _table
 from ..safety.paths import Folders
 from ..safety.paths import shown as quoted
@@ -84,11 +85,11 @@ class Workspace:
         self.max_write_bytes = max_write_bytes
         self.timeout_seconds = timeout_seconds
         # As the checks get them, and once: a one-shot iterable, or another working folder, changes nothing later.
-        lifted = _several(unprotected, "unprotected")
+        lifted = several(unprotected, "unprotected")
         running = [each for each in _running() if each.pattern not in lifted]
-        self._protected = [*running, *(_fixed(each) for each in _several(protected, "protected"))]
+        self._protected = [*running, *(_fixed(each) for each in several(protected, "protected"))]
         self._unprotected = [each for each in lifted if each not in {one.pattern for one in _running()}]
-        self._folders = Folders([root, *_several(folders, "folders")], read_only=_several(read_only, "read_only"))
+        self._folders = Folders([root, *several(folders, "folders")], read_only=several(read_only, "read_only"))
         self.root = self._folders.root
         table = _table(self._protected, self._unprotected)
         self._files = ProtectedFiles(table)
@@ -355,13 +356,6 @@ def _running() -> list[Protected]:
     """The code of this very process: whoever could write it would run outside every sandbox."""
     places = {os.path.realpath(sys.prefix), os.path.dirname(os.path.dirname(os.path.realpath(__file__)))}
     return [Protected(f"{place}/**", "the code that this program runs", "not written") for place in sorted(places)]
-
-
-def _several(given: Iterable[T], option: str) -> list[T]:
-    if isinstance(given, (str, bytes, os.PathLike)):
-        # Text would be taken for a list of letters.
-        raise TypeError(f"`{option}` is a list, got one: write [{os.fspath(given)!r}]")
-    return list(given)
 
 
 def _fixed(each: str | os.PathLike[str] | Protected) -> str | os.PathLike[str] | Protected:
