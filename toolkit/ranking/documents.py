@@ -61,15 +61,24 @@ class Entry(NamedTuple):
 
 
 class Field(NamedTuple):
-    """What a word in a field weighs, how many words such a field usually has, and whether neighbours count as pairs."""
+    """
+    A field of a tool.
+
+    Attributes:
+        weight: What a word in it weighs.
+        usual: How many words it usually has.
+        is_paired: Whether neighbours count as pairs.
+        least: How many words it is counted with, at least.
+    """
 
     weight: float
     usual: int
     is_paired: bool
+    least: int = 1
 
 
 NAME = Field(3.0, 4, True)
-HINT = Field(2.0, 6, True)
+HINT = Field(1.5, 6, True, least=6)  # the one word of a category says no more than any of six
 DESCRIPTION = Field(1.1, 16, True)
 PARAMETERS = Field(0.7, 6, False)
 TEXTS = Field(0.4, 40, False)
@@ -96,7 +105,7 @@ def read_document(document: Document) -> Entry:
     pairs: list[str] = []
     seen: list[Reading] = []
     # Maps and chains instead of loops: this is most of what building an index costs.
-    for (weight, usual, is_paired), text in fields:
+    for (weight, usual, is_paired, least), text in fields:
         if not text:
             continue
         readings: list[Reading] = list(filter(None, map(read, runs(text))))
@@ -104,7 +113,7 @@ def read_document(document: Document) -> Entry:
         stems = list(chain.from_iterable(map(_STEMS, readings)))
         if is_paired:
             pairs += map(" ".join, pairwise(stems))
-        each = weight / (1 - LENGTH + LENGTH * len(stems) / usual)
+        each = weight / (1 - LENGTH + LENGTH * max(len(stems), least) / usual)
         stems += filter(None, map(_WHOLE, readings))
         for stem in stems:
             sums[stem] = get(stem, 0.0) + each
