@@ -13,7 +13,7 @@ from toolkit.options import check_kinds, several
     ("given", "words"),
     [
         ("/", "`folders` is a list of folders, got one: write ['/']"),
-        (Path("/srv"), "`folders` is a list of folders, got one: write ['/srv']"),
+        (Path("/srv"), "`folders` is a list of folders, got one: write [Path('/srv')]"),
         (7, "`folders` is a list of folders, got one: write [7]"),
         (Path, "`folders` is a list of folders, got one: write [Path(...)]"),
         (None, "`folders` is a list of folders, got None; for none write []"),

@@ -14,11 +14,11 @@ from tests.properties.values import json_values
 from toolkit import BadArgs, Catalog, Context, Safety, ToolError
 from toolkit.context import Progress, Secret
 from toolkit.dispatcher import Dispatcher
-from toolkit.hooks import Ask
+from toolkit.hooks import Ask, Halt
 from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.redaction import MASK, Redaction
 from toolkit.requests import ApprovalRequest
-from toolkit.results import ErrorInfo, ToolResult
+from toolkit.results import ErrorInfo, ToolCall, ToolResult
 
 pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
 
@@ -297,6 +297,27 @@ async def test_a_secret_leaves_by_no_exit(function, caplog):
     _, left = await exits(function, {"key": SECRET}, caplog, max_chars=100)
     assert SECRET not in left
     assert SECRET[:5] not in left
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", ["unknown", "_returns"])
+async def test_a_secret_of_a_call_that_is_not_started_is_not_logged(tool, caplog):
+    """A hook that sees its result may fail, and quote it."""
+
+    class Failing:
+        def before(self, call):
+            return Halt("enough")
+
+        def after(self, call, result):
+            if call.arguments["key"] == SECRET:
+                raise ValueError(f"bad {call.arguments}")
+            return result
+
+    calls = [ToolCall("_returns", {"key": "x"}), ToolCall(tool, {"key": SECRET})]
+    async with Dispatcher(Catalog(_returns), hooks=[Failing()], redact=[SECRET]) as dispatcher:
+        await dispatcher.call_many(calls)
+    assert "hook Failing failed in after" in caplog.text
+    assert SECRET not in caplog.text
 
 
 @pytest.mark.anyio

@@ -56,7 +56,7 @@ def kind_of(value: object) -> str:
 
 def _written(value: object) -> str:
     if isinstance(value, os.PathLike):
-        value = os.fspath(value)
+        return f"Path({os.fspath(value)!r})"  # text may be a pattern, where a path is none
     if isinstance(value, type):
         return f"{value.__name__}(...)"
-    return repr(value) if isinstance(value, (str, bytes, int, float)) else f"{type(value).__name__}(...)"
+    return f"{value!r:.80}" if isinstance(value, (str, bytes, int, float)) else f"{type(value).__name__}(...)"

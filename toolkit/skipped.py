@@ -28,6 +28,7 @@ _log = logging.getLogger("toolkit")
 
 async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, settings: Settings) -> ToolResult:
     """Finish *call*, which nobody starts: its *result* stands. *plan* is its tool's, if there is one."""
+    redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
     for step in settings.chain.after:
         try:
             found = await step.run(settings.in_thread, None, ShownCall.of(call, call.arguments), result)
@@ -36,9 +37,8 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
             # Nothing ran, and the result says so whatever a hook makes of it.
             if has_to_pass(error):
                 raise
-            hook_failure(error, step.hook, "after", ran=False)
+            hook_failure(error, step.hook, "after", ran=False, redaction=redaction)
     result.call_id, result.tool = call.id, call.name if plan is None else plan.name
-    redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
     if redaction:
         redaction.result(result)
     most = settings.max_chars if plan is None else plan.max_chars

@@ -16,7 +16,7 @@ from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteA
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DuplicateTool, ProviderError
-from toolkit.hooks import Modify, Proceed, Replace
+from toolkit.hooks import Halt, Modify, Proceed, Replace
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider, UserMessage
 from toolkit.requests import Decision
@@ -426,6 +426,23 @@ async def test_a_plan_that_is_cancelled_while_the_store_is_asked_can_be_gone_on_
     with pytest.raises(ApprovalError, match="carried out already"):
         await agent.execute(planned, mode="auto")
     assert shed.done == ["cut oak"]
+
+
+async def test_a_hook_that_keeps_a_cancelled_plan_from_starting_does_not_hide_the_cancellation():
+    """Whoever cancels has a timeout, say, and goes by it."""
+
+    class Door:
+        is_shut = False
+
+        def agent_started(self, session, *, details):
+            return Halt("it is late") if self.is_shut else None
+
+    shed, store, door = Shed("auto"), SlowStore(), Door()
+    agent = shed.agent(["Cut."], mode="plan", dispatcher=shed.dispatcher(Approvals(store), hooks=[door]))
+    planned = await agent.run("plan")
+    door.is_shut = True
+    await cancelled_while_asking(agent, planned, store)
+    assert (agent.last_run.stop, agent.last_run.reason) == ("halt", "it is late")
 
 
 async def test_a_plan_of_somebody_else_stays_theirs_if_the_second_is_cancelled():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 
 import pytest
 
@@ -171,6 +172,21 @@ async def test_simultaneous_calls_never_run_where_they_were_not_judged(dispatche
         _, *found = await asyncio.gather(*calls)
         assert {(each.kind, each.text) for each in found if each.kind != "waiting"} <= {("ok", workspace.root)}
         end_shells(session)
+
+
+async def test_where_a_command_ran_is_told_by_where_it_was_judged(workspace, session, move):
+    """That the conversation's newest folder is gone is not the business of one that started in an older one."""
+
+    async def move_and_remove(command):
+        await move(command)
+        os.rmdir(f"{workspace.root}/gone")
+
+    await move("cd sub")
+    catalog = Catalog(bash_for(workspace, sandbox="none"))
+    hooks = [Moving(move_and_remove, "mkdir ../gone; cd ../gone")]
+    overtaken = Dispatcher(catalog, permissions=Permissions("bypass"), hooks=hooks)
+    result = await overtaken.call("bash", {"command": "pwd"}, session=session)
+    assert result.text == f"{workspace.root}/sub"
 
 
 async def test_a_folder_that_is_gone_when_its_command_runs_is_told(moving, workspace, session, move):

@@ -172,10 +172,13 @@ class Agent:
 
         async def work() -> Ending:
             if cancelled is not None:
-                raise cancelled  # only here: the plan is used up, so there has to be a run to go on with
+                raise cancelled  # not before: the plan is used up, so there has to be a run to go on with
             return await converse(talk)
 
-        return await self._live(talk, work, "execute")
+        executed = await self._live(talk, work, "execute")
+        if cancelled is not None:
+            raise cancelled  # a hook kept it from starting
+        return executed
 
     async def stream(
         self,

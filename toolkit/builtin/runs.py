@@ -69,7 +69,8 @@ class Runner:
         self, command: str, shell: Shell, standing: Standing, seconds: float, tell: Callable[[str], object]
     ) -> Ran:
         """Run *command* to its end, and *tell* what it prints while it does; *shell* goes on from where it ended."""
-        lost = shell.lost(self.workspace)
+        # It runs where it was judged to, which need not be where the conversation has gone since.
+        lost = shell.lost(self.workspace) if standing.folder == self.workspace.root else ""
         streams = {name: Headed(self.max_output_bytes) for name in ("stdout", "stderr")}
         tickers = {name: Ticker(tell) for name in streams}
 

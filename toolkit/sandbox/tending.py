@@ -178,7 +178,7 @@ class Tended:
             self._wait_until_alone(time.monotonic() + polite_seconds)
         if self._command is not None and not polite_seconds:
             # The first process inside takes it along, but only when its own turn comes.
-            with contextlib.suppress(ProcessLookupError):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._command, signal.SIGKILL)
         for pid in reversed(self._held):  # the first inside takes the others with it, before we have counted them
             _kill(pid, signal.SIGKILL)
