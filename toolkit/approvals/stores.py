@@ -8,6 +8,7 @@ that of all who want to change it the same way exactly one does.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import EllipsisType
@@ -81,7 +82,7 @@ class ApprovalStore(Protocol):
         """Forget what was denied, done or expired *before*, and say how many; a claim without an outcome stays."""
 
 
-class Changing:
+class Changing(ABC):
     """The changes of a store that can apply any one of them: `_change` says whether it did."""
 
     def settle(
@@ -105,8 +106,8 @@ class Changing:
         """Keep what came of a call; whether *owner* still had the claim."""
         return self._change(request_id, _finished(outcome, owner=owner))
 
-    def _change(self, request_id: str, change: Change) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def _change(self, request_id: str, change: Change) -> bool: ...
 
 
 def _settled(
