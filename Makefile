@@ -1,10 +1,16 @@
 # Each target makes what it needs and reuses it; `make demo` and `make test` work on a fresh machine.
+# `make test PYTHON=python3.13` uses that interpreter, in a `.venv` of its own.
 PYTHON ?= python3
-VENV := .venv
+VENV ?= .venv$(patsubst %,-%,$(filter-out python3,$(notdir $(PYTHON))))
 BENCH := .bench-venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint lint-text lint-mypy lint-pyright format bench clean
+# What a run writes lies in the environment, so that a checkout may be read-only: `make test VENV=/folder/for/it`.
+export COVERAGE_FILE ?= $(abspath $(VENV))/coverage/data
+export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
+PIP := -m pip --disable-pip-version-check install --progress-bar off
+
+.PHONY: demo test test-all lint lint-text lint-mypy lint-pyright format bench clean
 
 # An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(VENV)/.ready
@@ -18,15 +24,23 @@ ifndef PROVIDER
 	$(BIN)/python -m toolkit check examples/demo.py --output text
 endif
 
-# Hundreds of tests start an interpreter, some of them pytest. Where those may not keep what they compile, each would
-# compile the package anew, and pytest hypothesis; so that is done before.
-test: $(VENV)/.ready
-	$(BIN)/python -m compileall -q toolkit
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only --quiet tests/test_layers.py
-	$(BIN)/coverage erase
+# All tests but the long ones. Ends with what was skipped and why.
+test: $(VENV)/.ready compiled
 	$(BIN)/python -m tests
+
+# The long ones too, and how much of the package the tests reach.
+test-all: $(VENV)/.ready compiled
+	rm -rf $(dir $(COVERAGE_FILE))
+	mkdir -p $(dir $(COVERAGE_FILE))
+	$(BIN)/python -m tests --all
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+# Hundreds of tests start an interpreter, some of them pytest. Without this, each would compile the package again.
+.PHONY: compiled
+compiled: $(VENV)/.ready
+	@! test -w toolkit || $(BIN)/python -m compileall -q toolkit
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only --quiet -p no:cacheprovider tests/test_layers.py > $(VENV)/compiled.log || { cat $(VENV)/compiled.log; false; }
 
 # Several at once with `make --jobs=2 lint`.
 lint: lint-text lint-mypy lint-pyright
@@ -51,16 +65,18 @@ bench: $(BENCH)/.ready
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
+	@echo "Making $(VENV): about a minute, once."
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable . --group dev
-	touch $@
+	$(BIN)/python $(PIP) --upgrade pip
+	$(BIN)/python $(PIP) --editable . --group dev
+	@touch $@
 
 $(BENCH)/.ready: pyproject.toml
+	@echo "Making $(BENCH): a few minutes, once."
 	$(PYTHON) -m venv $(BENCH)
-	$(BENCH)/bin/python -m pip install --quiet --upgrade pip
-	$(BENCH)/bin/python -m pip install --quiet --editable . --group bench
-	touch $@
+	$(BENCH)/bin/python $(PIP) --upgrade pip
+	$(BENCH)/bin/python $(PIP) --editable . --group bench
+	@touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-* $(BENCH) .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

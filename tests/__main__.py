@@ -1,62 +1,186 @@
 """
-Run all tests, in parts at once: `python -m tests`.
+Run the tests, several folders at once: `python -m tests [--all] [--slowest] [option of pytest ...]`.
 
-The parts share no state. Each prints what pytest prints, one after the other; what they covered is added up.
+`make test` leaves out the tests marked `long`. `make test-all` is `--all`: with them, and with the coverage measured.
+Each folder is a part, run by a pytest of its own; parts share no state. A line tells when a part ends, the output of
+a part is printed if it failed, and the end lists what was skipped and why. With `--slowest` it also lists the tests
+that took most of the processors' time.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
 
-# What starts processes, waits and races; what is about models and schemas; the rest computes. They take about as long,
-# and wait often enough for several to keep two cores busy.
-MEASURED = [
-    ["approvals", "builtin", "hooks", "permissions", "safety", "sandbox", "workspace"],
-    ["agent", "cli", "formats", "providers", "ranking", "skills", "testing"],
-]
-# Properties and limits try thousands of cases, or large ones; each line they reach has a test of its own elsewhere,
-# and being watched costs them as much again, or several times. Single tests of this kind are marked `unmeasured`.
-UNMEASURED = ["properties", "formats/test_limits.py", "test_hostile.py"]
-
 AT_ONCE = 3
-"""Some tests have to be quick enough, and four parts at once would leave two cores too little."""
+"""Many tests wait for processes, so two cores have time for three parts. With four, tests of speed fail."""
+
+SLOWEST_FIRST = ["properties", "builtin", "cli", "workspace", "approvals", "sandbox", "testing"]
+"""These parts begin first, so that no long part is left alone at the end."""
+
+UNMEASURED = ["properties", "formats/test_limits.py", "test_hostile.py"]
+"""
+Properties and limits try thousands of cases, or large ones. Coverage would make them several times as slow, and every
+line they reach has a test of its own elsewhere. Single tests of this kind are marked `unmeasured`.
+"""
 
 
-def main(further: list[str]) -> int:
-    """Run the parts, some at once; the worst exit code of all."""
-    # What a shell starts in the background ignores Ctrl-C, and so would the terminals in which tests press it.
+@dataclass
+class Part:
+    """One pytest process: what it runs, and what it wrote about its tests."""
+
+    name: str
+    targets: list[str]
+    is_measured: bool
+    log: Path
+    started: float = 0.0
+    seconds: float = 0.0
+    exit_code: int = 0
+    output: str = ""
+    outcomes: list[dict] = field(default_factory=list)
+
+    def count(self, outcome: str) -> int:
+        """Return how many tests ended with *outcome*."""
+        return sum(record["outcome"] == outcome for record in self.outcomes)
+
+    def read_log(self) -> tuple[int, list[dict]]:
+        """Return how many tests were selected, and the outcomes so far."""
+        if not self.log.exists():
+            return 0, []
+        # The last line may still be being written.
+        lines = self.log.read_text(encoding="utf-8").split("\n")[:-1]
+        records = [json.loads(line) for line in lines]
+        return sum(record.get("selected", 0) for record in records), [r for r in records if "outcome" in r]
+
+
+def main(arguments: list[str]) -> int:
+    """Run all parts and return 1 if any failed."""
+    # A shell starts background processes with Ctrl-C ignored. The tests press it in terminals of their own.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    *measured, unmeasured = [[str(HERE / name) for name in names] for names in [*MEASURED, UNMEASURED]]
-    apart = [f"--ignore={name}" for part in [*measured, unmeasured] for name in part]
-    unwatched = [f"--ignore={name}" for name in unmeasured]
-    commands = [[*_COVERED, *further, *part, *unwatched] for part in measured]
-    commands += [[*_COVERED, *further, str(HERE), *apart], [*_PYTEST, *further, *unmeasured]]
+    is_all, is_slowest_shown = "--all" in arguments, "--slowest" in arguments
+    options = [argument for argument in arguments if argument not in {"--all", "--slowest"}]
+    options += [] if is_all else ["-m", "not long"]
+    with tempfile.TemporaryDirectory(prefix="toolkit-tests-") as folder:
+        parts = find_parts(Path(folder), is_all=is_all)
+        started = time.monotonic()
+        run_parts(parts, options)
+    if is_slowest_shown:
+        print_slowest(parts)
+    print_summary(parts, time.monotonic() - started)
+    return int(any(part.exit_code for part in parts))
+
+
+def find_parts(logs: Path, *, is_all: bool) -> list[Part]:
+    """Return a part for each folder of tests, and one for the files beside them."""
+    folders = [path.name for path in sorted(HERE.iterdir()) if path.is_dir() and any(path.rglob("test_*.py"))]
+    folders.sort(key=lambda name: SLOWEST_FIRST.index(name) if name in SLOWEST_FIRST else len(SLOWEST_FIRST))
+    parts = {name: [name] for name in folders}
+    parts["the rest"] = sorted(path.name for path in HERE.glob("test_*.py"))
+    apart = {name for name in UNMEASURED if name not in folders} if is_all else set()
+    for name, targets in parts.items():
+        parts[name] = [target for target in targets if target not in apart]
+    if apart:
+        parts["limits"] = sorted(apart)
+    return [
+        Part(name, _as_arguments(targets, apart), is_all and not set(targets) & set(UNMEASURED), logs / name)
+        for name, targets in parts.items()
+    ]
+
+
+def _as_arguments(targets: list[str], apart: set[str]) -> list[str]:
+    ignored = [f"--ignore={HERE / name}" for name in sorted(apart - set(targets))]
+    return [*(str(HERE / target) for target in targets), *ignored]
+
+
+def run_parts(parts: list[Part], options: list[str]) -> None:
+    """Run *parts*, some at once; print a line when one ends, and its output if it failed."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        ended = [threads.submit(_run, command, is_shown=command is commands[0]) for command in commands]
-        for each in ended:
-            sys.stdout.write(each.result().stdout or "")
-            sys.stdout.flush()
-    return max(each.result().returncode for each in ended)
+        waiting: set[Future[Part]] = {threads.submit(_run_part, part, options) for part in parts}
+        while waiting:
+            ended, waiting = wait(waiting, timeout=1, return_when=FIRST_COMPLETED)
+            for future in ended:
+                _print_part(future.result())
+            _print_progress(parts)
+        _print_progress([])
 
 
-_PYTEST = ["-m", "pytest"]
-_COVERED = ["-m", "coverage", "run", "--parallel-mode", *_PYTEST]
-
-
-def _run(arguments: list[str], *, is_shown: bool) -> subprocess.CompletedProcess[str]:
-    # A cache each: two processes must not write one.
-    environment = {**os.environ, "PYTEST_ADDOPTS": f"{os.environ.get('PYTEST_ADDOPTS', '')} -p no:cacheprovider"}
-    output = None if is_shown else subprocess.PIPE
-    return subprocess.run(
-        [sys.executable, *arguments], stdout=output, stderr=subprocess.STDOUT, text=True, env=environment, check=False
+def _run_part(part: Part, options: list[str]) -> Part:
+    # Two processes must not write one cache.
+    pytest = ["-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.outcome_log"]
+    measured = ["-m", "coverage", "run", "--parallel-mode"] if part.is_measured else []
+    part.started = time.monotonic()
+    ended = subprocess.run(
+        [sys.executable, *measured, *pytest, *options, *part.targets],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env={**os.environ, "TOOLKIT_OUTCOME_LOG": str(part.log)},
+        check=False,
     )
+    _, part.outcomes = part.read_log()
+    part.seconds = time.monotonic() - part.started
+    part.output = ended.stdout
+    # Exit code 5: every test of the part was deselected.
+    part.exit_code = 0 if ended.returncode == 5 and not part.outcomes else ended.returncode
+    return part
+
+
+def _print_part(part: Part) -> None:
+    if part.exit_code:
+        print(f"\r{part.output}")
+    counts = ", ".join(f"{part.count(kind):,} {kind}" for kind in ("passed", "failed", "skipped") if part.count(kind))
+    ending = f" (exit code {part.exit_code})" if part.exit_code else ""
+    print(f"\r{part.name:12} {counts or 'no tests'} in {part.seconds:.0f} s{ending}".ljust(79), flush=True)
+
+
+def _print_progress(parts: list[Part]) -> None:
+    """Overwrite the last line of a terminal with what is running now."""
+    if not sys.stdout.isatty():
+        return
+    running = [part for part in parts if part.started and not part.seconds]
+    counts = [(part.name, *part.read_log()) for part in running]
+    text = ", ".join(f"{name} {len(outcomes)}/{selected or '?'}" for name, selected, outcomes in counts)
+    print(f"\r{text[:78]:79}", end="\r", flush=True)
+
+
+def print_summary(parts: list[Part], seconds: float) -> None:
+    """Print what failed, what was skipped and why, and the counts."""
+    outcomes = [record for part in parts for record in part.outcomes]
+    skipped = Counter(record["reason"] for record in outcomes if record["outcome"] == "skipped")
+    if skipped:
+        print("\nSkipped:")
+        for reason, count in skipped.most_common():
+            print(f"{count:7,}  {' '.join(reason.split())[:200]}")
+    failed = [record["test"] for record in outcomes if record["outcome"] == "failed"]
+    broken = [part.name for part in parts if part.exit_code and not part.count("failed")]
+    if failed or broken:
+        print("\nFailed:")
+        for line in [*failed, *(f"{name}: the part ended without saying which test failed" for name in broken)]:
+            print(f"  {line}")
+    passed = sum(part.count("passed") for part in parts)
+    print(f"\nin {seconds / 60:.1f} minutes:")
+    print(f"{passed} passed, {len(failed) + len(broken)} failed, {sum(skipped.values())} skipped")
+
+
+def print_slowest(parts: list[Part], *, max_tests: int = 250) -> None:
+    """Print the tests that kept the processors busy longest: seconds of processor time, seconds that passed."""
+    outcomes = [record for part in parts for record in part.outcomes]
+    outcomes.sort(key=lambda record: -record["worked"])
+    print(f"\nSlowest, of {sum(record['worked'] for record in outcomes):.0f} s of processor time in all:")
+    for record in outcomes[:max_tests]:
+        print(f"{record['worked']:8.1f} {record['seconds']:8.1f}  {record['test']}")
 
 
 if __name__ == "__main__":

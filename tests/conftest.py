@@ -29,8 +29,9 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.abspath(".hypothes
 
 
 def pytest_configure(config):
-    """Make the mark known."""
+    """Make the marks known."""
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
+    config.addinivalue_line("markers", "long: takes long; `make test` leaves it out, `make test-all` runs it")
 
 
 def pytest_collection_finish():
