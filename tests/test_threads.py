@@ -68,11 +68,11 @@ async def test_context_variables_are_carried_over(threads):
 
 
 async def test_a_thread_is_used_again(threads):
-    """One after another needs one."""
-    found = {await threads.run(threading.current_thread) for _ in range(20)}
-    # A result may be here before its thread is ready for the next job.
-    assert len(found) <= 2
-    assert threads.alive == len(found)
+    """Twenty jobs, one after the other, take one thread, or two on a busy machine."""
+    used = {await threads.run(threading.current_thread) for _ in range(20)}
+    # A result may be here before its thread is ready for the next job. The second thread, started for that job, may
+    # find that the first has taken it.
+    assert len(used) <= threads.alive <= 2
 
 
 async def test_no_more_run_at_once_than_may(threads):

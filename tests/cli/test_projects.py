@@ -87,6 +87,7 @@ def from_a_wheel(tmp_path):
     return home / "bin"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling is not installed: our wheel was NOT tested")
 def test_a_new_project_passes_its_own_tests_with_our_wheel(from_a_wheel, tmp_path):
     """As a new user works: the commands by their names, in an empty folder."""
