@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors later options facts tokens access verdicts visible strictjson digests requests session parts results",
+    "errors decompression later options facts tokens access verdicts visible strictjson digests requests session parts results",
     "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope parameters signature validation",
     "describe spec tables ranking finding summaries formats views sources catalog decorator",
     "rendering repair classify retry redaction threads finishing resources safety workspace sandbox approvals permissions audit stated judges judging consent",
@@ -37,7 +37,7 @@ INSIDE = {
     "workspace": "beneath problems borders temporaries entries reading walking writing space __init__",
     "sandbox": "programs covers tending confining attempts launcher limits seccomp system names grounds lookout base bubblewrap landlock plain choosing __init__",
     "builtin": "kinds texts pages stamps watches misses changes near edits read_tool write_tool edit_tool html_tokens html_elements html_text fetch_addresses fetch_bodies fetch_texts fetch_cache fetching web_fetch_tool outputs readings processes jobs removing shells standing runs bash_tool job_output_tool job_stop_tool globs ignoring dialect searching ripgrep file_types tallies grep_tool glob_tool tool_search_tool bundle __init__",
-    "providers": "prices messages base scripted failures keys sse waits exchange wire streams remote anthropic openai openai_responses gemini __init__",
+    "providers": "prices messages base scripted failures keys sse waits time_limits loop_clients exchange wire streams remote anthropic openai openai_responses gemini __init__",
     "agent": "budgets pairing runs events framing compaction watching planning manners toolbox talks loop waiting subs lives sealing agent __init__",
     "skills": "problems front_matter records checks arguments reading filling commands folders making joining shelf library __init__",
     "formats": "records names nulls merging properties reading content remarks tops dialects shapes measures subsets budgets offering chat anthropic openai openai_responses gemini bedrock mistral ollama mcp __init__",

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urljoin
 
 from ..classify import classified, retry_after_seconds
+from ..decompression import ENCODINGS
 from ..errors import Safety, ToolError, Transient
 from .fetch_addresses import Doors, Place
-from .fetch_bodies import ENCODINGS, Body, inflater, read_body
+from .fetch_bodies import Body, inflater, read_body
 from .fetch_texts import MediaType, media_type
 
 if TYPE_CHECKING:  # it takes long to load

@@ -1,13 +1,13 @@
 """
 One request to a provider and what comes back, whole or as events.
 
-Nothing here knows a provider's format. A failure worth trying again is `Transient`, any other a
-`ProviderFailure`; redirects are not followed, since the key would go along; sizes are bounded.
+Nothing here knows a provider's format. A failure worth trying again is `Transient`, any other a `ProviderFailure`.
+Redirects are not followed, since the key would go along. The time and the size of an answer are bounded, compressed
+answers while they unfold.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ..classify import classified
+from ..decompression import inflater_for
 from ..errors import ProviderError, Transient
 from ..strictjson import MAX_TEXT, loads
+from ..visible import visible
 from .failures import ProviderFailure, Sent, judged, said_in
 from .keys import Key
+from .loop_clients import LoopClients
 from .sse import EventParser
+from .time_limits import TimeLimits
 from .waits import wait_asked
 
 if TYPE_CHECKING:  # it takes long to load
@@ -32,6 +36,10 @@ __all__ = ["Exchange", "Outgoing", "checked_url", "is_too_deep"]
 _MOST_ERROR_BYTES = 100_000
 _MOST_STREAM_BYTES = 64 * 1024 * 1024
 _MOST_LEVELS = 200
+_MOST_SHOWN = 200
+_PIECE_BYTES = 65536
+# Events by which a server only says that it is there.
+_PINGS = frozenset({"ping", "keepalive", "keep-alive"})
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
 
@@ -60,6 +68,8 @@ class Exchange:
 
     Args:
         key_form: What the header says, with `{}` for the key.
+        timeout_seconds: The longest wait for a whole answer; in a stream, the longest wait without anything new.
+        total_seconds: The longest wait for one answer in all, streamed or not.
         client: The user's own; it is not closed here. Its headers go before ours.
     """
 
@@ -70,6 +80,7 @@ class Exchange:
         key_header: str,
         key_form: str,
         timeout_seconds: float,
+        total_seconds: float = float("inf"),
         client: httpx.AsyncClient | None = None,
     ) -> None:
         self.base_url = base_url.rstrip("/")
@@ -78,66 +89,61 @@ class Exchange:
         self._key_header = key_header
         self._key_form = key_form
         self._timeout_seconds = timeout_seconds
-        self._given = client
-        self._made: tuple[asyncio.AbstractEventLoop, httpx.AsyncClient] | None = None
+        self._total_seconds = total_seconds
+        self._clients = LoopClients(client)
 
     async def post(self, outgoing: Outgoing, key: Key | None) -> dict[str, Any]:
-        """The answer as a whole."""
-        self._client()  # loading certificates takes a while, and is not the server's fault
-        try:
-            async with asyncio.timeout(self._timeout_seconds), self._response(outgoing, key) as response:
-                text = await _text(response, MAX_TEXT, outgoing.sent)
-        except TimeoutError:
-            words = f"{outgoing.sent.provider} at {self.where} did not answer within {self._timeout_seconds:g} seconds"
-            raise Transient(words, happened="maybe") from None
+        """Return the answer as a whole."""
+        limits = self._limits(outgoing, idle_seconds=float("inf"), total_seconds=self._timeout_seconds)
+        async with self._response(outgoing, key, limits) as response:
+            text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
         return self._read(text, outgoing, key)
 
     async def events(self, outgoing: Outgoing, key: Key | None) -> AsyncGenerator[dict[str, Any]]:
-        """The answer as events, each a JSON object. Whoever stops early has to close the iterator."""
-        async with self._response(outgoing, key) as response:
-            if "application/json" in response.headers.get("content-type", ""):
-                self._read(await _text(response, MAX_TEXT, outgoing.sent), outgoing, key)
-                raise ProviderFailure(
-                    f"{outgoing.sent.provider} at {self.where} does not stream: it sent one answer; use `reply`",
-                    why="answer",
-                )
-            parser = EventParser()
-            size = 0
-            clock = asyncio.get_running_loop().time
-            heard = clock()
-            async for chunk in response.aiter_bytes():
-                size += len(chunk)
-                if size > _MOST_STREAM_BYTES:
-                    raise _too_long(_MOST_STREAM_BYTES, outgoing.sent)
-                events = _fed(parser, chunk, outgoing.sent)
-                # Comments keep a connection open, also that of a server that will never answer.
-                if not events and clock() - heard > self._timeout_seconds:
-                    words = (
-                        f"{outgoing.sent.provider} at {self.where} said nothing for {self._timeout_seconds:g} seconds"
-                    )
-                    raise Transient(words, happened="maybe")
-                for event in events:
-                    if event == "[DONE]":
-                        return
-                    yield self._read(event, outgoing, key, is_event=True)
-                if events:
-                    heard = clock()  # after whoever reads has taken their time
-            for event in _fed(parser, None, outgoing.sent):
-                if event != "[DONE]":
-                    yield self._read(event, outgoing, key, is_event=True)
+        """Yield the answer as events, each a JSON object. A caller who stops early has to close the iterator."""
+        limits = self._limits(outgoing, idle_seconds=self._timeout_seconds, total_seconds=self._total_seconds)
+        async with self._response(outgoing, key, limits) as response:
+            await self._check_is_stream(response, outgoing, key, limits)
+            chunks = _chunks(response, outgoing.sent, limits)
+            first = await anext(chunks, b"")
+            if first.lstrip().startswith(b"<"):  # as no stream begins, whatever the server calls it
+                raise self._page_failure(first.decode("utf-8", "replace"), outgoing, key)
+            async for text, is_last in _event_texts(first, chunks, outgoing.sent):
+                if text == "[DONE]":
+                    return
+                event = self._read(text, outgoing, key, may_be_cut=is_last)
+                if event.get("type") not in _PINGS:
+                    limits.note_progress()
+                    yield event
 
     async def aclose(self) -> None:
-        """Close the connections that were made here."""
-        made, self._made = self._made, None
-        if made is not None and made[0] is asyncio.get_running_loop():
-            await made[1].aclose()
+        """Close the connections that were made here, in this loop."""
+        await self._clients.aclose()
+
+    def _limits(self, outgoing: Outgoing, *, idle_seconds: float, total_seconds: float) -> TimeLimits:
+        who = f"{outgoing.sent.provider} at {self.where}"
+        total_seconds = min(total_seconds, self._total_seconds)
+        return TimeLimits(who, idle_seconds=idle_seconds, total_seconds=total_seconds)
+
+    async def _check_is_stream(
+        self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
+    ) -> None:
+        """Raise what an answer means that is not a stream: an error, one whole answer, or a page for people."""
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
+            return
+        text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
+        self._read(text, outgoing, key)
+        raise ProviderFailure(
+            f"{outgoing.sent.provider} at {self.where} does not stream: it sent one answer; use `reply`", why="answer"
+        )
 
     @asynccontextmanager
-    async def _response(self, outgoing: Outgoing, key: Key | None) -> AsyncIterator[httpx.Response]:
-        """The head of an answer that went well; whatever breaks while it is read is worded here too."""
+    async def _response(self, outgoing: Outgoing, key: Key | None, limits: TimeLimits) -> AsyncIterator[httpx.Response]:
+        """Yield the head of an answer that went well; word what breaks, also while the caller reads it."""
         import httpx
 
-        client = self._client()
+        client = await self._clients.get()  # before time is counted: loading certificates takes a while
         own = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
         try:
             request = client.build_request(
@@ -149,29 +155,18 @@ class Exchange:
             )
             auth = httpx.USE_CLIENT_DEFAULT if key is None else self._authorised(key)
             try:
-                response = await client.send(request, auth=auth, stream=True, follow_redirects=False)
+                response = await limits.wait_for(client.send(request, auth=auth, stream=True, follow_redirects=False))
             finally:
                 # Errors carry the request, and whoever reports them may show it.
                 request.headers.pop(self._key_header, None)
             try:
                 if not response.is_success:
-                    raise await self._failure(response, outgoing, key)
+                    raise await self._failure(response, outgoing, key, limits)
                 yield response
             finally:
                 await response.aclose()
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise self._worded(error, outgoing.sent, key) from error
-
-    def _client(self) -> httpx.AsyncClient:
-        """The user's client, or one for the running loop: connections cannot change loops."""
-        if self._given is not None:
-            return self._given
-        loop = asyncio.get_running_loop()
-        if self._made is None or self._made[0] is not loop:
-            import httpx
-
-            self._made = loop, httpx.AsyncClient()
-        return self._made[1]
 
     def _authorised(self, key: Key) -> Callable[[httpx.Request], httpx.Request]:
         def authorise(request: httpx.Request) -> httpx.Request:
@@ -180,17 +175,19 @@ class Exchange:
 
         return authorise
 
-    def _read(self, text: str, outgoing: Outgoing, key: Key | None, *, is_event: bool = False) -> dict[str, Any]:
-        """The JSON object in *text*, unless it is an error."""
+    def _read(self, text: str, outgoing: Outgoing, key: Key | None, *, may_be_cut: bool = False) -> dict[str, Any]:
+        """Return the JSON object in *text*; raise the error that it is, or the reason why it is none."""
         try:
             data = loads(text)
         except ValueError as error:
+            if text.lstrip().startswith("<"):
+                raise self._page_failure(text, outgoing, key) from None
             data = error
         if not isinstance(data, dict):
             what = _masked(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
             words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {what}"
-            # An event is cut if the stream is; a whole answer that is none would be none again.
-            raise Transient(words, happened="maybe") if is_event else ProviderFailure(words, why="answer")
+            # The last event of a stream that broke off is cut. Anything else would be wrong again.
+            raise Transient(words, happened="maybe") if may_be_cut else ProviderFailure(words, why="answer")
         if is_too_deep(data):
             raise ProviderFailure(f"{outgoing.sent.provider} at {self.where} nests its answer too deeply", why="answer")
         problem = outgoing.error_in(data)
@@ -199,8 +196,16 @@ class Exchange:
             raise judged(said.status, said, outgoing.sent, wait=wait_asked({}, problem))
         return data
 
+    def _page_failure(self, text: str, outgoing: Outgoing, key: Key | None) -> ProviderFailure:
+        beginning = visible(" ".join(_masked(text[: 4 * _MOST_SHOWN], key).split()), keep_lines=False)[:_MOST_SHOWN]
+        return ProviderFailure(
+            f"{outgoing.sent.provider} at {self.where} answered with a page for people, which begins {beginning!r}; "
+            "check `base_url`, and whether a proxy or a login page stands between",
+            why="answer",
+        )
+
     async def _failure(
-        self, response: httpx.Response, outgoing: Outgoing, key: Key | None
+        self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
     ) -> ProviderFailure | Transient:
         sent, status = outgoing.sent, response.status_code
         if response.is_redirect:
@@ -210,7 +215,7 @@ class Exchange:
                 "go along; give that address as `base_url` if it is right",
                 status=status,
             )
-        text = _masked(await _text(response, _MOST_ERROR_BYTES, sent), key)
+        text = _masked(await _read_text(response, _MOST_ERROR_BYTES, sent, limits), key)
         try:
             body = loads(text)
         except ValueError:
@@ -272,26 +277,58 @@ def is_too_deep(value: Any) -> bool:
     return True
 
 
-async def _text(response: httpx.Response, most: int, sent: Sent) -> str:
-    """The body, of which *most* bytes are taken; what is longer is an error, unless it is one already."""
+async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limits: TimeLimits) -> str:
+    """Return the body. One of more than *max_bytes* is an error, or is cut if the answer is an error already."""
     pieces: list[bytes] = []
     size = 0
-    async for chunk in response.aiter_bytes():
+    async for chunk in _chunks(response, sent, limits):
         pieces.append(chunk)
         size += len(chunk)
-        if size > most:
+        if size > max_bytes:
             if response.is_success:
-                raise _too_long(most, sent)
+                raise _too_long(max_bytes, sent)
             break
-    return b"".join(pieces)[:most].decode("utf-8", "replace")
+    return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
+
+
+async def _event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Sent) -> AsyncIterator[tuple[str, bool]]:
+    """Yield the data of each event, and whether the stream ended before the event did."""
+    parser = EventParser()
+    size = len(first)
+    for text in _feed(parser, first, sent):
+        yield text, False
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > _MOST_STREAM_BYTES:
+            raise _too_long(_MOST_STREAM_BYTES, sent)
+        for text in _feed(parser, chunk, sent):
+            yield text, False
+    for text in _feed(parser, None, sent):
+        yield text, True
+
+
+async def _chunks(response: httpx.Response, sent: Sent, limits: TimeLimits) -> AsyncIterator[bytes]:
+    """Yield the body as it comes, decompressed in small pieces, so that the caller can stop a bomb."""
+    if response.is_stream_consumed:  # a transport that keeps answers in memory has unfolded them already
+        async for chunk in response.aiter_bytes():
+            yield chunk
+        return
+    raw = response.aiter_raw()
+    try:
+        inflater = inflater_for(response.headers.get("content-encoding", ""))
+        while chunk := await limits.wait_for(anext(raw, b"")):  # httpx never gives an empty chunk
+            for piece in inflater.pieces(chunk, _PIECE_BYTES):
+                yield piece
+    except ValueError as error:
+        raise ProviderFailure(f"{sent.provider} at {sent.where}: {error}", why="answer") from error
 
 
 def _too_long(most: int, sent: Sent) -> ProviderFailure:
     return ProviderFailure(f"{sent.provider} at {sent.where} answered with more than {most:,} bytes", why="answer")
 
 
-def _fed(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
-    """The data of the events that *chunk* completes, or that were left at the end."""
+def _feed(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
+    """Return the data of the events that *chunk* completes, or that were left at the end."""
     try:
         events = parser.close() if chunk is None else parser.feed(chunk)
     except ValueError as error:

@@ -56,7 +56,9 @@ class RemoteProvider(ABC):
         api_key: The key; otherwise it is read from the environment at the first request. The environment's key is
             sent to the provider's own address only: with another `base_url`, give the key that belongs there, or none.
         base_url: Another address that speaks the same format.
-        timeout_seconds: For a whole answer; in a stream, for the longest silence.
+        timeout_seconds: The longest wait for a whole answer; in a stream, the longest wait without anything new.
+        total_seconds: The longest wait for one answer in all, however it comes. Time that the reader of a stream
+            takes does not count.
         retry: How often, and how patiently, to try again what is worth it.
         client: An `httpx.AsyncClient` of your own, for proxies or further headers. It stays open.
         max_tokens: The most the model may write, unless a request says otherwise.
@@ -84,6 +86,7 @@ class RemoteProvider(ABC):
         api_key: str | None = None,
         base_url: str | None = None,
         timeout_seconds: float = 600.0,
+        total_seconds: float = 3600.0,
         retry: RetryPolicy | None = None,
         client: httpx.AsyncClient | None = None,
         max_tokens: int | None = None,
@@ -94,8 +97,9 @@ class RemoteProvider(ABC):
         title = type(self).__name__
         if not isinstance(model, str) or not self._models.fullmatch(model):
             raise ValueError(f"{title}: `model` has to name a model, got {str(model)[:100]!r}")
-        if not 0 < timeout_seconds < float("inf"):
-            raise ValueError(f"{title}: `timeout_seconds` has to be a number of seconds, got {timeout_seconds!r}")
+        for option, seconds in {"timeout_seconds": timeout_seconds, "total_seconds": total_seconds}.items():
+            if not 0 < seconds < float("inf"):
+                raise ValueError(f"{title}: `{option}` has to be a number of seconds, got {seconds!r}")
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
             raise ValueError(f"{title}: `max_tokens` has to be a whole number of at least 1, got {max_tokens!r}")
         taken = sorted(self._reserved.intersection(options or ()))
@@ -114,6 +118,7 @@ class RemoteProvider(ABC):
             key_header=self._key_header[0],
             key_form=self._key_header[1],
             timeout_seconds=timeout_seconds,
+            total_seconds=total_seconds,
             client=client,
         )
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]

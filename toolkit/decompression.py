@@ -1,0 +1,95 @@
+"""
+Undo the compression of an HTTP answer in pieces of a bounded size.
+
+A kilobyte can unfold to a megabyte. The caller counts the pieces while they come, and stops when there are too many.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+__all__ = ["ENCODINGS", "Inflater", "inflater_for"]
+
+ENCODINGS = "gzip, deflate"
+"""What a server may compress with."""
+
+
+class Inflater(Protocol):
+    """Undoes a compression, piece by piece."""
+
+    def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
+        """Yield what *data* unfolds to, in pieces of at most *most* bytes."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the end has come."""
+
+
+def inflater_for(encoding: str) -> Inflater:
+    """Return what undoes *encoding*, the value of a Content-Encoding header; raise `ValueError` for an unknown one."""
+    names = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
+    if not names:
+        return _Plain()
+    if len(names) == 1 and names[0] in _MAKERS:
+        return _MAKERS[names[0]]()
+    raise ValueError(f"the server answers compressed with {encoding[:60]!r}, which was not asked for")
+
+
+class _Plain:
+    is_whole = True
+
+    def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
+        yield data
+
+
+class _Zlib:
+    """gzip or deflate; several gzip members in a row are one body, and what is neither after them is ignored."""
+
+    def __init__(self, bits: int, *, is_gzip: bool) -> None:
+        self._bits = bits
+        self._is_gzip = is_gzip
+        self._decompress: Any = None
+        self._members = 0
+        self._is_over = False
+
+    @property
+    def is_whole(self) -> bool:
+        return self._decompress is None
+
+    def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
+        while data and not self._is_over:
+            if self._decompress is None:
+                self._begin(data)
+                continue
+            try:
+                piece = self._decompress.decompress(data, most)
+                data = self._decompress.unconsumed_tail
+                if not data and len(piece) == most:
+                    yield piece
+                    piece = self._decompress.decompress(b"", most)  # what it held back; less than it was asked for
+            except zlib.error as error:
+                raise ValueError(f"the answer's compressed data is damaged ({error})") from error
+            if self._decompress.eof:
+                data, self._decompress = self._decompress.unused_data, None
+            yield piece
+
+    def _begin(self, data: bytes) -> None:
+        if self._members and not (self._is_gzip and data.startswith(b"\x1f")):
+            self._is_over = True
+            return
+        self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise ValueError(f"the answer is compressed in more than {_MOST_MEMBERS} pieces")
+        if not self._is_gzip and data[0] & 0x0F != 8:
+            self._bits = -zlib.MAX_WBITS  # "deflate" names two formats: most send one, some the other
+        self._decompress = zlib.decompressobj(self._bits)
+
+
+_MOST_MEMBERS = 100
+_MAKERS = {
+    "gzip": lambda: _Zlib(zlib.MAX_WBITS | 16, is_gzip=True),
+    "x-gzip": lambda: _Zlib(zlib.MAX_WBITS | 16, is_gzip=True),
+    "deflate": lambda: _Zlib(zlib.MAX_WBITS, is_gzip=False),
+}
