@@ -191,7 +191,7 @@ async def test_ids_are_kept_and_missing_ones_are_new(catalog):
     results = await Dispatcher(catalog).call_many(calls)
     assert [result.value for result in results] == [1, 2, 3, 4, 5]
     ids = [result.call_id for result in results]
-    assert (ids[:2], ids[3]) == (["same", "same"], "call_1")
+    assert (ids[:2], ids[3]) == (["same", "same~repeat-2"], "call_1")
     assert len(set(ids[2:])) == 3
     assert calls[2].id == ""
 

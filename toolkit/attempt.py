@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import inspect
 import logging
+import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -33,11 +34,22 @@ class TimedOut(Transient):
 
 
 def has_to_pass(error: BaseException) -> bool:
-    """Whether *error* ends more than this call: a cancellation somebody asked for, or an interrupt."""
+    """
+    Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
+
+    Ask in the frame that caught *error*, or below it: the traceback tells where a `GeneratorExit` comes from.
+    """
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
-    return isinstance(error, (KeyboardInterrupt, GeneratorExit))
+    if isinstance(error, KeyboardInterrupt):
+        # Python raises it in the main thread alone; anywhere else it is the tool's own.
+        return threading.current_thread() is threading.main_thread()
+    if isinstance(error, GeneratorExit):
+        # Closing a coroutine closes the inner ones first, and then throws a new error into each outer frame. A
+        # traceback with more than one frame therefore comes from inside: the tool raised it.
+        return error.__traceback__ is None or error.__traceback__.tb_next is None
+    return False
 
 
 class Attempt:
@@ -55,6 +67,7 @@ class Attempt:
         "_cleanup_seconds",
         "_context",
         "_digest",
+        "_interrupt",
         "_is_stuck",
         "_sources",
         "_threads",
@@ -86,6 +99,7 @@ class Attempt:
         self._digest = digest
         self._unsafe = unsafe
         self._cleanup_seconds = cleanup_seconds
+        self._interrupt: BaseException | None = None
         self._is_stuck = False
         self.began = False
         self.returned = False
@@ -151,8 +165,14 @@ class Attempt:
         """Make the resources, call and close, all in the one thread that a sync tool runs in."""
         loop = asyncio.get_running_loop()
 
+        def wait_for(work: Coroutine[Any, Any, Any]) -> Any:
+            value, escaping = asyncio.run_coroutine_threadsafe(self._held_interrupt(work), loop).result()
+            if escaping is not None:
+                raise escaping
+            return value
+
         def on_loop(enter: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]) -> Any:
-            return asyncio.run_coroutine_threadsafe(enter(outer), loop).result()
+            return wait_for(enter(outer))
 
         def work() -> Any:
             with contextlib.ExitStack() as stack:
@@ -161,12 +181,24 @@ class Attempt:
                 self.began = True
                 value = self._drained(self._tool.function(*args, **keywords))
                 if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources to the end
-                    value = asyncio.run_coroutine_threadsafe(self._awaited(value), loop).result()
+                    value = wait_for(self._awaited(value))
                 self.returned = True
                 return value
             raise ToolError("it failed, and one of its resources swallowed why")
 
-        return await self._in_a_thread(work)
+        try:
+            return await self._in_a_thread(work)
+        except Exception:
+            if self._interrupt is not None:
+                raise self._interrupt from None
+            raise
+
+    async def _held_interrupt(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+        """Await *work* for a thread; an interrupt that has to pass is kept, because a thread cannot pass it on."""
+        value, escaping = await _held(work)
+        if escaping is not None and has_to_pass(escaping):
+            self._interrupt = escaping
+        return value, escaping
 
     async def _call(self, arguments: dict[str, Any]) -> Any:
         args, keywords = self._tool.signature.bind(arguments)

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from typing import Any, TypeAlias
 
+from .attempt import has_to_pass
 from .plans import may_have_company
 from .requests import ApprovalRequest
 from .results import ToolCall, ToolResult
@@ -66,8 +67,10 @@ async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
         return stated
     try:
         return await may_have_company(tool, tool.about.checker.check(call.arguments))
-    except Exception:  # noqa: BLE001 -- arguments that do not fit: the call will say so, alone
-        return False
+    except BaseException as error:
+        if has_to_pass(error):
+            raise
+        return False  # the arguments do not fit: the call will say so, alone
 
 
 def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from types import ModuleType
@@ -21,6 +21,7 @@ from typing_extensions import Unpack
 
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
+from .foreign_names import check_foreign_names, has_foreign
 from .origins import is_same, is_written_again, subject_of
 from .scope import is_in_class_body
 from .sources import Offer, offers_of, tools_in
@@ -44,6 +45,7 @@ class Catalog(CatalogView):
         self._listeners: dict[object, Listener] = {}
         self._watchers: dict[object, Callable[[], object]] = {}
         self._table = Table({}, {})
+        self._has_foreign = False
         self.add(*things)
 
     @property
@@ -89,6 +91,7 @@ class Catalog(CatalogView):
                 raise DuplicateTool(f"`{alias}` cannot be an alias of `{name}`: it is {described_place(taken)}")
             if alias != tool.name:
                 aliases[alias] = tool.name
+            self._check_names(content, aliases, [alias])
         return self
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
@@ -166,9 +169,20 @@ class Catalog(CatalogView):
 
     def _take(self, offers: Iterable[Offer], replace: bool = False) -> Self:
         with self._change() as (content, aliases):
+            offers = list(offers)
             for offer in offers:
                 _place(offer, content, aliases, replace)
+            self._check_names(
+                content, aliases, [name for offer in offers for name in (offer.tool.name, *offer.aliases)]
+            )
         return self
+
+    def _check_names(self, content: dict[str, Tool], aliases: dict[str, str], newcomers: Sequence[str]) -> None:
+        """Look at the names of *newcomers* if there are tools from outside: most catalogs have none."""
+        table = Table(content, aliases)
+        self._has_foreign = self._has_foreign or has_foreign(filter(None, map(table.find, newcomers)))
+        if self._has_foreign:
+            check_foreign_names(table, newcomers)
 
     @contextmanager
     def _change(self) -> Iterator[tuple[dict[str, Tool], dict[str, str]]]:

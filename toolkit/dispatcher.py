@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .background import BackgroundLoop
 from .batch import run_batch
+from .call_ids import unique_ids
 from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
@@ -220,15 +221,10 @@ class Dispatcher:
         Run a batch; results come back in the order of the calls.
 
         Neighbouring calls of concurrency-safe tools run together, others alone, in order. One
-        call's failure, wait or cancellation never loses another's result.
+        call's failure, wait or cancellation never loses another's result. A call whose id another
+        call of the batch has already is run under a numbered one, such as `t1~repeat-2`.
         """
-        given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
-        taken = {call.id for call in given if isinstance(call, ToolCall)}
-        fresh = (name for number in self._planner.ids if (name := f"call_{number}") not in taken)
-        adopted = [
-            self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
-            for call in given
-        ]
+        adopted = self._adopted_batch(calls, session, principal)
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
@@ -249,6 +245,21 @@ class Dispatcher:
             return plan is not None and (bool(self._settings.chain.before) or not plan.may_run(call.session))
 
         return await run_batch(adopted, start, leave, may_wait, self.catalog.get, self._settings.max_concurrency)
+
+    def _adopted_batch(
+        self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
+    ) -> list[ToolCall]:
+        """Return calls of our own for *calls*, each with an id that no other call of the batch has."""
+        given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
+        taken = {call.id for call in given if isinstance(call, ToolCall)}
+        fresh = (name for number in self._planner.ids if (name := f"call_{number}") not in taken)
+        adopted = [
+            self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
+            for call in given
+        ]
+        for call, call_id in zip(adopted, unique_ids([call.id for call in adopted]), strict=True):
+            call.id = call_id
+        return adopted
 
     # What a person decides.
 

@@ -9,11 +9,12 @@ import traceback
 from typing import Any
 
 from .attempt import TimedOut
-from .errors import BadArgs, Problem, Safety, ToolError, Transient
+from .errors import BadArgs, Safety, ToolError, Transient
 from .plans import Plan, Stopped
 from .redaction import Redaction
 from .rendering import as_json, as_text, cleaned
 from .results import Kind, ToolResult
+from .secret_problems import without_secrets
 from .session import Session
 
 __all__ = ["failure", "hook_failure", "introduced"]
@@ -35,7 +36,7 @@ def failure(
 ) -> ToolResult:
     """The result for an error that was classified; the exception itself is logged once, masked by *redaction*."""
     if isinstance(error, BadArgs) and plan.tool.signature.secrets:
-        error = _without_secrets(error, plan.tool.signature.secrets)
+        error = without_secrets(error, plan.tool.signature.secrets)
     message = _message(error)
     details: dict[str, Any] = {}
     if isinstance(error, BadArgs):
@@ -88,18 +89,6 @@ def _message(error: BaseException) -> str:
         return cleaned(str(error)) or type(error).__name__
     except Exception:  # noqa: BLE001 -- a broken __str__
         return type(error).__name__
-
-
-def _without_secrets(error: BadArgs, secrets: frozenset[str]) -> BadArgs:
-    """The same problems; what is said about a secret parameter might quote a piece of it, so it is not said."""
-    return BadArgs(
-        [
-            Problem("the value does not fit", problem.path[:1])
-            if problem.path[:1] and problem.path[0] in secrets
-            else problem
-            for problem in error.problems
-        ]
-    )
 
 
 def _write(what: str, error: BaseException, redaction: Redaction | None) -> None:

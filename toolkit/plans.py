@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+from .attempt import has_to_pass
 from .codecs import UNSURE
 from .errors import ToolError
 from .judging import names_of
@@ -127,8 +128,10 @@ async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
     try:
         found: Any = stated(own_copy(decoded))
         return (await found if inspect.isawaitable(found) else found) is True
-    except Exception:  # noqa: BLE001 -- fails closed: it runs alone
-        return False
+    except BaseException as error:
+        if has_to_pass(error):
+            raise
+        return False  # fails closed: it runs alone
 
 
 _PLAIN = ({"type": "string"}, {"type": "integer"})

@@ -10,15 +10,19 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
 from .errors import Transient
 
-__all__ = ["RetryPolicy", "retrying"]
+__all__ = ["RetryPolicy", "count_retries", "retrying"]
 
 T = TypeVar("T")
+
+_take_retry: ContextVar[Callable[[], str | None] | None] = ContextVar("toolkit_take_retry", default=None)
 
 _MOST_CHARS = 200
 
@@ -60,6 +64,20 @@ class RetryPolicy:
         return longest * (1 - self.wait_jitter * (1 - chance))
 
 
+@contextmanager
+def count_retries(take: Callable[[], str | None]) -> Iterator[None]:
+    """
+    Have every retry inside the block, of calls and of requests alike, ask *take* first.
+
+    *take* counts one retry, or returns the reason why there is none left.
+    """
+    token = _take_retry.set(take)
+    try:
+        yield
+    finally:
+        _take_retry.reset(token)
+
+
 async def retrying(
     call: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
@@ -77,7 +95,7 @@ async def retrying(
 
     Serves any awaitable: a tool's attempt, a request to a provider. With *failed* the first
     attempt has been made. *may_repeat* gives a reason not to try again; *noted* is told what
-    was decided, and why.
+    was decided, and why. Inside an agent's run every retry is taken from the budget of the run.
     """
     attempt = 1
     while True:
@@ -98,6 +116,8 @@ async def retrying(
             reason = f"it asked to wait {asked:g} s, and {policy.retry_after_max:g} s is the most"
         if reason is None and deadline is not None and clock() + wait >= deadline:
             reason = "there was no time left"
+        if reason is None and (take := _take_retry.get()) is not None:
+            reason = take()
         if reason is not None:
             noted(f"not tried again: {reason}")
             raise failed

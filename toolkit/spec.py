@@ -24,6 +24,7 @@ from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, check_name, stated
 from .origins import qualified_name, subject_of, underlying
 from .scope import is_in_class_body
+from .secret_problems import without_secrets
 from .signature import Signature
 from .validation import Validation, objections
 
@@ -183,26 +184,40 @@ class Tool:
         """
         The decoded arguments, defaults filled in.
 
-        *arguments* is a JSON object or JSON text. Raises `BadArgs` with every problem.
+        *arguments* is a JSON object or JSON text. Raises `BadArgs` with every problem; the values of parameters
+        marked `Secret` are in none of them.
         """
-        decoded = self.about.checker.check(arguments, validation)
+        decoded = self._decoded(arguments, validation)
         if self.facts.validate is not None:
             found = objections(self.facts.validate, dict(decoded), wait=False)
             if found:
-                raise BadArgs(cast("list[Problem]", found))
+                raise self._refusal(BadArgs(cast("list[Problem]", found)), arguments, decoded)
         return decoded
 
     async def check_async(
         self, arguments: Mapping[str, Any] | str | bytes, *, validation: Validation = "fast"
     ) -> dict[str, Any]:
         """The same as `check`, for a tool whose `validate` may be async."""
-        decoded = self.about.checker.check(arguments, validation)
+        decoded = self._decoded(arguments, validation)
         if self.facts.validate is not None:
             found = objections(self.facts.validate, dict(decoded), wait=True)
             problems = found if isinstance(found, list) else await found
             if problems:
-                raise BadArgs(problems)
+                raise self._refusal(BadArgs(problems), arguments, decoded)
         return decoded
+
+    def _decoded(self, arguments: Any, validation: Validation) -> dict[str, Any]:
+        try:
+            return self.about.checker.check(arguments, validation)
+        except BadArgs as error:
+            refusal = self._refusal(error, arguments)
+        # Not in the block above: the error with the secret in it would be the context of this one.
+        raise refusal
+
+    def _refusal(self, error: BadArgs, *arguments: Any) -> BadArgs:
+        """Return *error*; another one, which quotes no secret, if the tool has parameters marked `Secret`."""
+        secrets = self.signature.secrets
+        return without_secrets(error, secrets, *arguments) if secrets else error
 
     def encode(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Python arguments in their JSON form: what a model would have sent."""

@@ -144,8 +144,10 @@ def _do(job: _Job) -> None:
     error: BaseException | None = None
     try:
         result = job.context.run(job.function)
-    except StopIteration as raised:
-        # A future cannot hold this one: a coroutine would take it for its own end.
+    except (StopIteration, KeyboardInterrupt, GeneratorExit) as raised:
+        # A future cannot hold the first: a coroutine would take it for its own end. The others mean something only
+        # where they come from Python itself, which interrupts the main thread and closes generators of ours; raised
+        # in here they are the job's own doing, and must not end the program.
         error = RuntimeError(f"the tool raised {raised!r}")
         error.__cause__ = raised
     except BaseException as raised:  # noqa: BLE001 -- it belongs to the call, whatever it is

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .errors import CatalogError, DefinitionError, UnknownTool
 from .facts import check_name
+from .foreign_names import check_foreign_names, has_foreign
 from .origins import is_same
 from .spec import Definition, Tool
 from .tables import Change, Listener, Table, difference, merged
@@ -214,7 +215,7 @@ class CatalogView:
         wrong = [other for other in others if not isinstance(other, CatalogView)]
         if wrong:
             raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
-        view = CatalogView((self, *others), merged)
+        view = CatalogView((self, *others), lambda *tables: _checked(merged(*tables)))
         _ = view.table  # a clash shows here, where it is made
         return view
 
@@ -240,7 +241,7 @@ class CatalogView:
                 f"{prefix}{name}": (tool, tuple(answering.get(f"{prefix}{name}", ())))
                 for name, tool in table.tools.items()
             }
-            return Table(remade(tools), aliases)
+            return _checked(Table(remade(tools), aliases))
 
         view = CatalogView((self,), derive)
         _ = view.table  # a name that becomes too long shows here
@@ -265,6 +266,13 @@ class CatalogView:
         return CatalogView(
             (self,), lambda table: Table(remade({name: (tool,) for name, tool in table.tools.items()}), table.aliases)
         )
+
+
+def _checked(table: Table) -> Table:
+    """Return *table*, whose tools have new names or new neighbours, unless a name from outside misleads."""
+    if has_foreign(table.tools.values()):
+        check_foreign_names(table)
+    return table
 
 
 class _Filtered(CatalogView):

@@ -180,6 +180,8 @@ def test_the_price_of_a_name_nobody_knows_is_that_of_the_model_asked_for():
         {"turns": -1},
         {"turns": True},
         {"turns": 1.5},
+        {"retries": -1},
+        {"retries": None},
         {"seconds": float("inf")},
         {"cost": "much"},
         {"cost": 5},
@@ -198,7 +200,7 @@ def test_what_is_not_spent_is_not_read(change):
 
 def test_spent_goes_to_json_and_back():
     """Nothing is lost."""
-    spent = Spent(turns=2, calls=3, seconds=1.5, usage=Usage(input_tokens=5), cost=Decimal("0.25"))
+    spent = Spent(turns=2, calls=3, retries=4, seconds=1.5, usage=Usage(input_tokens=5), cost=Decimal("0.25"))
     assert Spent.from_json(spent.to_json()) == spent
 
 

@@ -22,7 +22,6 @@ PUBLIC = [
     "https://[2606:4700:4700::1111]/",
     "https://[::ffff:8.8.8.8]/",
     "https://[64:ff9b::808:808]/",
-    "https://[2002:808:808::1]/",
     "https://a_b.example.com/@handle/x:y",
     "https://example.com?q=http://localhost/",
     "https://localhost.example.com/",
@@ -315,6 +314,19 @@ def test_an_address_is_judged_alike_in_an_url_and_looked_up(address):
     """Whoever connects asks the same question about what a name stands for."""
     host = f"[{address}]" if address.version == 6 else str(address)
     assert (judged(f"http://{host}/") is None) is (unreachable(address) is None)
+
+
+@pytest.mark.parametrize("host", ["2002:808:808::1", "2002:b00::", "2002:101:101::1"])
+def test_6to4_is_not_reached_on_any_version_of_python(host):
+    """Also if the address that it carries is public; an application that has such a network can allow it."""
+    assert unreachable(ipaddress.ip_address(host)) == "an address of the abandoned 6to4"
+    assert judged(f"http://[{host}]/", AllowedHosts([f"[{host}]"])) is None
+
+
+@pytest.mark.parametrize(("host", "what"), [("2002:7f00:1::1", "loopback"), ("2002:a00:1::1", "private")])
+def test_6to4_is_told_by_the_address_that_it_carries(host, what):
+    """That is where it would lead."""
+    assert what in unreachable(ipaddress.ip_address(host))
 
 
 @given(st.ip_addresses())

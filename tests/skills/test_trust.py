@@ -248,3 +248,21 @@ def test_the_users_folder_is_in_their_configuration(tmp_path):
     )
     assert run.stdout.strip() == f"{tmp_path / 'toolkit' / 'skills'} ()"
     assert user_skills().name == "skills"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("Look", "`Look` differs from `look` only in case or separators; choose another name"),
+        ("web-search", "`web-search` is reserved: providers and agents have a tool of their own that is called so"),
+        ("functions.a", "`functions.a` is reserved: `functions.*` is a namespace of the providers' own"),
+    ],
+)
+def test_a_skill_of_a_project_cannot_be_taken_for_something_else(project, trust, name, problem):
+    """By a name that looks like a tool's, or like a provider's own; the user's skills may be called so."""
+    path = written(project / ".toolkit" / "skills" / "it.md", f"name: {name}")
+    trust.trust(project)
+    skills = Skills(Shed().catalog, project=project, trust=trust)
+    assert name not in skills
+    assert problem in str(skills.problems[0])
+    assert name in Skills(Shed().catalog, path.parent)

@@ -5,6 +5,7 @@ Each law is broken once, and caught; good tools break none.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
@@ -245,17 +246,47 @@ def test_a_finding_can_be_printed_and_sent():
     }  # fmt: skip
 
 
+def _append_and_pop():
+    steps: list[int] = []
+    while True:
+        steps.append(len(steps))
+        steps.pop()
+
+
+def _do_nothing():
+    while True:
+        pass
+
+
+def _reckon():
+    number = 0
+    while True:
+        number = (number * 3 + 1) % 1_000_003
+
+
+def _count():
+    for _ in itertools.count():
+        pass
+
+
+def _recurse():
+    def add(number: int) -> int:
+        return number if number < 2 else add(number - 1) + add(number - 2)
+
+    while True:
+        add(12)
+
+
 @pytest.mark.parametrize("style", ["async", "sync"])
-def test_a_function_that_goes_on_is_ended(style):
-    """In the dispatcher's own loop or in a thread: it is told, and does not go on in the background."""
+@pytest.mark.parametrize("spin", [_append_and_pop, _do_nothing, _reckon, _count, _recurse])
+def test_a_function_that_goes_on_is_ended(style, spin):
+    """In the dispatcher's own loop or in a thread, whatever its loop does: it does not go on in the background."""
     ended = threading.Event()
 
     def turn(on: bool) -> None:
-        steps: list[int] = []
         try:
-            while on:
-                steps.append(len(steps))
-                steps.pop()
+            if on:
+                spin()
         finally:
             if on:
                 ended.set()
@@ -272,6 +303,27 @@ def test_a_function_that_goes_on_is_ended(style):
     with pytest.raises(LawsBroken) as caught:
         check_tool(made, examples=5, timeout_seconds=0.3)
     assert [(each.rule, each.arguments) for each in caught.value.findings] == [("ends-in-time", {"on": True})]
+    assert ended.wait(10)
+
+
+def test_a_function_that_cannot_be_ended_is_reported():
+    """One that swallows every exception goes on until it likes to stop, and the finding says so."""
+    enough, ended = threading.Event(), threading.Event()
+
+    @tool(read_only=True, catalog=None)
+    def insist(on: Annotated[bool, "Whether to insist."]) -> None:
+        """Insist."""
+        while on and not enough.is_set():
+            with contextlib.suppress(BaseException):
+                while not enough.is_set():
+                    pass
+        ended.set()
+
+    try:
+        with pytest.raises(LawsBroken, match=r"did not end within 0\.2 s"):
+            check_tool(insist, examples=5, timeout_seconds=0.2)
+    finally:
+        enough.set()
     assert ended.wait(10)
 
 

@@ -25,6 +25,7 @@ from ..permissions import Permissions
 from ..permissions.modes import Mode, checked_mode
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
+from ..retry import count_retries
 from ..session import Session
 from ..views import CatalogView
 from .budgets import Budget, Spent
@@ -242,7 +243,7 @@ class Agent:
             "model": provider.model,
             "mode": self._toolbox.mode_of(talk.session),
         }
-        with self._toolbox.under_way(talk.session):
+        with self._toolbox.under_way(talk.session), count_retries(talk.ledger.take_retry):
             return await lived(talk, work, details, self._keep)
 
     def _keep(self, run: Run) -> None:

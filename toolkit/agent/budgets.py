@@ -7,6 +7,7 @@ that people take to answer does not count. A sub-run spends its parent's.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -38,6 +39,8 @@ class Budget:
     Attributes:
         tokens: Read and written, by the model's own count.
         calls: Calls of tools.
+        retries: Attempts that follow a failed one, at calls of tools and at requests to the provider together; 0 for
+            none. When they are used up, a transient failure is not tried again, and the run goes on.
         seconds: Of work; calls and replies under way are ended when they are over.
         cost: Money, in the currency of *prices*.
         prices: What tokens cost, by model; `cost` needs it.
@@ -46,6 +49,7 @@ class Budget:
 
     tokens: int | None = None
     calls: int | None = None
+    retries: int | None = 50
     seconds: float | None = None
     cost: Amount | None = None
     prices: Prices | None = None
@@ -56,8 +60,10 @@ class Budget:
             given = getattr(self, name)
             if given is not None and not _is_above_zero(given):
                 raise ValueError(f"Budget: `{name}` has to be above 0, or None; got {given!r}")
-        if isinstance(self.depth, bool) or not isinstance(self.depth, int) or self.depth < 0:
+        if not _is_count(self.depth):
             raise ValueError(f"Budget: `depth` has to be 0 or more, got {self.depth!r}")
+        if self.retries is not None and not _is_count(self.retries):
+            raise ValueError(f"Budget: `retries` has to be a whole number, 0 or more, or None; got {self.retries!r}")
         if self.cost is not None and self.prices is None:
             raise ValueError("Budget: `cost` needs to know what tokens cost; give prices={model: Price(...)}")
 
@@ -68,6 +74,7 @@ class Spent:
 
     turns: int = 0
     calls: int = 0
+    retries: int = 0
     seconds: float = 0.0
     usage: Usage = Usage()  # noqa: RUF009 -- it is a value
     cost: Decimal = Decimal(0)
@@ -78,10 +85,12 @@ class Spent:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Spent:
-        """The inverse of `to_json`; `ValueError` for what is none."""
-        if not isinstance(data, Mapping) or data.keys() != {each.name for each in fields(cls)}:
-            raise ValueError("`spent` has to be an object with turns, calls, seconds, usage and cost")
-        for name in ("turns", "calls", "seconds"):
+        """Return the inverse of `to_json`; `ValueError` for what is none. Retries may be missing, as in older data."""
+        names = {each.name for each in fields(cls)}
+        if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
+            raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
+        data = {"retries": 0, **data}
+        for name in ("turns", "calls", "retries", "seconds"):
             value: Any = data[name]
             kinds: tuple[type, ...] = (int, float) if name == "seconds" else (int,)
             if type(value) not in kinds or not 0 <= value < float("inf"):
@@ -89,6 +98,7 @@ class Spent:
         return cls(
             turns=data["turns"],
             calls=data["calls"],
+            retries=data["retries"],
             seconds=data["seconds"],
             usage=Usage.from_json(data["usage"]),
             cost=_money(data["cost"]),
@@ -111,13 +121,16 @@ class Ledger:
         self._max_turns = max_turns
         self._model = model
         self._spent = spent
+        self._retries = spent.retries
+        self._lock = threading.Lock()
         self._clock = clock
         self._since = clock()
 
     @property
     def spent(self) -> Spent:
         """Up to this moment."""
-        return replace(self._spent, seconds=self._spent.seconds + max(0.0, self._clock() - self._since))
+        seconds = self._spent.seconds + max(0.0, self._clock() - self._since)
+        return replace(self._spent, retries=self._retries, seconds=seconds)
 
     def add_turn(self, usage: Usage, model: str) -> None:
         """Count one reply of the model."""
@@ -132,6 +145,15 @@ class Ledger:
         taken = wanted if most is None else max(0, min(wanted, most - self._spent.calls))
         self._spent = replace(self._spent, calls=self._spent.calls + taken)
         return taken
+
+    def take_retry(self) -> str | None:
+        """Count one retry of a call or a request; the reason, if none is left. Any thread may ask."""
+        most = self.budget.retries
+        with self._lock:
+            if most is not None and self._retries >= most:
+                return f"the run's budget of {most:,} {'retry' if most == 1 else 'retries'} is used up"
+            self._retries += 1
+        return None
 
     def left_seconds(self) -> float | None:
         """How much time is left; None if there is no end to it."""
@@ -178,6 +200,10 @@ class Ledger:
         except ProviderError:
             # Some providers answer with a name of their own; what was asked for is in the table, or this raises.
             return usage.cost(price_of(self._model, prices))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_above_zero(value: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..approvals.records import Record
 from ..approvals.stores import ApprovalStore
+from ..attempt import has_to_pass
 from ..builtin.tool_search_tool import tool_search_for
 from ..catalog import Catalog
 from ..context import Progress
@@ -230,8 +231,10 @@ class Toolbox(Dispatcher):
             decoded = plan.tool.about.checker.check(call.arguments)
             told = facts.summary(decoded) if facts.summary is not None else facts.activity
             told = told(decoded) if callable(told) else told
-        except Exception:  # noqa: BLE001 -- an author's function, or arguments that do not fit: the call will say so
-            return _line(plan.name)
+        except BaseException as error:
+            if has_to_pass(error):
+                raise
+            return _line(plan.name)  # an author's function failed, or the arguments do not fit: the call will say so
         return _line(plan.redaction(decoded, call.arguments).text(told) if isinstance(told, str) else plan.name)
 
     def hooks(self, method: str) -> Iterable[Callable[..., Any]]:

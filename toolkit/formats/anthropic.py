@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Budget, strict_schemas
@@ -104,7 +105,7 @@ def results(
 
 
 def _block(result: ToolResult, found: Sequence[str]) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sent_id(result.call_id)}
     pictures = pictures_of(result)
     if found:
         block["content"] = [{"type": "tool_reference", "tool_name": NAMING.wire(name)} for name in found]

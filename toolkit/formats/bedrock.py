@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .budgets import Budget, strict_schemas
@@ -81,7 +82,7 @@ def _answer(result: ToolResult) -> dict[str, Any]:
     content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text_of(result)}]
     content += [{"image": {"format": each.form, "source": {"bytes": each.data}}} for each in pictures_of(result)]
     return {
-        "toolUseId": result.call_id,
+        "toolUseId": sent_id(result.call_id),
         "content": content,
         "status": "error" if result.is_error else "success",
     }

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..call_ids import sent_id
 from ..options import several
 from ..parts import ImagePart
 from ..results import ToolResult
@@ -110,7 +111,8 @@ def found_names(result: ToolResult) -> list[str] | None:
 
 def given_id(result: ToolResult) -> str | None:
     """The id that the model gave its call; None for one that the dispatcher made up, as it does for calls without."""
-    return None if _MADE_UP.fullmatch(result.call_id) or not result.call_id else result.call_id
+    call_id = sent_id(result.call_id)
+    return None if _MADE_UP.fullmatch(call_id) or not call_id else call_id
 
 
 def encoded(data: bytes) -> str:

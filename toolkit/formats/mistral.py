@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .chat import chat_calls, chat_function
@@ -41,7 +42,7 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     return [
         {
             "role": "tool",
-            "tool_call_id": result.call_id,
+            "tool_call_id": sent_id(result.call_id),
             "name": NAMING.wire(result.tool),
             "content": _content(result),
         }

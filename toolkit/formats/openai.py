@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .chat import chat_calls, chat_function
@@ -46,11 +47,13 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     """One message for each result; images, which those cannot hold, in a user message after them."""
     answers = given(results)
     made: list[dict[str, Any]] = [
-        {"role": "tool", "tool_call_id": result.call_id, "content": text_of(result)} for result in answers
+        {"role": "tool", "tool_call_id": sent_id(result.call_id), "content": text_of(result)} for result in answers
     ]
     shown: list[dict[str, Any]] = []
     for result in answers:
         for picture in pictures_of(result):
-            shown.append({"type": "text", "text": f"An image from the result of `{result.tool}` ({result.call_id}):"})
+            shown.append(
+                {"type": "text", "text": f"An image from the result of `{result.tool}` ({sent_id(result.call_id)}):"}
+            )
             shown.append({"type": "image_url", "image_url": {"url": picture.url}})
     return [*made, {"role": "user", "content": shown}] if shown else made

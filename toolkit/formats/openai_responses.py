@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
@@ -80,7 +81,7 @@ def results(
             tools = [tool for name in found if (tool := catalog.get(name)) is not None]
             made.append(_found(result, tools, strict=strict))
         else:
-            made.append({"type": "function_call_output", "call_id": result.call_id, "output": _output(result)})
+            made.append({"type": "function_call_output", "call_id": sent_id(result.call_id), "output": _output(result)})
     return made
 
 
@@ -131,7 +132,7 @@ def _output(result: ToolResult) -> str | list[dict[str, Any]]:
 def _found(result: ToolResult, tools: Sequence[Tool], *, strict: bool) -> dict[str, Any]:
     return {
         "type": "tool_search_output",
-        "call_id": result.call_id,
+        "call_id": sent_id(result.call_id),
         "execution": "client",
         "status": "completed",
         "tools": [_function(tool, [], strict=strict, deferred=True) for tool in tools],

@@ -196,9 +196,9 @@ def _meant(address: Address) -> Iterator[Address]:
     if address.ipv4_mapped or address in _NAT64:
         yield last
         return
-    yield address
-    if address.sixtofour:
+    if address.sixtofour:  # before the address itself: what it carries says more than how it is carried
         yield address.sixtofour
+    yield address
     if int(address) >> 32 & 0xFCFF_FFFF == 0x5EFE:  # ISATAP
         yield last
 
@@ -225,6 +225,8 @@ _NETWORKS = [
             _Kind("an address for tests and examples", False),
             "192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
         ),
+        # Its relays are gone, and newer versions of `ipaddress` call all of it private.
+        (_Kind("an address of the abandoned 6to4", False), "2002::/16"),
         (_RESERVED, "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23"),
     ]
 ]

@@ -9,12 +9,13 @@ what they may not call themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ..agent.planning import EXIT_PLAN
 from ..errors import nearest
+from ..foreign_names import fold_name, is_foreign, reason_against
 from ..spec import Tool
 from ..tables import Table
 from .making import skill_of
@@ -69,20 +70,34 @@ def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillP
     """The skills whose names nobody before them has."""
     taken: dict[str, Tool] = {}
     holders = dict.fromkeys(_RESERVED, "the agent itself")
+    folded = {fold_name(name): name for name in (*tools.tools, *tools.aliases)}
     for draft in drafts:
         skill = _skill(draft)
         clashes = []
         for name in dict.fromkeys((draft.name, *draft.facts.aliases)):
             tool = tools.called(name)
             holder = holders.get(name) if tool is None else f"the tool `{tool.name}`"
-            if holder is not None:
+            reason = None if holder is None else f"is taken by {holder}"
+            if reason is None and is_foreign(draft):
+                reason = _misleads(name, folded)
+            if reason is not None:
                 key = "name" if name == draft.name else "aliases"
-                clashes.append(_wrong(skill, key, f"`{name}` is taken by {holder}; choose another name"))
+                clashes.append(_wrong(skill, key, f"`{name}` {reason}; choose another name"))
         problems += clashes
         if not clashes:
             taken[draft.name] = draft
             holders |= dict.fromkeys((draft.name, *draft.facts.aliases), f"the skill in {skill.path}")
+            folded |= {fold_name(name): name for name in (draft.name, *draft.facts.aliases)}
     return _table(taken.values())
+
+
+def _misleads(name: str, folded: Mapping[str, str]) -> str | None:
+    """Return why a skill of a project cannot be called *name*; *folded* are the names before it."""
+    twin = folded.get(fold_name(name))
+    if twin is not None:
+        return f"differs from `{twin}` only in case or separators"
+    reason = reason_against(name)
+    return None if reason is None else f"is reserved: {reason}"
 
 
 def _unfit(draft: Tool, tools: Table, skills: Table, every: Table) -> list[SkillProblem]:

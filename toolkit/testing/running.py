@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import dis
 import inspect
 import logging
 import sys
@@ -28,7 +29,9 @@ from ..spec import Tool
 __all__ = ["Ran", "Runner", "running"]
 
 _GRACE_SECONDS = 0.5
-_LOOKS, _LOOK_SECONDS = 10, 0.002
+_MOST_LOOKS, _LOOK_SECONDS = 100, 0.002
+# The instructions after which Python may let another thread run, and in which no C code waits.
+_TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
 
 
 class _Overdue(SystemExit):
@@ -202,14 +205,26 @@ class _Watch:
 
 
 def _is_running(thread: int) -> bool:
-    """Whether *thread* is seen at several places of its code within a moment."""
+    """
+    Return whether *thread* runs Python code: it is seen at two places of it, or where Python lets others run.
+
+    A thread that waits in C stays at the one call that took it there. A loop without calls stays at its end, because
+    that is the one place where Python takes its turn away.
+    """
     seen: set[tuple[int, int]] = set()
-    for _ in range(_LOOKS):
+    for _ in range(_MOST_LOOKS):
         frame = sys._current_frames().get(thread)  # noqa: SLF001 -- the documented way to look at another thread
-        if frame is not None:
-            seen.add((id(frame), frame.f_lasti))
+        if frame is None:
+            return False
+        place = frame.f_lasti
+        if dis.opname[frame.f_code.co_code[place]].endswith(_TURNS):
+            return True
+        seen.add((id(frame), place))
+        if len(seen) > 1:
+            return True
+        del frame  # a frame that is held here cannot be seen to end
         time.sleep(_LOOK_SECONDS)
-    return len(seen) > 1
+    return False
 
 
 @contextlib.contextmanager

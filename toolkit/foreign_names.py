@@ -1,0 +1,136 @@
+"""
+The names that a tool from outside may have.
+
+A tool that the program did not write (its `origin` is not "python") must not be
+taken for something else: for a tool of the provider's own, or for another tool of
+the catalog. The program's own tools may have any legal name, because their author
+sees all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Mapping
+
+from .errors import CatalogError, DuplicateTool
+from .spec import Tool
+from .tables import Table, described_place
+
+__all__ = ["check_foreign_names", "fold_name", "has_foreign", "is_foreign", "reason_against"]
+
+RESERVED_NAMESPACES = frozenset({"functions", "multi_tool_use", "browser"})
+"""OpenAI's models address every tool as `functions.NAME`, and tools of their own in the other namespaces."""
+
+RESERVED_NAMES = frozenset(
+    {
+        # Anthropic's, run by the provider or with a schema that the model was trained on.
+        "code_execution",
+        "computer",
+        "str_replace_based_edit_tool",
+        "str_replace_editor",
+        "tool_search_tool_bm25",
+        "tool_search_tool_regex",
+        "web_fetch",
+        "web_search",
+        # OpenAI's.
+        "apply_patch",
+        "code_interpreter",
+        "computer_use_preview",
+        "file_search",
+        "image_generation",
+        "local_shell",
+        "python",
+        "web_search_preview",
+        # Gemini's.
+        "google_search",
+        "google_search_retrieval",
+        "url_context",
+        # The agent's own.
+        "exit_plan",
+        "tool_search",
+    }
+)
+"""What a provider, or the agent, calls a tool of its own. Plain words that many servers use (`read`) are not here."""
+
+
+def is_foreign(tool: Tool) -> bool:
+    """Return whether *tool* was brought by others."""
+    return tool.origin != "python"
+
+
+def has_foreign(tools: Iterable[Tool]) -> bool:
+    """Return whether any of *tools* was brought by others."""
+    return any(map(is_foreign, tools))
+
+
+def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) -> None:
+    """
+    Raise `CatalogError` for a tool from outside that is called like something else.
+
+    With *newcomers* only these names and aliases are looked at: the others were checked before.
+    """
+    names = {**{name: name for name in table.tools}, **table.aliases}
+    looked_at = names if newcomers is None else [name for name in newcomers if name in names]
+    for name in looked_at:
+        if is_foreign(table.tools[names[name]]):
+            _check_reserved(name, table.tools[names[name]])
+    for alike in _alike(names, looked_at):
+        _check_twins(alike, names, table.tools)
+
+
+def _check_reserved(name: str, tool: Tool) -> None:
+    reason = reason_against(name)
+    if reason is not None:
+        raise CatalogError(
+            f"{described_place(tool)} cannot be called `{name}`: {reason}; "
+            f'add it under another name, with `prefixed("...")` or `renamed("...")`'
+        )
+
+
+# All names are looked at again when one tool is added, so what is known of each is kept.
+@functools.lru_cache(maxsize=50_000)
+def reason_against(name: str) -> str | None:
+    """Return why a tool from outside cannot be called *name*; None if it can."""
+    namespace = name.replace("--", ".").partition(".")[0].casefold()
+    if namespace in RESERVED_NAMESPACES:
+        return f"`{namespace}.*` is a namespace of the providers' own"
+    if fold_name(name) in _RESERVED:
+        return "providers and agents have a tool of their own that is called so"
+    return None
+
+
+def _check_twins(alike: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
+    """Refuse two tools of names that look alike, if either comes from outside; a tool may be its own twin."""
+    for first, other in itertools.combinations(alike, 2):
+        one, two = tools[names[first]], tools[names[other]]
+        if one is not two and (is_foreign(one) or is_foreign(two)):
+            raise DuplicateTool(
+                f"`{first}` and `{other}` differ only in case or separators, and one of them comes from outside: "
+                f"{described_place(one)} and {described_place(two)}; "
+                f'use `prefixed("...")` on one, or leave one out with `filtered`'
+            )
+
+
+def _alike(names: Iterable[str], looked_at: Iterable[str]) -> list[list[str]]:
+    """
+    Return the groups of *names* that differ only in case or separators, if one of *looked_at* is among them.
+
+    Names are ASCII, so there are no other forms of a letter.
+    """
+    groups: dict[str, list[str]] = {fold_name(name): [] for name in looked_at}
+    for name in names:
+        group = groups.get(fold_name(name))
+        if group is not None:
+            group.append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+@functools.lru_cache(maxsize=50_000)
+def fold_name(name: str) -> str:
+    """Return *name* without case and separators."""
+    return name.casefold().translate(_NO_SEPARATORS)
+
+
+_NO_SEPARATORS = str.maketrans("", "", "_-.")
+_RESERVED = frozenset(map(fold_name, RESERVED_NAMES))
