@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .attempt import TimedOut, has_to_pass
@@ -34,6 +35,7 @@ from .repair import repaired
 from .requests import Decision
 from .results import ToolCall, ToolResult
 from .settings import Settings
+from .strictjson import count_values
 from .tries import Tries
 from .validation import objections
 
@@ -45,6 +47,10 @@ __all__ = ["Walk", "walk"]
 
 _log = logging.getLogger("toolkit")
 _NOTHING: Mapping[Any, Any] = {}
+# From here on, checking takes long enough for other calls to notice: to refuse and repair so many values takes up to
+# 30 milliseconds, to read so long a text as JSON one.
+_MANY_VALUES = 1_000
+_LONG_TEXT = 50_000
 
 
 async def walk(
@@ -141,21 +147,16 @@ class Walk:
     # Check, repair.
 
     async def check(self, *, repair: bool = True) -> ToolResult | None:
-        """Decode the arguments; a result if they are refused."""
-        checker, validation = self.plan.checker, self.settings.validation
+        """Decode the arguments; return a result if they are refused."""
         try:
-            self.arguments = _parsed(self.arguments, self.plan)
-            try:
-                _refuse_text(self.arguments)
-                self.decoded = checker.check(self.arguments, validation)
-            except BadArgs:
-                hidden = self.plan.tool.signature.secrets
-                may_mend = repair and self.settings.repair
-                mended = repaired(self.arguments, checker.judge, hidden=hidden) if may_mend else None
-                if mended is None:
-                    raise
-                self.decoded = checker.check(mended.arguments, validation)
-                self.arguments, self.repairs = mended.arguments, mended.notes
+            is_long = isinstance(self.arguments, (str, bytes, bytearray)) and len(self.arguments) > _LONG_TEXT
+            if not is_long:
+                self.arguments = _parsed(self.arguments, self.plan)
+            if not is_long and count_values(self.arguments, _MANY_VALUES) < _MANY_VALUES:
+                self._decode(repair=repair)
+            else:
+                work = partial(self._decode_large, is_text=is_long, repair=repair)
+                await self.deadline.within(self.settings.in_thread(work))
             await self._author_check()
         except DefinitionError as error:
             return failure(error, self.plan, redaction=self.redaction())
@@ -164,6 +165,31 @@ class Walk:
                 return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
             return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
         return None
+
+    def _decode(self, *, repair: bool) -> None:
+        """Decode the arguments, repaired if they have to be; raise `BadArgs` if they are refused."""
+        checker, validation = self.plan.checker, self.settings.validation
+        try:
+            _refuse_text(self.arguments)
+            self.decoded = checker.check(self.arguments, validation)
+        except BadArgs:
+            hidden = self.plan.tool.signature.secrets
+            may_mend = repair and self.settings.repair
+            mended = repaired(self.arguments, checker.judge, hidden=hidden) if may_mend else None
+            if mended is None:
+                raise
+            self.decoded = checker.check(mended.arguments, validation)
+            self.arguments, self.repairs = mended.arguments, mended.notes
+
+    def _decode_large(self, *, is_text: bool, repair: bool) -> None:
+        """Do the same in a thread, and word there what is wrong, so that the event loop does not stall."""
+        try:
+            if is_text:
+                self.arguments = _parsed(self.arguments, self.plan)
+            self._decode(repair=repair)
+        except BadArgs as error:
+            _ = error.problems
+            raise
 
     async def _author_check(self) -> None:
         if self.plan.validate is not None:

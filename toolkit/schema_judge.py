@@ -64,10 +64,15 @@ class Judge:
         self._validator = _validator_class()(schema, registry=registry, format_checker=self._work)
         self.resolver = self._validator._resolver  # noqa: SLF001 -- jsonschema offers no other way to it
 
-    def iter_errors(self, value: Any) -> Iterator[Any]:
-        """What is wrong with *value*, the first hundred errors."""
+    def iter_errors(self, value: Any, *, max_errors: int = MOST_ERRORS) -> Iterator[Any]:
+        """Yield what is wrong with *value*: the first hundred errors, or *max_errors*."""
         self._work.begin()
-        return islice(_judged(self._validator, value, None, None), MOST_ERRORS)
+        return islice(_judged(self._validator, value, None, None), max_errors)
+
+    @property
+    def steps_taken(self) -> int:
+        """Return how much work the last judgement of this thread took."""
+        return _MOST_WORK - self._work.left
 
     def is_valid(self, value: Any) -> bool:
         """Whether nothing is wrong with *value*."""

@@ -24,6 +24,7 @@ __all__ = [
     "MAX_VALUES",
     "class_name",
     "copied",
+    "count_values",
     "examined",
     "flaws",
     "is_clean",
@@ -154,6 +155,28 @@ def _unfolded(layers: list[dict[int, Any]]) -> int:
             for key, holder in layer.items()
         }
     return sum(sizes.values())
+
+
+def count_values(value: Any, limit: int) -> int:
+    """Return how many values *value* holds, itself included, or *limit* if there are as many or more."""
+    count = 0
+    waiting = [value]
+    while waiting and count < limit:
+        part = waiting.pop()
+        count += 1
+        # By the class itself: a class of the caller's own may answer wrongly, or raise.
+        if issubclass(type(part), dict):
+            inner = list(dict.values(part))
+        elif issubclass(type(part), list):
+            inner = list(list.__iter__(part))
+        else:
+            continue
+        if len(inner) + count >= limit:
+            return limit
+        holders = [item for item in inner if issubclass(type(item), (dict, list))]
+        count += len(inner) - len(holders)
+        waiting += holders
+    return min(count, limit)
 
 
 def flaws(value: Any) -> list[Problem]:

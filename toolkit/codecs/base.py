@@ -29,6 +29,7 @@ from .writer import Writer
 __all__ = [
     "FORMS",
     "KINDS",
+    "MAX_PROBLEMS",
     "UNKNOWN",
     "Codec",
     "Reader",
@@ -104,6 +105,10 @@ KINDS: list[tuple[Callable[[Any], bool], Factory]] = []
 def always(codec: Codec) -> Factory:
     """What a table holds for a hint that means one codec, whoever reads it."""
     return lambda hint, reader: codec
+
+
+MAX_PROBLEMS = 100
+"""How many problems decoding collects. A model corrects a few at a time, and wording takes longer than decoding."""
 
 
 class Refusal(ValueError):  # noqa: N818 -- named by what happens next

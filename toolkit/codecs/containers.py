@@ -17,7 +17,7 @@ from typing import Any, get_args, get_origin
 import typing_extensions
 
 from ..errors import Problem
-from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
+from .base import FORMS, MAX_PROBLEMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
 from .hashes import FEW, crowded
 from .writer import Writer
 
@@ -106,6 +106,8 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
             items.append(codec_at(index).decode(each))
         except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
             problems += below(index, error)
+            if len(problems) >= MAX_PROBLEMS:
+                break
     if problems:
         raise Refusal(*problems)
     return items

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, get_args, get_origin
 
 from ..errors import Problem
-from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
+from .base import FORMS, MAX_PROBLEMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
 from .hashes import FEW, crowded
 from .scalars import INTEGER
 from .writer import Writer
@@ -71,6 +71,8 @@ def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[An
             made[read_key(name)] = item.decode(each)
         except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
             problems += below(name, error)
+            if len(problems) >= MAX_PROBLEMS:
+                break
     if not problems and len(made) != len(value):
         problems.append(Problem(f"{len(value) - len(made)} of the keys equal another once read"))
     if problems:

@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any
 
 from ..errors import Problem
-from .base import Codec, Refusal, Schema, below
+from .base import MAX_PROBLEMS, Codec, Refusal, Schema, below
 from .writer import Writer, is_identifier
 
 __all__ = ["MISSING", "Field", "object_codec", "object_schema", "with_default"]
@@ -164,6 +164,8 @@ def _decoded_extras(
     made: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, each in value.items():
+        if len(problems) >= MAX_PROBLEMS:
+            break
         if name in known:
             continue
         if extras is None:
