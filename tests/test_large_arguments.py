@@ -7,12 +7,13 @@ import datetime as dt
 import threading
 import time
 import uuid
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import Catalog, Dispatcher
+from toolkit import Catalog, Dispatcher, register_codec
 from toolkit.strictjson import count_values
 
 pytestmark = [pytest.mark.anyio, pytest.mark.unmeasured]
@@ -82,40 +83,35 @@ async def test_refusing_a_large_call_takes_little_time(dispatcher, case):
     assert seconds < 0.2  # of the event loop's own thread
 
 
+class Colour(str):
+    """A type of the user's own, which notes the threads in which it is decoded."""
+
+    __slots__ = ()
+    threads: ClassVar[set[threading.Thread]] = set()
+
+    @classmethod
+    def decode(cls, value):
+        cls.threads.add(threading.current_thread())
+        return cls(value)
+
+
+register_codec(Colour, schema={"type": "string", "format": "colour"}, decode=Colour.decode, encode=str)
+
+
 @pytest.mark.parametrize("count", [900, 100_000], ids=["few", "many"])
-async def test_arguments_over_a_size_are_decoded_in_a_thread(dispatcher, count, register_colour):
+async def test_arguments_over_a_size_are_decoded_in_a_thread(dispatcher, count):
     """A small call stays where it is, because a thread costs more than the check."""
-    threads = register_colour(dispatcher)
-    result = await dispatcher.call("paint", {"colours": ["red"] * count + [5]})
-    assert "expected a string" in result.text
-    assert (threading.main_thread() in threads, len(threads)) == (count == 900, 1)
 
+    @dispatcher.catalog.tool(read_only=True)
+    async def paint(colours: list[Colour]) -> int:
+        """Paint."""
+        return len(colours)
 
-@pytest.fixture
-def register_colour():
-    """Add a tool whose type notes the threads in which it is decoded."""
-    from toolkit import register_codec
-
-    threads = set()
-
-    class Colour(str):
-        __slots__ = ()
-
-    def decode(value):
-        threads.add(threading.current_thread())
-        return Colour(value)
-
-    register_codec(Colour, schema={"type": "string", "format": "colour"}, decode=decode, encode=str)
-
-    def register(dispatcher):
-        @dispatcher.catalog.tool(read_only=True)
-        async def paint(colours: list[Colour]) -> int:
-            """Paint."""
-            return len(colours)
-
-        return threads
-
-    return register
+    await dispatcher.call("paint", {"colours": []})  # the code of the check is generated now, in this thread
+    Colour.threads.clear()
+    result = await dispatcher.call("paint", {"colours": [5] + ["red"] * count})
+    assert "expected a string (colour), got 5" in result.text
+    assert (threading.main_thread() in Colour.threads, len(Colour.threads)) == (count == 900, 1)
 
 
 async def test_the_loop_goes_on_while_a_large_call_is_refused(dispatcher):
