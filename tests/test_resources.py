@@ -436,7 +436,9 @@ async def test_every_style_of_tool_has_its_resources_to_the_end(recorder, style)
     assert recorder.log == ["one in", "run", "one out"]
 
 
-@pytest.mark.parametrize("make", [lambda: contextlib.closing(sqlite3.connect(":memory:")), lambda: connected()], ids=["manager", "generator"])
+@pytest.mark.parametrize(
+    "make", [lambda: contextlib.closing(sqlite3.connect(":memory:")), lambda: connected()], ids=["manager", "generator"]
+)
 async def test_a_connection_is_made_in_the_thread_that_uses_it(make):
     """sqlite3 refuses a connection from another thread, to use it and to close it."""
     catalog = Catalog()
