@@ -19,8 +19,6 @@ _REPEAT = re.compile(r"~repeat-[0-9]+\Z")
 
 def unique_ids(ids: Sequence[str]) -> list[str]:
     """Return *ids* with a number added to each that stands before it already; an empty one stays empty."""
-    if len(set(ids)) == len(ids):
-        return list(ids)
     taken = set(ids)
     seen: set[str] = set()
     numbered: list[str] = []

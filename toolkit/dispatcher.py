@@ -257,8 +257,10 @@ class Dispatcher:
             self._adopted(call, None, None if getattr(call, "id", None) else next(fresh), session, principal)
             for call in given
         ]
-        for call, call_id in zip(adopted, unique_ids([call.id for call in adopted]), strict=True):
-            call.id = call_id
+        ids = [call.id for call in adopted]
+        if len(set(ids)) < len(ids):
+            for call, call_id in zip(adopted, unique_ids(ids), strict=True):
+                call.id = call_id
         return adopted
 
     # What a person decides.

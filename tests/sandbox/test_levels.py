@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
+import threading
 
 import pytest
 
@@ -161,19 +163,38 @@ def test_a_server_is_not_reached_when_the_network_is_off(name, folder, server):
 @pytest.mark.parametrize("name", REAL)
 def test_a_server_is_reached_when_the_network_is_on(name, folder, server):
     """The same program, with the network."""
-    import threading
+    sandbox = level(Workspace(folder), name, network=True)
+    code = CONNECT.format(port=server.getsockname()[1])
+    with greeting(server):
+        done = run(sandbox, f'{sys.executable} -I -c "{code}"', cwd=folder)
+    assert done.stdout == "greetings\n", done.stderr
+
+
+@contextlib.contextmanager
+def greeting(server):
+    """Greet the one that reaches *server*, in a thread that has ended when the block has, whatever happens in it."""
 
     def greet():
-        connection, _ = server.accept()
-        with connection:
-            connection.sendall(b"greetings")
+        with contextlib.suppress(OSError):  # the block ended, and nothing came
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(b"greetings")
 
-    greeter = threading.Thread(target=greet)
-    greeter.start()
-    code = CONNECT.format(port=server.getsockname()[1])
-    done = run(level(Workspace(folder), name, network=True), f'{sys.executable} -I -c "{code}"', cwd=folder)
-    assert done.stdout == "greetings\n", done.stderr
-    greeter.join()
+    thread = threading.Thread(target=greet)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown(socket.SHUT_RDWR)  # this ends the waiting; closing alone does not
+        thread.join()
+
+
+def test_the_thread_of_a_server_ends_with_its_block(server):
+    """Also if the block is left by an exception, such as that of a skipped test, before anything has come."""
+    before = set(threading.enumerate())
+    with pytest.raises(ZeroDivisionError), greeting(server):
+        raise ZeroDivisionError
+    assert set(threading.enumerate()) == before
 
 
 @pytest.mark.parametrize("name", REAL)
