@@ -79,7 +79,8 @@ async def record_of(given: object, approvals: Approvals, find: FindPlan, in_thre
     if identity_of(plan.tool) != record.identity:
         raise ApprovalError(
             f"`{request.tool}` is not the tool that request {request.id} was about: its schema, facts, version, "
-            f"origin or, if it comes from elsewhere, its description changed; call it again, so that people see what they agree to",
+            f"origin or, if it comes from elsewhere, its description changed; call it again, so that people see "
+            f"what they agree to",
             why="changed",
         )
     if not is_exact(record, plan.tool):

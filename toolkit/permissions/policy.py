@@ -190,6 +190,10 @@ class Permissions:
         mode = self.mode_of(session)
         return is_possible(tool, self._about(tool, names), mode, _own_word(tool, mode), session)
 
+    def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
+        """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
+        return any(rule.opens_port(url) for rule in self._about(tool, names))
+
 
 def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
     findings = [*request.findings, *_of_rules(request, rules)]

@@ -138,6 +138,15 @@ class Rule:
         except Exception:  # noqa: BLE001 -- a value may raise anything when it is looked at; then nobody can tell
             return self.word != "allow"
 
+    def opens_port(self, url: str) -> bool:
+        """Return whether this is an allow rule that names the host of *url* together with its port."""
+        if self.word != "allow" or self.pattern is None or _form(self.pattern, self.argument) != "url":
+            return False
+        try:
+            return _url(self.pattern).opens_port(url)
+        except ValueError:  # an address that can be read in two ways
+            return False
+
     def values(self, request: PermissionRequest) -> list[Value]:
         """What of the call the pattern is compared with."""
         return values_of(request, self.argument, _form(str(self.pattern), self.argument), widely=self.word != "allow")
