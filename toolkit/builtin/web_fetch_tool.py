@@ -66,13 +66,13 @@ def web_fetch_for(
     fetcher = Fetcher(doors, limits=limits, ssl_context=ssl_context)
     limits = fetcher.limits
 
-    def check_port(arguments: Mapping[str, Any], permissions: ChecksAccess) -> list[Access]:
+    def check_port(arguments: Mapping[str, Any], permissions: ChecksAccess | None = None) -> list[Access]:
         """Refuse a port before a person is asked about the call; the address itself is stated by its parameter."""
         try:
             place = doors.place(arguments["url"])
         except Safety:
             return []  # the safety checks and the tool itself say what is wrong with the address
-        doors.check_port(place, permissions.opens_port)
+        doors.check_port(place, _opens_nothing if permissions is None else permissions.opens_port)
         return []
 
     @tool(
@@ -112,6 +112,11 @@ def web_fetch_for(
         return ToolResult(frame_page(text, source) if frame else text, text)
 
     return Tool.of(web_fetch)
+
+
+def _opens_nothing(url: str) -> bool:
+    """Answer for rules where there are none."""
+    return False
 
 
 async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
