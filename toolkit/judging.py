@@ -97,6 +97,12 @@ class Judges:
         tools = list(tools)
         return [each for judge in self._judges if hasattr(judge, "mistakes") for each in judge.mistakes(tools)]
 
+    def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> tuple[str, ...]:
+        """Return what the rules of judges may not have meant, where the call of *request* is concerned."""
+        tools = list(tools)
+        judges = [judge for judge in self._judges if hasattr(type(judge), "warnings")]
+        return tuple(warning for judge in judges for warning in judge.warnings(tools, request))
+
     @property
     def safety(self) -> SafetyChecks:
         if self._safety is None:
