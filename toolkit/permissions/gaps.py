@@ -78,7 +78,7 @@ def _kinds(rule: Rule, named: Sequence[Tool]) -> list[str]:
     kinds: dict[str, None] = {}
     for tool in named:
         marked = tool.signature.accesses
-        if rule.argument in marked:
+        if rule.argument is not None and rule.argument in marked:
             kinds[marked[rule.argument].kind] = None
         elif rule.argument in _VERBS:
             kinds[str(rule.argument)] = None

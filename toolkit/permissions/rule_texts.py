@@ -53,15 +53,16 @@ def read_parts(text: str) -> RuleParts:
     if not _is_balanced(text):
         raise ValueError("its parentheses do not match; it ends with the one that closes the first")
     tools, access = _read_access(name)
-    pattern = rest[:-1]
-    named = _ARGUMENT.fullmatch(pattern)
-    argument, sign = (named[1] or None, named[2]) if named else (None, "=")
-    if access is not None and argument is not None and (sign == "~=" or kind_of_name(argument) is not None):
-        raise ValueError(f"an access has no parameters; write `{name}({'~=' if sign == '~=' else ''}{named[3]})`")
-    if named and (access is None or sign == "~="):
-        pattern = named[3]
-    elif access is not None:
-        argument = None  # `access:command(STAGE=test make)` names no parameter
+    argument, sign, pattern = None, "", rest[:-1]
+    if match := _ARGUMENT.fullmatch(pattern):
+        argument, sign, value = match[1] or None, match[2], match[3]
+        is_parameter = argument is not None and (sign == "~=" or kind_of_name(argument) is not None)
+        if access is not None and is_parameter:
+            raise ValueError(f"an access has no parameters; write `{name}({'~=' if sign == '~=' else ''}{value})`")
+        if access is None or sign == "~=":
+            pattern = value
+        else:
+            argument = None  # `access:command(STAGE=test make)` names no parameter
     if not pattern.strip():
         raise ValueError(f"the pattern is missing; write `{name}` for every call, or `{name}(*)`")
     return RuleParts(tools, argument, pattern, access, sign == "~=")
