@@ -32,7 +32,7 @@ INSIDE = {
     ),
     "approvals": "canonical identity comparisons owners records stores memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats shell_records shell_processes shell_commands shell_answers shell_events shell_files shell __init__",
-    "permissions": "request names paths urls commands redirections values rule_texts rules gaps trust toml_files files modes possible grants policy gate __init__",
+    "permissions": "request names paths urls commands redirections values rule_texts rules gaps ownership hook_scripts trust toml_files files modes possible grants policy gate __init__",
     "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_prefixes shell_wrappers shell shell_args shell_targets shell_code shell_flows shell_rows shell_rows_work dangers commands protected paths hosts checks __init__",
     "workspace": "beneath problems borders temporaries entries reading walking writing space __init__",
     "sandbox": "programs covers tending confining attempts launcher limits seccomp system names grounds lookout base bubblewrap landlock plain choosing __init__",
