@@ -49,9 +49,9 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
     root = os.path.realpath(project)
     names: set[str] = set()
     for table in _tables(os.path.join(root, _FILE)):
-        listed = table.get("files")
-        has_list = isinstance(listed, list)
-        words = [*(listed if has_list else ()), *_words(table.get("command"), only_run=has_list)]
+        files = table.get("files")
+        listed = files if isinstance(files, list) else None
+        words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
         names |= {os.path.normpath(word) for word in words if isinstance(word, str) and _is_file(root, word)}
     return sorted(os.path.relpath(os.path.join(root, name), root) for name in names if not _is_covered(root, name))
 
