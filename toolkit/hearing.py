@@ -298,7 +298,7 @@ class Hearing:
         case, conditions = self._case, record.request.preconditions
         files: list[str] = await case.settings.in_thread(lambda: unchanged(conditions)) if conditions else []
         if files:
-            return f"{', '.join(files)} is not as it was when somebody agreed; here is what would happen now"
+            return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
         if not is_stored or decision.arguments is not None:
             return None  # of edited arguments no preview is made
         comparing = self.consent.has_shown_preview(record, case.decoded, case.redaction())

@@ -42,7 +42,7 @@ class Desk:
 
         @catalog.tool(destructive=True)
         async def pay(to: str, amount: int = 1, code: Annotated[str, Secret] = "0000") -> str:
-            """Pay somebody."""
+            """Pay a person."""
             self.ran.append((to, amount, code))
             return f"paid {to}"
 
@@ -97,7 +97,7 @@ class Desk:
             )
 
     def forge(self, record: dict[str, Any]) -> None:
-        """Make a record consistent again, as whoever knows the code can."""
+        """Make a record consistent again, as an attacker who knows the code can."""
         request = record["request"]
         record["identity"] = identity_of(self.catalog[request["tool"]])
         request["digest"] = digest_of_call(
@@ -190,7 +190,7 @@ async def test_without_a_key_a_forgery_that_fits_together_is_run(desk):
 
 
 @pytest.mark.parametrize("key", [None, KEY], ids=["without a key", "with a key"])
-async def test_whoever_gives_the_request_that_was_shown_gets_exactly_that(desk, key):
+async def test_a_caller_who_gives_the_request_that_was_shown_gets_exactly_that(desk, key):
     """A forgery that fits together is found by the copy that the person saw."""
     request = await desk.ask("pay", {"to": "bob"}, key)
     seen = ApprovalRequest.from_json(json.loads(json.dumps(request.to_json())))
@@ -260,7 +260,7 @@ async def test_a_preview_that_differs_each_time_cannot_be_compared(desk):
 
 
 async def test_a_preview_is_not_made_again_of_edited_arguments(desk):
-    """Whoever writes them answers for them."""
+    """The person who writes them answers for them."""
     request = await desk.ask("mail", {"to": "bob"})
     result = await desk.dispatcher().resume(request.id, Decision.approve(arguments={"to": "eve"}))
     assert (result.kind, desk.ran) == ("ok", ["eve"])
@@ -357,7 +357,7 @@ async def test_a_signed_request_is_not_taken_without_the_key(desk):
 
 
 async def test_the_store_that_was_given_a_key_lists_only_what_is_signed(desk):
-    """Whoever shows requests reads them from the same object."""
+    """A program that shows requests reads them from the same object."""
     store = SQLiteApprovals(desk.path)
     Approvals(store, key=KEY)
     request = await desk.ask("pay", {"to": "bob"}, KEY)

@@ -323,7 +323,7 @@ def hook_of(project, lines):
 
 @pytest.mark.parametrize("command", ["sh tools/check.sh", "true; sh tools/check.sh"])
 def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, trust, catalog, command):
-    """The call is blocked with the reason, until somebody looks at the script and trusts it."""
+    """The call is blocked with the reason, until the user looks at the script and trusts it."""
     script = project / "tools/check.sh"
     script.parent.mkdir()
     script.write_text("exit 0\n")

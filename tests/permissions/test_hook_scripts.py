@@ -101,14 +101,14 @@ def test_a_list_names_what_is_run_and_leaves_data_out(project):
 
 @pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\ncommand = 5\nfiles = 5", "hooks = [5]", "{", "\xff"])
 def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
-    """Whoever loads it says what is wrong."""
+    """The loader of hooks says what is wrong."""
     (project / ".toolkit/hooks.toml").write_bytes(text.encode("latin-1"))
     assert find_scripts(project) == []
 
 
 @pytest.fixture
 def trust(tmp_path):
-    """A user who trusts nobody yet."""
+    """A user who has trusted no project yet."""
     return Trust(tmp_path / "config/trust.json")
 
 

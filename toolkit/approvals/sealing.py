@@ -119,7 +119,7 @@ def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
     keys: list[Any] = [key] if is_one else list(key)
     if not keys:
         raise ValueError(f"a seal needs a key; {_REMEDY}")
-    return [_checked(each) for each in keys]
+    return [_checked(one) for one in keys]
 
 
 _REMEDY = "make one with secrets.token_bytes(32), and keep it where only the dispatchers can read it"
@@ -150,6 +150,6 @@ def _sign(key: bytes, content: bytes) -> str:
 
 
 def _is_signed(keys: Sequence[bytes], content: bytes, seal: str | None) -> bool:
-    given = (seal or "").encode(errors="surrogatepass")
+    signature = (seal or "").encode(errors="surrogatepass")
     # Every key is tried: the time it takes tells nothing.
-    return sum(hmac.compare_digest(_sign(key, content).encode(), given) for key in keys) > 0
+    return sum(hmac.compare_digest(_sign(key, content).encode(), signature) for key in keys) > 0

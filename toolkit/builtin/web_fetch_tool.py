@@ -159,8 +159,8 @@ def _check_redirect(context: Context, url: str, hop: str) -> None:
 def _refusal(page: Page, found: Reading) -> ToolError:
     """Return a status that is no success as an error, with what the server says about it in quotes."""
     # In quotes that the server cannot close: the words are its own.
-    said = json.dumps(" ".join(found.text.split())[:_MOST_OF_AN_ERROR], ensure_ascii=False)
-    message = f"{page.url} answered {_status(page.status)}" + ("" if said == '""' else f"; the page says: {said}")
+    words = json.dumps(" ".join(found.text.split())[:_MOST_OF_AN_ERROR], ensure_ascii=False)
+    message = f"{page.url} answered {_status(page.status)}" + ("" if words == '""' else f"; the page says: {words}")
     if page.status == HTTPStatus.TOO_MANY_REQUESTS or page.status >= 500:
         happened: Literal["no", "maybe"] = "no" if page.status < 500 else "maybe"
         return Transient(message, retry_after_seconds=page.retry_after_seconds, happened=happened)

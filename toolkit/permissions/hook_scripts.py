@@ -44,7 +44,7 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
     """
     Return the files outside `.toolkit` that the hooks of *project* name, relative to it, in a fixed order.
 
-    A hooks file that cannot be read names none: whoever loads it reports that.
+    A hooks file that cannot be read names none: the loader of hooks reports that.
     """
     root = os.path.realpath(project)
     names: set[str] = set()

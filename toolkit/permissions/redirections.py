@@ -48,7 +48,7 @@ def _folders(script: Script) -> list[str | None]:
     for command in script.commands:
         if command.words and command.name in _GOES:
             words = [word for word in command.words[1:] if word not in ("-P", "-L", "--")]
-            known = len(words) == 1 and all(command.literal) and words[0] != "-" and here is not None
-            here = os.path.join(here or "", words[0]) if known else None
+            is_known = len(words) == 1 and all(command.literal) and words[0] != "-" and here is not None
+            here = os.path.join(here or "", words[0]) if is_known else None
             folders.append(here)
     return folders

@@ -43,7 +43,7 @@ def read_parts(text: str) -> RuleParts:
     if len(text) > _MOST_CHARACTERS or not text.isprintable():
         raise ValueError(f"a rule is one line of at most {_MOST_CHARACTERS} printable characters")
     name, opening, rest = text.partition("(")
-    if any(each.isspace() for each in name) or (opening and text != text.rstrip()):
+    if any(letter.isspace() for letter in name) or (opening and text != text.rstrip()):
         raise ValueError("there are no spaces outside the parentheses, and one rule in each text")
     if not opening:
         if ")" in name:
@@ -74,10 +74,10 @@ def _read_access(name: str) -> tuple[str, str | None]:
     if not word.startswith(_ACCESS):
         return name, None
     kind = word.removeprefix(_ACCESS)
-    known = ("path", *access_kinds())
-    if kind not in known:
-        near = _MEANT.get(kind) or next(iter(nearest(kind, known, most=1)), None)
-        meant = f"did you mean `{_ACCESS}{near}`?" if near else f"write one of {', '.join(known)};"
+    kinds = ("path", *access_kinds())
+    if kind not in kinds:
+        near = _MEANT.get(kind) or next(iter(nearest(kind, kinds, most=1)), None)
+        meant = f"did you mean `{_ACCESS}{near}`?" if near else f"write one of {', '.join(kinds)};"
         raise ValueError(
             f"{kind!r:.40} is no kind of access; {meant} a kind of your own is known once its class is defined"
         )
@@ -85,10 +85,10 @@ def _read_access(name: str) -> tuple[str, str | None]:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether the parenthesis that was opened first is closed by the last character, and not before."""
+    """Return whether the parenthesis that was opened first is closed by the last character, and not before."""
     depth = 0
-    for at, each in enumerate(text):
-        depth += (each == "(") - (each == ")")
-        if each == ")" and depth == 0:
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ")" and depth == 0:
             return at == len(text) - 1
     return False

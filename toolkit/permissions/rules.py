@@ -11,7 +11,7 @@ Allow, ask and deny rules, as objects and as text.
                                 anything else; if it says nothing of that, its first parameter
     NAME(argument=PATTERN)      that parameter; if there is none, what it touches of that kind
                                 (`path`, `read`, `write`, `url`, `command`, or a kind of your own)
-    NAME(argument~=PATTERN)     the same for a text, whatever its case; `NAME(~=PATTERN)` names no parameter
+    NAME(argument~=PATTERN)     the same for a text, in any case; `NAME(~=PATTERN)` names no parameter
 
 A pattern is compared with a path, an address or a command by the rules of
 `paths.py`, `urls.py` and `commands.py`, with any other value by its whole text,
@@ -72,8 +72,8 @@ class Rule:
         source: Where it was written, for people; two rules that say the same are equal.
         argument: The parameter or kind of access that is compared; None if the rule names none.
         pattern: What it is compared with; None if every call is meant.
-        access: The kind of access that it is about, whatever the tool; None if the rule names tools.
-        ignores_case: Whether a text fits in whatever case it is written.
+        access: The kind of access that it is about, of any tool; None if the rule names tools.
+        ignores_case: Whether capital and small letters of a text count as the same.
     """
 
     word: Word
@@ -195,7 +195,7 @@ class Rule:
 
     def _redirected(self, request: PermissionRequest) -> list[str | None]:
         ways = _WAYS.get(self.access or "", ())
-        commands = [each.target for each in request.accesses if each.kind == Command.kind] if ways else []
+        commands = [access.target for access in request.accesses if access.kind == Command.kind] if ways else []
         return [path for command in commands for writes in ways for path in redirected_paths(command, writes=writes)]
 
     def _fits_folded(self, value: Value) -> bool:
@@ -319,7 +319,7 @@ def _check_pattern(parts: RuleParts) -> None:
     if parts.ignores_case and kind not in (None, "text"):
         raise ValueError(
             f"`~=` compares texts, and this is a {kind}; write `=`: "
-            "a deny of a path holds whatever its case, and so does the host of an address"
+            "a deny of a path ignores case anyway, and so does the host of an address"
         )
     _read_as(kind or _form(parts.pattern, parts.argument), parts.pattern)
 

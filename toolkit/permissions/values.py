@@ -52,9 +52,9 @@ def values_of(request: PermissionRequest, argument: str | None, form: Kind | Non
 
 
 def values_of_access(request: PermissionRequest, access: str) -> list[Value]:
-    """Return what the call states of this kind of *access*; "path" is whatever is read or written."""
-    stated = [each for each in request.accesses if access in (each.kind, _path_word(each))]
-    return [Value(each.target, kind_of(type(each))) for each in stated]
+    """Return what the call states of this kind of *access*; "path" is what is read or written."""
+    stated = [touched for touched in request.accesses if access in (touched.kind, _path_word(touched))]
+    return [Value(touched.target, kind_of(type(touched))) for touched in stated]
 
 
 def parameters(tool: Tool) -> tuple[str, ...]:
