@@ -206,6 +206,14 @@ async def test_a_request_that_was_not_altered_is_taken_by_itself(desk):
     assert desk.ran == [("bob", 1, "1234")]
 
 
+@pytest.mark.parametrize("secret", ["red", "a", "[redacted]"])
+async def test_a_secret_that_looks_like_the_mask_is_no_alteration(desk, secret):
+    """Masked twice, it still shows the same request."""
+    request = await desk.ask("pay", {"to": "barred", "code": secret})
+    assert (await desk.dispatcher().resume(request, Decision.approve())).kind == "ok"
+    assert desk.ran == [("barred", 1, secret)]
+
+
 # Previews.
 
 

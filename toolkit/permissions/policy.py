@@ -256,7 +256,8 @@ def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding
     ]
     allows = [rule for rule in rules if rule.word == "allow"]
     if allows and allows_together(allows, request):
-        first = next((rule for rule in allows if rule.matches(request)), allows[0])
+        touching = (rule for rule in allows if rule.access is not None and rule.values(request))
+        first = next((rule for rule in allows if rule.matches(request)), None) or next(touching, allows[0])
         found.append(Finding("allow", _named(first), "a rule allows it", "rule"))
     return found
 
