@@ -89,6 +89,15 @@ def test_data_may_be_anything(project, command):
     assert why_unresolved(command, project) is None
 
 
+def test_a_file_of_the_project_counts_however_it_is_reached(project, tmp_path, monkeypatch):
+    """By its whole path, through a link to the project, and from the home folder."""
+    (tmp_path / "link").symlink_to(project)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for command in (f"sh {project}/x.sh", f"sh {tmp_path}/link/x.sh", "sh ~/project/x.sh", "sh $HOME/link/x.sh"):
+        hook(project, command)
+        assert find_scripts(project) == ["x.sh"]
+
+
 def test_a_list_names_what_is_run_and_leaves_data_out(project):
     """What the command itself runs counts with or without it."""
     hook(project, "jq . data.json", [])

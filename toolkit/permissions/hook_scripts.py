@@ -52,8 +52,9 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
-        names |= {os.path.normpath(word) for word in words if isinstance(word, str) and _is_file(root, word)}
-    return sorted(os.path.relpath(os.path.join(root, name), root) for name in names if not _is_covered(root, name))
+        files_named = [_find_file(root, word) for word in words if isinstance(word, str)]
+        names |= {name for name in files_named if name is not None and not _is_covered(root, name)}
+    return sorted(names)
 
 
 def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]) -> str | None:
@@ -147,13 +148,16 @@ def _tables(path: str) -> list[dict[str, Any]]:
     return [table for table in hooks if isinstance(table, dict)] if isinstance(hooks, list) else []
 
 
-def _is_file(root: str, word: str) -> bool:
-    """Return whether *word* names a file of the project."""
+def _find_file(root: str, word: str) -> str | None:
+    """Return the file of the project that *word* names, relative to it; None if it names none."""
+    home = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: os.path.expanduser("~"), word)
     try:
-        path = os.path.normpath(os.path.join(root, word))
-        return bool(word) and _is_within(root, path) and os.path.isfile(path)
+        path = os.path.normpath(os.path.join(root, home))
+        # The project may be reached by a link.
+        path = path if _is_within(root, path) else os.path.realpath(path)
+        return os.path.relpath(path, root) if word and _is_within(root, path) and os.path.isfile(path) else None
     except (OSError, ValueError):
-        return False
+        return None
 
 
 def _leads_out(root: str, word: str) -> bool:

@@ -7,6 +7,7 @@ file; so may be everything in a command line that cannot be read.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 
@@ -17,13 +18,14 @@ __all__ = ["redirected_paths"]
 _GOES = ("cd", "pushd")
 
 
-def redirected_paths(command: str, *, writes: bool) -> list[str | None]:
+@functools.lru_cache(maxsize=16)  # several rules look at one command
+def redirected_paths(command: str, *, writes: bool) -> tuple[str | None, ...]:
     """Return the paths that *command* *writes*, or reads, by redirections; None stands for one that is not known."""
     try:
         script = parsed(command)
     except CannotParse:
-        return [None]
-    return list(dict.fromkeys(_paths(script, writes)))
+        return (None,)
+    return tuple(dict.fromkeys(_paths(script, writes)))
 
 
 def _paths(script: Script, writes: bool) -> Iterator[str | None]:
