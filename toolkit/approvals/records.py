@@ -80,7 +80,7 @@ class Record:
         outcome: What came of it, as `ToolResult.to_json` tells it.
         decided_by: Who answered.
         decided_at: When, in seconds since 1970.
-        seal: The signature over all of this, where the store has a key.
+        seal: The signature over all of this, where the store has a key; two records that say the same are equal.
     """
 
     request: ApprovalRequest
@@ -91,7 +91,7 @@ class Record:
     outcome: dict[str, Any] | None = field(default=None, repr=False)
     decided_by: str | None = None
     decided_at: float | None = None
-    seal: str | None = field(default=None, repr=False)
+    seal: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
