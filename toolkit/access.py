@@ -19,7 +19,7 @@ from typing import Any, ClassVar, get_args, get_origin
 
 from typing_extensions import TypeAliasType
 
-__all__ = ["Access", "Command", "Reads", "Url", "Writes", "accesses_in", "marked_access"]
+__all__ = ["Access", "Command", "Reads", "Url", "Writes", "access_kinds", "accesses_in", "marked_access"]
 
 
 class Access:
@@ -82,6 +82,17 @@ class Url(Access):
 
     __slots__ = ()
     kind = "url"
+
+
+def access_kinds() -> tuple[str, ...]:
+    """Return every kind of access that a class was defined for, those of the user included."""
+    kinds: dict[str, None] = {}
+    classes: list[type[Access]] = Access.__subclasses__()
+    while classes:
+        kind = classes.pop(0)
+        kinds[kind.kind] = None
+        classes += kind.__subclasses__()
+    return tuple(name for name in kinds if name != Access.kind)
 
 
 def _text(target: Any, kind: str) -> str:

@@ -15,10 +15,11 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from .approvals.canonical import canonical
+from .approvals.comparisons import shows
 from .approvals.identity import canonical_arguments, digest_of_call, identity_of
 from .approvals.owners import owner
 from .approvals.policy import Approvals
-from .approvals.previews import Preview, preview_of
+from .approvals.previews import Preview, PreviewFailed, preview_of
 from .approvals.records import ApprovalError, Record
 from .approvals.stores import ApprovalStore
 from .finishing import unbroken, waited_for
@@ -73,15 +74,7 @@ class Consent:
         # Whoever gives credentials sees no preview; what was agreed to before has to hold still.
         preview = Preview(text="", preconditions=() if self.record is None else self.record.request.preconditions)
         if auth is None:
-            preview = await preview_of(
-                tool,
-                decoded,
-                call=call,
-                in_thread=self._in_thread,
-                seconds=approvals.preview_seconds,
-                max_chars=approvals.preview_chars,
-                redact=redaction.text,
-            )
+            preview = await self._preview(decoded, redaction)
         arguments = canonical_arguments(tool, decoded, sent)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
@@ -115,6 +108,52 @@ class Consent:
             self.withdraw(record)
             raise
         return replace(record, request=sent)
+
+    async def _preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
+        approvals = self._approvals
+        return await preview_of(
+            self._tool,
+            decoded,
+            call=self._call,
+            in_thread=self._in_thread,
+            seconds=approvals.preview_seconds,
+            max_chars=approvals.preview_chars,
+            redact=redaction.text,
+        )
+
+    def check_shown(self, record: Record, redaction: Redaction) -> None:
+        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that it would run."""
+        request = record.request
+        shown = dict(request.arguments)
+        actual = _masked(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
+        # A redaction rule that is a function may write anything in place of a secret.
+        if not (shows(shown, actual) or shows(shown, redaction.value(actual))):
+            raise ApprovalError(
+                f"request {request.id} shows other arguments than it would run: it was altered; call "
+                f"`{request.tool}` again",
+                why="forged",
+            )
+
+    async def has_shown_preview(self, record: Record, decoded: Mapping[str, Any], redaction: Redaction) -> bool:
+        """
+        Return whether the preview that *record* shows is the one that the tool makes of what would run.
+
+        A preview that comes out differently each time cannot be compared, and counts as shown. A store that others
+        cannot write is believed.
+        """
+        if not self._approvals.is_exposed or record.request.auth is not None:
+            return True
+        first = await self._shown_now(decoded, redaction)
+        if first is not None and _is_shown(record.request, first):
+            return True
+        return await self._shown_now(decoded, redaction) != first
+
+    async def _shown_now(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview | None:
+        try:
+            preview = await self._preview(decoded, redaction)
+        except PreviewFailed:
+            return None
+        return replace(preview, text=redaction.text(preview.text))
 
     async def answer(self, record: Record) -> Decision | None:
         """What somebody says at once; None if nobody is asked, or has no answer."""
@@ -277,6 +316,12 @@ def _visible(auth: AuthRequest) -> AuthRequest:
     return AuthRequest(
         provider=visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=visible(auth.reason)
     )
+
+
+def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
+    """Return whether *request* shows *preview*, and waits for the same files to stay as they are."""
+    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
+    return is_same and shows(request.preview or "", preview.text)
 
 
 def _masked(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # reading a signature needs none of these, and they take long
     from .results import ToolCall
     from .session import Session
 
-__all__ = ["Context", "Inject", "Injected", "Progress", "Secret", "is_secret", "wanted_resource"]
+__all__ = ["ChecksAccess", "Context", "Inject", "Injected", "Progress", "Secret", "is_secret", "wanted_resource"]
 
 T = TypeVar("T")
 
@@ -67,6 +67,9 @@ class ChecksAccess(Protocol):
     def check(self, access: Access) -> None:
         """Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason."""
 
+    def opens_port(self, url: str) -> bool:
+        """Return whether an allow rule about this tool names the host and the port of *url*."""
+
     def permitted(self, catalog: Any) -> Any:
         """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
 
@@ -78,6 +81,9 @@ class _NobodyAsked:
 
     def check(self, access: Access) -> None:
         return
+
+    def opens_port(self, url: str) -> bool:
+        return False
 
     def permitted(self, catalog: Any) -> Any:
         return catalog

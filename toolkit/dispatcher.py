@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from .background import BackgroundLoop
@@ -318,6 +319,7 @@ class Dispatcher:
         """
         Which rule, check, fact or mode decides about a call, and why; nothing is run, and nobody is asked.
 
+        The verdict's `warnings` tell of rules that forbid one tool and leave another one with the same access.
         Hooks are not asked: they may still deny it. Raises `UnknownTool` and `BadArgs`.
         """
         call = self._adopted(name, arguments, None, session, principal)
@@ -328,8 +330,9 @@ class Dispatcher:
         refused = await walk.check()  # mends what a call would mend
         if refused is not None:
             refused.unwrap()
-        judgement = await self._settings.judges.judged(plan.tool, plan.names, call, walk.decoded)
-        return judgement.verdict
+        judges = self._settings.judges
+        judgement = await judges.judged(plan.tool, plan.names, call, walk.decoded)
+        return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
     # From code without an event loop.
 

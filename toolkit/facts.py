@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from .errors import DefinitionError, Problem, nearest
 
-__all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated", "told_of"]
+__all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated", "takes", "told_of"]
 
 Arguments: TypeAlias = Mapping[str, Any]
 """Decoded arguments, defaults filled in: what every function given as an option receives."""
@@ -44,7 +44,8 @@ class FactOptions(TypedDict, total=False):
     aliases: Other names it answers to; never listed.
     group: What it belongs to; rules and searches can name it.
     approval: "never", "always", or a function of the arguments that says whether a person must agree.
-    preflight: A function of the arguments, and of `call` if it has that parameter: what the call is about to touch.
+    preflight: A function of the arguments, and of `call` and `permissions` if it has parameters of these names: what
+        the call is about to touch.
     preview: A function of the arguments, and of `call` likewise: what a person is shown before agreeing.
     timeout_seconds: How long one attempt may take.
     max_chars: How much text a result may have.
@@ -142,9 +143,13 @@ class Facts:
 
 def told_of(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
     """*function*, an option of a tool, with the *call* filled in if it has a parameter of that name."""
+    return functools.partial(function, call=call) if takes(function, "call") else function
+
+
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Return whether *function*, an option of a tool, has a parameter of this *name*."""
     code = getattr(function, "__code__", None)
-    names = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    return functools.partial(function, call=call) if "call" in names else function
+    return code is not None and name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def check_name(name: object, subject: str) -> str:

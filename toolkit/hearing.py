@@ -27,6 +27,7 @@ from .deadline import Deadline
 from .errors import ToolError
 from .failing import failure
 from .judging import AccessJudge, Judgement
+from .permissions.grants import is_described
 from .permissions.policy import Permissions
 from .plans import Plan
 from .redaction import Redaction
@@ -91,11 +92,12 @@ class Hearing:
             return result
         return None
 
-    async def resumed(self, record: Record, decision: Decision) -> ToolResult | None:
+    async def resumed(self, record: Record, decision: Decision, *, is_stored: bool = True) -> ToolResult | None:
         """
         The same, for a call that somebody has answered; the approval is claimed if it may run.
 
-        Raises `ApprovalError` if the answer cannot be taken.
+        What *record* shows is compared with what would run if it *is_stored*: it comes from a store, where others
+        may have written. Raises `ApprovalError` if the answer cannot be taken.
         """
         request = record.request
         if decision.principal not in (None, request.principal):
@@ -109,6 +111,8 @@ class Hearing:
             return ToolResult.error("denied", reason)
         if record.state == "claimed" and not self._may_run_again(record):
             return await self._lost(record, decision)
+        if is_stored:
+            self.consent.check_shown(record, self._case.redaction())
         refused = await self._read(record, decision)
         if refused is not None:
             return refused
@@ -116,7 +120,7 @@ class Hearing:
         judgement = await self._judged(())
         is_denied = judgement.verdict.word == "deny"
         is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
-        changed = [] if is_denied or is_new else await self._changed(record)
+        changed = None if is_denied or is_new else await self._changed(record, decision, is_stored=is_stored)
         if record.state == "claimed" and (is_denied or is_new or changed):
             return await self._lost(record, decision)
         if is_denied:
@@ -126,7 +130,7 @@ class Hearing:
             # What was seen is not what would happen: the request is closed, and another one opened.
             await self.consent.deny(record, decision.by)
             self.consent.answered = frozenset()
-            return await self._ask(judgement, reason=_said(changed))
+            return await self._ask(judgement, reason=changed)
         await self._claim(record, decision)
         return None
 
@@ -151,6 +155,11 @@ class Hearing:
         if grant is not None and grant not in record.request.grants:
             raise ApprovalError(
                 "this grant was not offered with the request; choose one of request.grants", why="grant"
+            )
+        if grant is not None and not is_described(grant, case.plan.tool):
+            raise ApprovalError(
+                "this grant permits something else than it says: the request was altered; answer without it",
+                why="grant",
             )
         edited = None
         if decision.arguments is not None:
@@ -269,7 +278,7 @@ class Hearing:
                 if decision is None:
                     break
                 try:
-                    return await self.resumed(record, decision)
+                    return await self.resumed(record, decision, is_stored=False)
                 except ApprovalError as error:
                     if error.why not in ("arguments", "grant"):
                         raise
@@ -284,11 +293,18 @@ class Hearing:
         self.consent.opened = record
         return ToolResult(f"waiting for {what}: {request.reason}", None, "waiting", request=request)
 
-    async def _changed(self, record: Record) -> list[str]:
-        """The files that are not as they were when somebody saw them."""
-        conditions = record.request.preconditions
-        found: list[str] = await self._case.settings.in_thread(lambda: unchanged(conditions)) if conditions else []
-        return found
+    async def _changed(self, record: Record, decision: Decision, *, is_stored: bool) -> str | None:
+        """Return what is not as it was when a person saw it; None if everything is."""
+        case, conditions = self._case, record.request.preconditions
+        files: list[str] = await case.settings.in_thread(lambda: unchanged(conditions)) if conditions else []
+        if files:
+            return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
+        if not is_stored or decision.arguments is not None:
+            return None  # of edited arguments no preview is made
+        comparing = self.consent.has_shown_preview(record, case.decoded, case.redaction())
+        if await case.deadline.within(comparing):
+            return None
+        return "what was shown is not what would happen; here is what would happen now"
 
     async def _note(self, event: str, **fields: Any) -> None:
         case = self._case
@@ -314,11 +330,6 @@ def _denied(judgement: Judgement) -> ToolResult:
 
 def _is_mode(by: str) -> bool:
     return by.startswith("mode `")
-
-
-def _said(changed: Sequence[str]) -> str | None:
-    shown = ", ".join(changed)
-    return f"{shown} is not as it was when somebody agreed; here is what would happen now" if changed else None
 
 
 def _plain(arguments: Any) -> Any:

@@ -23,8 +23,8 @@ class Judge(Protocol):
     What can stand in for `Permissions`, or join it.
 
     A class may also have what `Permissions` has: `gate`, a quick way to say yes; `settles = True` if its verdict takes
-    account of what checks, `approval` and hooks found; `could_allow`, what a search may show; `mistakes` and
-    `explained_by`.
+    account of what checks, `approval` and hooks found; `could_allow`, what a search may show; `opens_port`, whether a
+    rule names the port of an address; `mistakes`, `warnings` and `explained_by`.
     """
 
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:

@@ -97,6 +97,12 @@ class Judges:
         tools = list(tools)
         return [each for judge in self._judges if hasattr(judge, "mistakes") for each in judge.mistakes(tools)]
 
+    def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> tuple[str, ...]:
+        """Return what the rules of judges may not have meant, where the call of *request* is concerned."""
+        tools = list(tools)
+        judges = [judge for judge in self._judges if hasattr(type(judge), "warnings")]
+        return tuple(warning for judge in judges for warning in judge.warnings(tools, request))
+
     @property
     def safety(self) -> SafetyChecks:
         if self._safety is None:
@@ -158,7 +164,9 @@ class Judges:
         accesses: tuple[Access, ...] = ()
         stated: list[Finding] = []
         try:
-            accesses = await touched(tool, decoded, call)
+            accesses = await touched(
+                tool, decoded, call, lambda: AccessJudge(self, self.request(tool, names, call, decoded))
+            )
         except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
             stated = [unknown(tool, error)]
         findings = [*stated, *self._checked(accesses), *await by_author(tool, decoded), *asked]
@@ -194,6 +202,11 @@ class Judges:
             session=call.session,
             principal=call.principal,
         )
+
+    def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
+        """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
+        judges = [judge for judge in self._judges if hasattr(type(judge), "opens_port")]
+        return any(judge.opens_port(tool, names, url) for judge in judges)
 
     def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
         """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
@@ -254,6 +267,10 @@ class AccessJudge:
     def permitted(self, catalog: CatalogView) -> CatalogView:
         """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
         return self._judges.permitted(catalog, self._request.session)
+
+    def opens_port(self, url: str) -> bool:
+        """Return whether an allow rule about this tool names the host and the port of *url*."""
+        return self._judges.opens_port(self._request.tool, self._request.names, url)
 
     def check(self, access: Access) -> None:
         """

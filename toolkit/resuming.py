@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
+from .approvals.comparisons import is_same_request
 from .approvals.identity import identity_of
 from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
@@ -21,6 +22,7 @@ from .codecs import UNSURE
 from .consent import is_exact
 from .pipeline import Walk
 from .plans import Plan
+from .redaction import Redaction
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
 from .session import Session
@@ -48,7 +50,7 @@ async def resumed(
     """The result of a call that waited, now that there is a *decision*; `ApprovalError` if that cannot be taken."""
     approvals = settings.approvals
     try:
-        record, plan = await record_of(request, approvals, find, settings.in_thread)
+        record, plan = await record_of(request, approvals, find, settings.in_thread, settings.redaction)
         call = call_of(record, plan, decision, session, principal, approvals)
         way = Walk(call, plan, settings, settings.clock(), UNSURE, resources, timeout_seconds)
         return await way.resumed(record, decision)
@@ -69,17 +71,30 @@ async def _note_refusal(request: object, decision: Decision, error: ApprovalErro
         _log.error("a refused answer is missing in the audit log: %s", failed)
 
 
-async def record_of(given: object, approvals: Approvals, find: FindPlan, in_thread: InThread) -> tuple[Record, Plan]:
-    """The record of a request, by its id or, where requests are sealed, by the request itself; and its tool's plan."""
+async def record_of(
+    given: object, approvals: Approvals, find: FindPlan, in_thread: InThread, redaction: Redaction
+) -> tuple[Record, Plan]:
+    """
+    Return the record of a request, by its id or by the request itself, and its tool's plan.
+
+    The caller who gives the request itself has shown it: the store's copy has to say the same.
+    """
     record = await _looked_up(given, approvals, find, in_thread)
     request = record.request
+    if isinstance(given, ApprovalRequest) and approvals.seal is None and not is_same_request(given, request, redaction):
+        raise ApprovalError(
+            f"request {request.id} in the store says something else than the request that was shown: one of them was "
+            "altered; it cannot be used",
+            why="forged",
+        )
     plan = _plan(request, find)
     if record.state != "pending":
         return record, plan  # what was answered can be reported, whatever has changed since
     if identity_of(plan.tool) != record.identity:
         raise ApprovalError(
-            f"`{request.tool}` is not the tool that request {request.id} was about: its schema, facts, version or "
-            f"origin changed; call it again, so that people see what they agree to",
+            f"`{request.tool}` is not the tool that request {request.id} was about: its schema, facts, version, "
+            f"origin or, if it comes from elsewhere, its description changed; call it again, so that people see "
+            f"what they agree to",
             why="changed",
         )
     if not is_exact(record, plan.tool):

@@ -8,14 +8,15 @@ touches is refused, and whoever cannot tell whether to ask, asks.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .access import Access, accesses_in
 from .errors import Safety, ToolError
-from .facts import told_of
+from .facts import takes, told_of
 from .permissions.values import kind_of, kind_of_name, parameters
 from .rendering import described, own_copy
 from .results import ToolCall
@@ -27,8 +28,17 @@ __all__ = ["by_author", "contradiction", "naming", "touched", "unknown"]
 _log = logging.getLogger("toolkit")
 
 
-async def touched(tool: Tool, decoded: Mapping[str, Any], call: ToolCall | None = None) -> tuple[Access, ...]:
-    """What a call is about to touch: by the markers of its parameters, and by what `preflight` says."""
+async def touched(
+    tool: Tool,
+    decoded: Mapping[str, Any],
+    call: ToolCall | None = None,
+    make_permissions: Callable[[], Any] | None = None,
+) -> tuple[Access, ...]:
+    """
+    Return what a call is about to touch: by the markers of its parameters, and by what `preflight` says.
+
+    *make_permissions* makes what a preflight with a parameter `permissions` gets.
+    """
     found = [
         access
         for name, kind in tool.signature.accesses.items()
@@ -37,7 +47,10 @@ async def touched(tool: Tool, decoded: Mapping[str, Any], call: ToolCall | None 
     ]
     preflight = tool.facts.preflight
     if preflight is not None:
-        stated: Any = told_of(preflight, copy.copy(call))(own_copy(decoded))
+        asked = told_of(preflight, copy.copy(call))
+        if make_permissions is not None and takes(preflight, "permissions"):
+            asked = functools.partial(asked, permissions=make_permissions())
+        stated: Any = asked(own_copy(decoded))
         if inspect.isawaitable(stated):
             stated = await stated
         listed = [stated] if isinstance(stated, Access) else list(stated or ())

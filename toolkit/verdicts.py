@@ -42,17 +42,20 @@ class Verdict:
         by: What decided.
         reason: Why, for the person or the model that has to act on it.
         findings: Everything that had a say, the decisive ones first.
+        warnings: What the rules may not have meant, for the person who wrote them; only `explain` looks for it.
     """
 
     word: Word
     by: str
     reason: str
     findings: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """The whole story, one line for each that had a say."""
         also = [f"  {each.word} by {each.by}: {each.reason}" for each in self.findings if each.by != self.by]
-        return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also])
+        warnings = [f"  warning: {warning}" for warning in self.warnings]
+        return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also, *warnings])
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:

@@ -62,6 +62,19 @@ def test_another_tool_has_another_identity(other):
     assert identity_of(other) != identity_of(BASE)
 
 
+@pytest.mark.parametrize("origin", ["mcp:github", "dist:carpentry"])
+def test_the_description_of_a_foreign_tool_belongs_to_its_identity(origin):
+    """A server that describes its tool anew offers another tool."""
+    tools = [replace(Tool.described(cut, description=text), origin=origin) for text in ("Cut wood.", "Cut anything.")]
+    assert identity_of(tools[0]) != identity_of(tools[1])
+
+
+def test_the_description_of_an_own_tool_does_not():
+    """A docstring of this program may be mended without asking people again."""
+    tools = [Tool.described(cut, description=text) for text in ("Cut wood.", "Cut anything.")]
+    assert identity_of(tools[0]) == identity_of(tools[1])
+
+
 arguments = st.fixed_dictionaries({"wood": st.text(max_size=5)}, optional={"pieces": st.integers(-(2**53), 2**53)})
 
 

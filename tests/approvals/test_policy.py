@@ -34,7 +34,8 @@ class Elsewhere:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"store": MemoryApprovals(), "key": KEY}, "a store or a key"),
+        ({"store": MemoryApprovals(), "key": b"short"}, "at least 32 bytes"),
+        ({"store": MemoryApprovals(), "key": []}, "a seal needs a key"),
         ({"expires_seconds": 0}, "expires_seconds has to be above 0"),
         ({"expires_seconds": -1.0}, "expires_seconds has to be above 0"),
         ({"expires_seconds": float("nan")}, "expires_seconds has to be above 0"),

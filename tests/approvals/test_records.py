@@ -86,12 +86,13 @@ def test_a_record_that_contradicts_itself_is_refused(state, fields):
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"version": 2}, "version 2 cannot be read; version 1 can"),
+        ({"version": 3}, "version 3 cannot be read; versions 1 and 2 can"),
         ({"version": True}, "version True"),
         ({"version": 1.0}, "version 1.0"),
         ({"extra": 1}, "lacks or adds extra"),
         ({"state": "running"}, "nobody knows the state 'running'; use one of pending"),
         ({"state": None}, "'state' cannot be NoneType"),
+        ({"seal": 5}, "'seal' cannot be int"),
         ({"identity": 5}, "'identity' cannot be int"),
         ({"request": None}, "'request' cannot be NoneType"),
         ({"request": {"version": 7}}, "version 7"),
@@ -178,4 +179,10 @@ def test_an_error_says_why_in_one_word_too():
 
 def test_the_form_is_plain_json_with_a_version():
     """Another language could read it."""
-    assert json.loads(dumped(record()))["version"] == 1
+    assert json.loads(dumped(record()))["version"] == 2
+
+
+def test_a_record_of_the_first_version_can_be_read():
+    """It has no place for a signature."""
+    old = {name: value for name, value in record().to_json().items() if name != "seal"} | {"version": 1}
+    assert Record.from_json(old) == record()

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from toolkit.approvals.memory import MemoryApprovals
 from toolkit.approvals.records import ApprovalError, Claim, Record
+from toolkit.approvals.sealing import RecordSeal
 from toolkit.approvals.sqlite import SQLiteApprovals
 from toolkit.requests import ApprovalRequest
 
@@ -37,10 +38,13 @@ def deny(store, request_id, now=NOW):
     return store.settle(request_id, "denied", by="ada", owner=None, now=now)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "signed memory", "signed sqlite"])
 def store(request, tmp_path):
-    """Each of the stores."""
-    return MemoryApprovals() if request.param == "memory" else SQLiteApprovals(tmp_path / "approvals.db")
+    """Each of the stores, with and without a key."""
+    store = MemoryApprovals() if "memory" in request.param else SQLiteApprovals(tmp_path / "approvals.db")
+    if "signed" in request.param:
+        store.sign_with(RecordSeal(b"k" * 32))
+    return store
 
 
 @pytest.fixture

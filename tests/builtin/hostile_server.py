@@ -18,6 +18,7 @@ from typing import NamedTuple
 from toolkit.safety.hosts import unreachable
 
 __all__ = [
+    "EVERY_PORT",
     "Asked",
     "HostileServer",
     "answer",
@@ -34,6 +35,9 @@ __all__ = [
     "stalled",
     "trickle",
 ]
+
+# The server listens where the system lets it; tests that are not about ports open all of them.
+EVERY_PORT = range(1, 65536)
 
 Behaviour = Callable[["HostileServer", asyncio.StreamWriter], Awaitable[None]]
 

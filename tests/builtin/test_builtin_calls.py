@@ -363,7 +363,7 @@ async def test_only_an_address_that_a_rule_names_is_fetched(root):
         found = await by.call("web_fetch", {"url": server.url("/docs/a")})
         other = await by.call("web_fetch", {"url": server.url("/else")})
         assert (found.kind, other.kind) == ("ok", "waiting")
-        assert found.text.endswith("all about a")
+        assert found.value.endswith("all about a")
         assert server.paths == ["/docs/a"]
 
 

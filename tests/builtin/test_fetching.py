@@ -26,6 +26,7 @@ from toolkit.builtin.fetching import Fetcher, FetchLimits
 from toolkit.errors import Safety, ToolError, Transient
 
 from .hostile_server import (
+    EVERY_PORT,
     answer,
     endless,
     gzip_bomb,
@@ -53,7 +54,7 @@ async def server():
 
 
 def fetcher(resolve=None, *, limits=None, ssl_context=None, **options) -> Fetcher:
-    doors = Doors(resolve=resolve or names(), judge=loopback_is_public, **options)
+    doors = Doors(resolve=resolve or names(), judge=loopback_is_public, **{"ports": EVERY_PORT, **options})
     return Fetcher(doors, limits=limits, ssl_context=ssl_context)
 
 
@@ -172,7 +173,7 @@ async def test_the_next_address_is_tried_when_one_is_dead(server):
             return None if address.is_loopback else "elsewhere"
 
         server.pages["/"] = answer("ok")
-        doors = Doors(resolve=names(["127.0.0.3", "127.0.0.1"]), judge=both_public)
+        doors = Doors(resolve=names(["127.0.0.3", "127.0.0.1"]), judge=both_public, ports=EVERY_PORT)
         page = await Fetcher(doors).fetch(server.url(), check=anywhere)
     assert page.body.data == b"ok"
 
@@ -223,7 +224,7 @@ async def test_the_usual_doors_refuse_loopback(server):
         with pytest.raises(Safety):
             await usual.fetch(server.url(host=host), check=anywhere)
     with pytest.raises(Safety, match="loopback"):
-        await Fetcher(Doors(resolve=names())).fetch(server.url(), check=anywhere)
+        await Fetcher(Doors(resolve=names(), ports=EVERY_PORT)).fetch(server.url(), check=anywhere)
     assert server.asked == []
 
 

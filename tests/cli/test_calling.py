@@ -245,3 +245,20 @@ def test_in_a_process_of_its_own_standard_output_is_json_alone(shop):
     ran = shop.process("call", "tools.py", "cancel", "-", input=json.dumps({"day": "2026-05-01"}))
     assert (ran.code, ran.json["kind"]) == (7, "waiting")
     assert "waiting for approval" in ran.err
+
+
+def test_a_rule_that_another_tool_gets_around_is_told(shop):
+    """Below the verdict as text, and in the JSON."""
+    shop.write(
+        "files.py",
+        "from pathlib import Path\nfrom typing import Annotated\nfrom toolkit import Catalog, Writes\n"
+        "catalog = Catalog()\n\n\n"
+        "@catalog.tool\ndef write(path: Annotated[Path, Writes]) -> str:\n    'Write a file.'\n    return 'x'\n\n\n"
+        "@catalog.tool\ndef edit(path: Annotated[Path, Writes]) -> str:\n    'Change a file.'\n    return 'x'\n",
+    )
+    words = ("explain", "files.py", "edit", "path=src/a", "--mode", "bypass", "--rule", "deny write(path=src/**)")
+    warning = (
+        "`deny write(path=src/**)` does not stop `edit`, which writes files too; write `deny access:write(src/**)`"
+    )
+    assert shop.run(*words).json["warnings"] == [warning]
+    assert shop.run(*words, "-o", "text").out.splitlines()[-1] == f"  warning: {warning}"

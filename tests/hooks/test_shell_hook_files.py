@@ -311,3 +311,70 @@ def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
         return
     with pytest.raises(HookFileError, match="lies outside .toolkit, where tools may write; put it in there"):
         read_hooks(project=project)
+
+
+# What a project's hook runs.
+
+
+def hook_of(project, lines):
+    """Let the project have one hook."""
+    (project / ".toolkit/hooks.toml").write_text(f'[[hooks]]\non = "before"\n{lines}\n')
+
+
+@pytest.mark.parametrize("command", ["sh tools/check.sh", "true; sh tools/check.sh"])
+def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, trust, catalog, command):
+    """The call is blocked with the reason, until the user looks at the script and trusts it."""
+    script = project / "tools/check.sh"
+    script.parent.mkdir()
+    script.write_text("exit 0\n")
+    hook_of(project, f'command = "{command}"')
+    trust.trust(project)
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    assert dispatcher.call_sync("bash", {}).text == "ran"
+    script.write_text("touch ran-anyway\n")
+    result = dispatcher.call_sync("bash", {})
+    assert result.kind == "denied"
+    assert "has changed since you trusted it; look at its .toolkit folder and at tools/check.sh" in result.error.message
+    assert not (project / "ran-anyway").exists()
+    script.write_text("exit 0\n")
+    assert dispatcher.call_sync("bash", {}).text == "ran"
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ('command = "make check"', 'list the project\'s files that it runs: files = ["tools/check.py"], or files = []'),
+        ('command = "sh ../x.sh $A"', "known only when it runs"),
+        ('command = "make"\nfiles = "Makefile"', "files: has to be a list of paths in the project"),
+        ('command = "make"\nfiles = [5]', "files: has to be a list of paths in the project"),
+        ('command = "make"\nfiles = ["../x"]', "files: `../x` is not in the project"),
+        ('command = "make"\nfiles = ["/etc/passwd"]', "files: `/etc/passwd` is not in the project"),
+        ('command = "make"\nfiles = ["nothing"]', "files: there is no file `nothing` in the project"),
+    ],
+)
+def test_a_hook_that_trust_cannot_cover_is_a_mistake(project, lines, problem):
+    """Told with what to write."""
+    hook_of(project, lines)
+    assert problem in problems(project=project)[0]
+
+
+def test_a_list_says_what_a_command_runs(project, trust, catalog):
+    """It is covered like the rest; an empty one says that nothing of the project is run."""
+    (project / "rules.txt").write_text("a\n")
+    hook_of(project, 'command = "cd . && true"\nfiles = ["rules.txt"]')
+    trust.trust(project)
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    assert dispatcher.call_sync("bash", {}).text == "ran"
+    (project / "rules.txt").write_text("b\n")
+    assert dispatcher.call_sync("bash", {}).kind == "denied"
+    hook_of(project, 'command = "cd . && true"\nfiles = []')
+    trust.trust(project)
+    assert len(read_hooks(project=project, trust=trust).hooks) == 1
+
+
+def test_a_users_hook_has_no_list_of_files(user):
+    """It is the user's own, and runs whatever it says."""
+    user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\n')
+    assert len(read_hooks(user=user).hooks) == 1
+    user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\nfiles = []\n')
+    assert "files: is for the hooks of a project" in problems(user=user)[0]

@@ -557,3 +557,67 @@ def test_a_rule_that_cannot_be_compared_with_a_tool_can_be_found(text, function,
     """`mistake` says why, for whoever lists rules."""
     found = Rule("deny", text).mistake(Tool.described(function))
     assert found is None if said is None else said in found
+
+
+# Texts in whatever case.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "fits"),
+    [
+        ("eur", "EUR", True),
+        ("EUR", "eur", True),
+        ("eu*", "EURO", True),
+        ("e?r", "EUR", True),
+        ("STRASSE", "straße", True),
+        ("É", "e\u0301", True),
+        ("eur", "usd", False),
+        ("eur", "EUR ", False),
+    ],
+)
+@pytest.mark.parametrize("word", ["deny", "ask", "allow"])
+@pytest.mark.parametrize("form", ["pay(currency~={})", "pay(~={})"])
+def test_a_text_rule_can_ignore_case(form, word, pattern, value, fits):
+    """`~=` in place of `=`; alone, it is about the first parameter."""
+
+    def pay(currency: str) -> None:
+        """Pay."""
+
+    tool = Tool.described(pay)
+    rule = Rule(word, form.format(pattern))
+    request = PermissionRequest(
+        call=ToolCall("pay"), tool=tool, names=frozenset({"pay"}), arguments={"currency": value}
+    )
+    assert rule.matches(request) == fits
+    assert Rule(word, form.format(pattern).replace("~=", "=", 1)).text != rule.text
+
+
+@pytest.mark.parametrize("text", ["deny pay(currency~=eur)", "ask pay(~=e*)", "allow access:write(out/**)"])
+def test_every_form_of_a_rule_is_read_back_as_it_is_written(text):
+    """`str` and `read_rule` are inverse."""
+    assert str(read_rule(text)) == text
+    assert read_rule(str(read_rule(text))) == read_rule(text)
+
+
+def test_case_is_no_matter_of_paths():
+    """Where the kind of value says how it is compared, `~=` is refused or warned of."""
+    with pytest.raises(RuleError, match="write `=`"):
+        Rule("deny", "write(path~=src/**)")
+
+    def save(file: Annotated[Path, Writes]) -> None:
+        """Save."""
+
+    assert "`~=` compares texts" in Rule("deny", "save(file~=src/**)").mistake(Tool.described(save))
+
+
+def test_a_text_that_climbs_is_not_allowed_in_any_case():
+    """As with `=`: it may be a path."""
+
+    def save(name: str) -> None:
+        """Save."""
+
+    tool = Tool.described(save)
+    request = PermissionRequest(
+        call=ToolCall("save"), tool=tool, names=frozenset({"save"}), arguments={"name": "SRC/../x"}
+    )
+    assert not Rule("allow", "save(name~=src/*)").matches(request)

@@ -376,3 +376,71 @@ def test_the_users_configuration_is_where_it_usually_is(monkeypatch, given, expe
     monkeypatch.setenv("XDG_CONFIG_HOME", given)
     assert str(configuration_folder()) == expected.replace("HOME", str(Path.home()))
     assert Trust().path == configuration_folder() / "trust.json"
+
+
+# The folders that the file is in.
+
+
+def test_a_file_in_a_folder_where_others_can_write_trusts_nothing(trust, project):
+    """They could put another file in its place."""
+    trust.trust(project)
+    for mode in (0o777, 0o1777, 0o775, 0o722):
+        trust.path.parent.chmod(mode)
+        assert trust.state(project) == "unknown"
+        assert f"others can write in the folder {trust.path.parent}" in trust.problem
+        assert f"chmod go-w {trust.path.parent}" in trust.problem
+        with pytest.raises(TrustError, match="others can write"):
+            trust.trust(project)
+    trust.path.parent.chmod(0o755)
+    assert trust.is_trusted(project)
+
+
+def test_nothing_is_written_into_a_folder_where_others_can_write(tmp_path, project):
+    """A sticky bit does not help: others could have made the file first."""
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    with pytest.raises(TrustError, match="others can write"):
+        Trust(tmp_path / "shared/trust.json").trust(project)
+    assert not (tmp_path / "shared/trust.json").exists()
+
+
+@pytest.mark.parametrize(("mode", "state"), [(0o777, "unknown"), (0o1777, "trusted"), (0o755, "trusted")])
+def test_a_folder_further_up_counts_unless_it_is_sticky(trust, project, mode, state):
+    """In a sticky folder others cannot move away what belongs to the user."""
+    trust.trust(project)
+    trust.path.parent.parent.chmod(mode)
+    assert trust.state(project) == state
+
+
+def test_each_folder_on_the_way_of_a_link_counts(tmp_path, project):
+    """Where the link is, and where it leads."""
+    for name in ("own", "shared"):
+        (tmp_path / name).mkdir()
+    kept = Trust(tmp_path / "own/trust.json")
+    kept.trust(project)
+    (tmp_path / "shared/trust.json").symlink_to(kept.path)
+    linked = Trust(tmp_path / "shared/trust.json")
+    assert linked.is_trusted(project)
+    (tmp_path / "shared").chmod(0o777)
+    assert (linked.state(project), kept.state(project)) == ("unknown", "trusted")
+    (tmp_path / "shared").chmod(0o755)
+    (tmp_path / "own").chmod(0o777)
+    assert (linked.state(project), kept.state(project)) == ("unknown", "unknown")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("up", [0, 1])
+def test_a_folder_of_another_user_trusts_nothing(trust, project, up):
+    """Its owner can do what they like in it."""
+    trust.trust(project)
+    folder = trust.path.parents[up]
+    os.chown(folder, 12345, -1)
+    assert f"the folder {folder} belongs to another user" in trust.problem
+    assert trust.state(project) == "unknown"
+
+
+def test_a_link_in_a_circle_is_an_error(tmp_path):
+    """And no endless loop."""
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert "too many links" in Trust(tmp_path / "a").problem

@@ -108,7 +108,9 @@ subjects = st.sampled_from(
             "*(text=y)",
             "my_do(odd=b)",
             "do(path=b)",
+            "do(text~=X)",
         ),
+        *("access:write", "access:write(src/**)", "access:read(src/**)", "access:path(src/*)", "access:url"),
     ]
 )
 words = st.sampled_from(ORDER)

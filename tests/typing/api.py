@@ -342,6 +342,7 @@ async def permissions(session: Session) -> None:
     gate = PermissionGate(lambda call: call.principal == "ada")
     dispatcher = Dispatcher(default_catalog, permissions=[policy, gate, Guests(), SlowJudge()], safety=safety)
     verdict = await dispatcher.explain("write", {"path": "x", "text": "y"}, session=session)
+    assert_type(verdict.warnings, tuple[str, ...])
     assert_type(verdict, Verdict)
     assert_type(verdict.word, Word)
     assert_type(verdict.findings, tuple[Finding, ...])
@@ -358,6 +359,7 @@ async def approvals(session: Session) -> None:
     store = SQLiteApprovals(Path("shop.approvals.sqlite"))
     for policy in (
         Approvals(store, expires_seconds=None),
+        Approvals(store, key=[b"new", "old"]),
         Approvals(MemoryApprovals(), ask=TerminalPrompt(by="ada")),
         Approvals(key=[b"new", "old"]),
         Approvals(ask=Callback(lambda request: True, by="ada")),
@@ -407,10 +409,10 @@ def builtin_tools(folder: Path) -> None:
         builtin_catalog(workspace),
         builtin_catalog("."),
         builtin_catalog(folder, sandbox="none", env={"STAGE": "test"}, keep=["STAGE"]),
-        builtin_catalog(workspace, sandbox=sandbox, network=True, allowed_hosts=["docs.python.org"]),
+        builtin_catalog(workspace, sandbox=sandbox, network=True, allowed_hosts=["docs.python.org"], ports=[8080]),
     ):
         assert_type(catalog, Catalog)
-        catalog.add(web_fetch_for(private_hosts=["localhost:8080"]), replace=True)
+        catalog.add(web_fetch_for(private_hosts=["localhost:8080"], ports=[8443], frame=False), replace=True)
     for one in (read_for(workspace), write_for(workspace), edit_for(workspace), glob_for(workspace)):
         assert_type(one, Tool)
     Catalog(grep_for(workspace, ripgrep=False), bash_for(workspace, max_output_bytes=1_000))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..approvals.comparisons import is_same_request
 from ..approvals.records import Record
 from ..approvals.stores import ApprovalStore
 from ..attempt import has_to_pass
@@ -183,8 +184,7 @@ class Toolbox(Dispatcher):
         record = await approvals.kept(lambda store: store.get(request.id), self._settings.in_thread)
         if record is None:
             return True
-        # What leaves is masked once more than what is kept.
-        return request.to_json() in (record.request.to_json(), redaction.request(record.request).to_json())
+        return is_same_request(request, record.request, redaction)
 
     async def is_first(self, held: ApprovalRequest) -> bool:
         """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""

@@ -14,10 +14,19 @@ from .canonical import canonical, digest
 
 __all__ = ["canonical_arguments", "digest_of_call", "identity_of"]
 
+_OWN_CODE = "python"
+
 
 def identity_of(tool: Tool) -> str:
-    """The digest of what a person agreed to run: origin, name, schema, facts and version. Another tool has another."""
+    """
+    Return the digest of what a person agreed to run: origin, name, schema, facts and version.
+
+    The description of a tool from elsewhere counts too: there it is all that a person knows of what the tool does.
+    The docstring of a tool of this program may be edited; its code is what a person relies on.
+    """
     approval = tool.facts.approval
+    # A tool of this program has the digest without a description, so requests from before stay answerable.
+    described = () if tool.origin == _OWN_CODE else (tool.description,)
     return digest(
         tool.origin,
         tool.name,
@@ -26,6 +35,7 @@ def identity_of(tool: Tool) -> str:
         canonical(as_json(tool.facts.as_json())),
         tool.facts.version,
         approval if isinstance(approval, str) else "by arguments",
+        *described,
     )
 
 

@@ -38,7 +38,7 @@ class MemoryApprovals(Changing):
         """Keep a record that is pending; `ValueError` if its id is taken."""
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
-        own = _copy(record)
+        own = _copy(self._signed(record))
         with self._lock:
             if own.request.id in self._kept:
                 raise ValueError(f"there is a request {own.request.id!r} already")
@@ -48,7 +48,7 @@ class MemoryApprovals(Changing):
     def get(self, request_id: str) -> Record | None:
         """The record of exactly this id, as it is now."""
         record = self._kept.get(request_id)
-        return None if record is None else _copy(record)
+        return None if record is None else _copy(self._checked(record))
 
     def pending(
         self,
@@ -77,7 +77,8 @@ class MemoryApprovals(Changing):
             record = self._kept.get(request_id)
             changed = None if record is None else change(record)
             if changed is not None:
-                self._kept[request_id] = _copy(changed)
+                self._kept[request_id] = _copy(self._signed(changed))
+                self._remember(changed)
             return changed is not None
 
     def _make_room(self, now: float) -> None:

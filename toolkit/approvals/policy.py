@@ -13,7 +13,7 @@ from ..requests import ApprovalRequest, Decision
 from .askers import Asker, Callback
 from .memory import MemoryApprovals
 from .records import ApprovalError, Record
-from .sealing import Seal
+from .sealing import RecordSeal, Seal
 from .stores import ApprovalStore
 
 __all__ = ["Approvals"]
@@ -28,8 +28,10 @@ class Approvals:
 
     Args:
         store: Where requests are kept until they are answered; in memory unless given.
-        key: Instead of a store: at least 32 random bytes. Requests are then signed and travel with the caller, who
-            brings them back. That a request is used only once holds within one process.
+        key: At least 32 random bytes; of several keys the first signs and all verify. With a store, every record in
+            it is signed in each of its states, and one without a valid signature is refused. Without a store,
+            requests are signed and travel with the caller, who brings them back; that a request is used only once
+            holds within one process.
         ask: Asks at once, while the call waits: an asker, or a function from a request to a decision. Without it,
             and where it answers None, the call's result is "waiting".
         expires_seconds: How long a request can be answered; None for ever.
@@ -56,23 +58,29 @@ class Approvals:
             raise TypeError(f"a store cannot be {type(store).__name__}; give SQLiteApprovals(path), or none")
         if isinstance(ask, type):
             raise TypeError(f"ask is an object; write {ask.__name__}()")
-        if store is not None and key is not None:
-            raise ValueError("give a store or a key: what a store keeps needs no seal")
         if not (expires_seconds is None or expires_seconds > 0):
             raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
-        if key is not None and expires_seconds is None:
+        if key is not None and store is None and expires_seconds is None:
             raise ValueError(
                 "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
             )
-        self.seal = None if key is None else Seal(key)
+        self.seal = None if key is None or store is not None else Seal(key)
         # Sealed requests are remembered here once they come back, so that none is used twice.
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
+        if key is not None and store is not None:
+            _sign(store, key)
         self.lost: set[str] = set()
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds
         self.preview_chars = preview_chars
         self.clock = clock
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether others could have written what the store holds: it is neither in this process nor signed."""
+        in_process = self.seal is not None or isinstance(self.store, MemoryApprovals)
+        return not in_process and not getattr(self.store, "is_signed", False)
 
     async def kept(self, work: Callable[[ApprovalStore], T], in_thread: Callable[[Callable[[], Any]], Any]) -> T:
         """Do something with the store, in a thread if it may take its time."""
@@ -106,3 +114,14 @@ class Approvals:
         if decision is not None and not isinstance(decision, Decision):
             raise TypeError(f"an asker has to return a Decision or None, got {type(decision).__name__}")
         return decision
+
+
+def _sign(store: ApprovalStore, key: bytes | str | Sequence[bytes | str]) -> None:
+    """Let *store* sign its records with *key*, and refuse others; `TypeError` if it cannot."""
+    seal = RecordSeal(key)  # says what is wrong with a key
+    if not hasattr(store, "sign_with"):
+        raise TypeError(
+            f"{type(store).__name__} cannot sign its records; give it the methods `sign_with` and `is_signed`, as "
+            "toolkit.approvals.stores.Changing has them, or leave out the key"
+        )
+    store.sign_with(seal)

@@ -25,7 +25,9 @@ Why = Literal[
     "unknown", "answered", "running", "expired", "principal", "changed", "forged", "grant", "arguments", "store"
 ]
 
-_VERSION = 1
+_VERSION = 2
+# Version 1 had no place for a signature.
+_READABLE = (1, 2)
 
 
 class ApprovalError(ToolkitError):
@@ -78,6 +80,7 @@ class Record:
         outcome: What came of it, as `ToolResult.to_json` tells it.
         decided_by: Who answered.
         decided_at: When, in seconds since 1970.
+        seal: The signature over all of this, where the store has a key; two records that say the same are equal.
     """
 
     request: ApprovalRequest
@@ -88,6 +91,7 @@ class Record:
     outcome: dict[str, Any] | None = field(default=None, repr=False)
     decided_by: str | None = None
     decided_at: float | None = None
+    seal: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
@@ -120,15 +124,19 @@ class Record:
             "outcome": self.outcome,
             "decided_by": self.decided_by,
             "decided_at": self.decided_at,
+            "seal": self.seal,
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
         version = data.get("version") if isinstance(data, Mapping) else None
-        if type(version) is not int or version != _VERSION:
-            raise ValueError(f"an approval record of version {version!r} cannot be read; version {_VERSION} can")
+        if type(version) is not int or version not in _READABLE:
+            readable = " and ".join(map(str, _READABLE))
+            raise ValueError(f"an approval record of version {version!r} cannot be read; versions {readable} can")
         given = {name: value for name, value in data.items() if name != "version"}
+        if version == 1 and "seal" not in given:
+            given["seal"] = None
         if given.keys() != _SHAPES.keys():
             odd = ", ".join(sorted(map(str, given.keys() ^ _SHAPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {odd}")
@@ -164,6 +172,7 @@ _SHAPES: dict[str, Any] = {
     "outcome": (dict, type(None)),
     "decided_by": (str, type(None)),
     "decided_at": (int, float, type(None)),
+    "seal": (str, type(None)),
 }
 
 

@@ -85,7 +85,7 @@ class SQLiteApprovals(Changing):
         with self._opened(change=True) as connection:
             if self._read(connection, record.request.id) is not None:
                 raise ValueError(f"there is a request {record.request.id!r} already")
-            _write(connection, record)
+            _write(connection, self._signed(record))
 
     def get(self, request_id: str) -> Record | None:
         """The record of exactly this id, as it is now."""
@@ -118,8 +118,10 @@ class SQLiteApprovals(Changing):
             record = self._read(connection, request_id)
             changed = None if record is None else change(record)
             if changed is not None:
-                _write(connection, changed)
-            return changed is not None
+                _write(connection, self._signed(changed))
+        if changed is not None:
+            self._remember(changed)
+        return changed is not None
 
     @contextmanager
     def _opened(self, *, change: bool = False, make: bool = False) -> Iterator[sqlite3.Connection]:
@@ -177,7 +179,7 @@ class SQLiteApprovals(Changing):
             raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_IT}") from error
         if _key(record.request.id) != key:
             raise self._error(f"holds a record under another's id; {_MOVE_IT}")
-        return record
+        return self._checked(record)
 
     def _error(self, problem: str) -> ApprovalError:
         return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")

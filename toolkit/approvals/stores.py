@@ -15,11 +15,27 @@ from types import EllipsisType
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..requests import ApprovalRequest
-from .records import Claim, Record
+from .records import ApprovalError, Claim, Record
 
-__all__ = ["ApprovalStore", "Change", "Changing", "is_pending"]
+__all__ = ["ApprovalStore", "Change", "Changing", "SignsRecords", "is_pending"]
 
 Change: TypeAlias = Callable[[Record], Record | None]
+
+
+class SignsRecords(Protocol):
+    """What a store with a key does with each record: `RecordSeal` does it."""
+
+    def has_same_keys(self, other: Any) -> bool:
+        """Return whether both sign and verify with the same keys."""
+
+    def sign(self, record: Record) -> Record:
+        """Return *record* with its signature, just before it is written."""
+
+    def check(self, record: Record) -> None:
+        """Raise `ApprovalError` unless *record*, which was just read, is as it was signed."""
+
+    def remember(self, record: Record) -> None:
+        """Remember that *record* is in the store now."""
 
 
 class ApprovalStore(Protocol):
@@ -83,7 +99,46 @@ class ApprovalStore(Protocol):
 
 
 class Changing(ABC):
-    """The changes of a store that can apply any one of them: `_change` says whether it did."""
+    """
+    The changes of a store that can apply any one of them: `_change` says whether it did.
+
+    Such a store can be given a key. It then passes every record that it writes through `_signed`, and every record
+    that it reads through `_checked`.
+    """
+
+    _seal: SignsRecords | None = None
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the records carry signatures, and are refused without."""
+        return self._seal is not None
+
+    def sign_with(self, seal: SignsRecords) -> None:
+        """Sign every record from now on, and refuse those without a valid signature; `ValueError` for a second key."""
+        if self._seal is not None and not self._seal.has_same_keys(seal):
+            raise ValueError("this store has another key already; give every Approvals of one store the same key")
+        self._seal = self._seal or seal
+
+    def _signed(self, record: Record) -> Record:
+        if self._seal is not None:
+            return self._seal.sign(record)
+        if record.seal is not None:
+            raise ApprovalError(
+                f"request {record.request.id[:64]} is signed, and this store has no key to sign its next state; "
+                "give Approvals(store, key=...) the key",
+                why="store",
+            )
+        return record
+
+    def _checked(self, record: Record) -> Record:
+        if self._seal is not None:
+            self._seal.check(record)
+        return record
+
+    def _remember(self, record: Record) -> None:
+        """Take note that *record* is in the store."""
+        if self._seal is not None:
+            self._seal.remember(record)
 
     def settle(
         self,

@@ -33,6 +33,7 @@ def builtin_catalog(
     env: Mapping[str, str] | None = None,
     keep: Sequence[str] = (),
     allowed_hosts: Sequence[str] | None = None,
+    ports: Sequence[int] = (),
 ) -> Catalog:
     """
     The tools that a working agent needs, bound to *workspace*: a catalog of its own, yours to change.
@@ -46,6 +47,7 @@ def builtin_catalog(
         env: What commands find in their environment, besides the little they always do.
         keep: Names of variables that a command leaves to the next one.
         allowed_hosts: The only hosts that `web_fetch` reaches; any public one unless given.
+        ports: Ports that `web_fetch` reaches besides 80 and 443; an allow rule that names a port opens it too.
     """
     place = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
     for name in ("httpx", "jsonschema"):
@@ -59,5 +61,5 @@ def builtin_catalog(
         bash_for(place, sandbox=sandbox, network=network, env=env, keep=keep),
         job_output_for(place),
         job_stop_for(place),
-        web_fetch_for(allowed_hosts=allowed_hosts),
+        web_fetch_for(allowed_hosts=allowed_hosts, ports=ports),
     )

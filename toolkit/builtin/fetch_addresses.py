@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from ..errors import Safety, ToolError, Transient
+from ..options import several
 from ..safety.hosts import AllowedHosts, judged, unreachable
 
-__all__ = ["Address", "Doors", "JudgeAddress", "Place", "Resolve", "by_system"]
+__all__ = ["Address", "Doors", "JudgeAddress", "Place", "Resolve", "by_system", "check_ports"]
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -27,6 +28,8 @@ JudgeAddress: TypeAlias = Callable[[Address], str | None]
 """What kind of address it is, "a private address", if it may not be reached."""
 
 _MOST_ADDRESSES = 64
+_MOST_PORT = 65535
+_WEB_PORTS = frozenset([80, 443])
 _NO_SUCH_NAME = frozenset([socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)])
 
 
@@ -62,6 +65,7 @@ class Doors:
         allowed_hosts: Only these, if given: "docs.python.org", "*.example.com", "example.com:8080".
         private_hosts: Hosts that may be reached although they are private. Metadata services,
             link-local and reserved addresses never are.
+        ports: Ports of public hosts that may be reached, besides 80 and 443.
         resolve: Looks a name up.
         judge: Judges one address.
     """
@@ -71,11 +75,13 @@ class Doors:
         *,
         allowed_hosts: Sequence[str] | None = None,
         private_hosts: Sequence[str] = (),
+        ports: Iterable[int] = (),
         resolve: Resolve = by_system,
         judge: JudgeAddress = unreachable,
     ) -> None:
         self._private = AllowedHosts(private_hosts)
         self._allowed = None if allowed_hosts is None else AllowedHosts(allowed_hosts)
+        self._ports = _WEB_PORTS | check_ports(ports)
         self._names = ", ".join([*(allowed_hosts or ()), *private_hosts][:20]) or "none"
         self._resolve = resolve
         self._judge = judge
@@ -91,6 +97,26 @@ class Doors:
         if self._allowed is not None and where not in self._allowed and not is_private:
             raise Safety(f"{place.host!r} is none of the hosts that may be reached; these are: {self._names}")
         return Place(place.url, place.scheme, place.host, place.port, is_private)
+
+    def check_port(self, place: Place, opens_port: Callable[[str], bool]) -> None:
+        """
+        Raise `Safety` unless the port of *place* is open.
+
+        A public host has its web ports, those of `ports`, and those that `allowed_hosts` or an allow rule names
+        together with the host; *opens_port* knows the rules. A private host was listed by the application.
+        """
+        if place.port in self._ports or place.is_private:
+            return
+        if self._allowed is not None and self._allowed.names_port(place.host, place.port):
+            return
+        if not opens_port(place.url):
+            host = f"[{place.host}]" if ":" in place.host else place.host
+            ports = ", ".join(map(str, sorted(self._ports)[:20]))
+            raise Safety(
+                f"port {place.port} of {place.host!r} is not reached, only these ports are: {ports}; the user can open "
+                f"it with the rule `allow web_fetch(url={place.scheme}://{host}:{place.port}/**)`, or with "
+                f"ports=[{place.port}] where the tool is made"
+            )
 
     async def addresses(self, place: Place) -> list[str]:
         """Every address of *place*, judged; `Safety` if one of them may not be reached."""
@@ -119,6 +145,17 @@ class Doors:
         if not addresses or len(addresses) > _MOST_ADDRESSES:
             raise ToolError(f"{place.host!r} stands for {len(addresses) or 'no'} addresses; use another host")
         return addresses
+
+
+def check_ports(ports: Iterable[int]) -> frozenset[int]:
+    """Return *ports* as a set; `TypeError` or `ValueError` names the first that is no port."""
+    checked = several(ports, "ports", "port numbers")
+    for port in checked:
+        if isinstance(port, bool) or not isinstance(port, int):
+            raise TypeError(f"ports: {port!r:.40} is no port; a port is a whole number: ports=[8080]")
+        if not 1 <= port <= _MOST_PORT:
+            raise ValueError(f"ports: {port} is no port; a port is a number from 1 to {_MOST_PORT}")
+    return frozenset(checked)
 
 
 def _parsed(url: str) -> Place:

@@ -114,12 +114,19 @@ class Fetcher:
         self.limits = FetchLimits() if limits is None else limits
         self._ssl_context = ssl_context
 
-    async def fetch(self, url: str, *, check: Callable[[str], None]) -> Page:
+    async def fetch(
+        self,
+        url: str,
+        *,
+        check: Callable[[str], None],
+        opens_port: Callable[[str], bool] = lambda url: False,
+    ) -> Page:
         """
         The page at *url*, whatever its status.
 
         Args:
             check: Raises if a redirect may not be followed to this address.
+            opens_port: Returns whether an allow rule names the host and the port of this address.
 
         Raises:
             Safety: An address may not be reached.
@@ -127,6 +134,7 @@ class Fetcher:
             ToolError: It leads in circles, is too slow, or makes no sense.
         """
         place = first = self.doors.place(url)
+        self.doors.check_port(place, opens_port)
         hops: list[str] = []
         keeps: list[float | None] = []
         has_answered = False
@@ -139,7 +147,7 @@ class Fetcher:
                         target = _target(place, response)
                         if target is None:
                             return await self._page(place, hops, keeps, response)
-                    place = self._next(place, target, [first.url, *hops], check)
+                    place = self._next(place, target, [first.url, *hops], check, opens_port)
                     hops.append(place.url)
         except TimeoutError:
             within = f"within {self.limits.timeout_seconds:g} seconds"
@@ -147,12 +155,20 @@ class Fetcher:
                 raise ToolError(f"{place.url} was answered too slowly to be read {within}; try another page") from None
             raise Transient(f"{place.host!r} did not answer {within}", happened="maybe") from None
 
-    def _next(self, place: Place, target: str, before: list[str], check: Callable[[str], None]) -> Place:
+    def _next(
+        self,
+        place: Place,
+        target: str,
+        before: list[str],
+        check: Callable[[str], None],
+        opens_port: Callable[[str], bool],
+    ) -> Place:
         """Where a redirect leads, judged like the first address."""
         if len(before) > self.limits.max_redirects:
             raise ToolError(f"{before[0]} redirects more than {self.limits.max_redirects} times; try another page")
         try:
             following = self.doors.place(target)
+            self.doors.check_port(following, opens_port)
         except Safety as error:
             raise Safety(f"{place.url} redirects to an address that is not reached: {error}") from error
         if place.scheme == "https" and following.scheme == "http":

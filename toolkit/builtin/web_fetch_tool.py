@@ -5,20 +5,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from ..access import Url
-from ..context import Context
+from ..access import Access, Url
+from ..context import ChecksAccess, Context
 from ..decorator import tool
 from ..errors import BadArgs, Problem, Safety, ToolError, Transient
+from ..results import ToolResult
 from ..safety.hosts import unreachable
 from ..spec import Tool
 from .fetch_addresses import Doors, JudgeAddress, Resolve, by_system
 from .fetch_cache import Kept, Pages
+from .fetch_frames import frame_page
 from .fetch_texts import Reading, reading
 from .fetching import Fetcher, FetchLimits, Page
 
@@ -31,6 +34,8 @@ def web_fetch_for(
     *,
     allowed_hosts: Sequence[str] | None = None,
     private_hosts: Sequence[str] = (),
+    ports: Sequence[int] = (),
+    frame: bool = True,
     limits: FetchLimits | None = None,
     resolve: Resolve = by_system,
     judge_address: JudgeAddress = unreachable,
@@ -44,26 +49,43 @@ def web_fetch_for(
         allowed_hosts: Only these are reached, if given: "docs.python.org", "*.example.com". An empty list is none.
         private_hosts: Hosts that are reached although they are private: "localhost:8080". The dispatcher's
             checks have to know them too: `SafetyChecks(allowed_hosts=...)`.
+        ports: Ports of public hosts that are reached, besides 80 and 443 and those that an allow rule names.
+        frame: Whether the text that a model reads stands in a frame that says where it comes from, and that it
+            holds no instructions. `result.value` is the page without the frame.
         limits: How much, and how long.
         resolve: Looks up the addresses of a name.
         judge_address: Says what kind of address it is if it may not be reached.
         ssl_context: For hosts with certificates of their own.
         clock: What the age of kept pages is measured by.
     """
-    doors = Doors(allowed_hosts=allowed_hosts, private_hosts=private_hosts, resolve=resolve, judge=judge_address)
+    if not isinstance(frame, bool):
+        raise TypeError(f"frame is True or False, got {frame!r:.60}")
+    doors = Doors(
+        allowed_hosts=allowed_hosts, private_hosts=private_hosts, ports=ports, resolve=resolve, judge=judge_address
+    )
     fetcher = Fetcher(doors, limits=limits, ssl_context=ssl_context)
     limits = fetcher.limits
+
+    def check_port(arguments: Mapping[str, Any], permissions: ChecksAccess | None = None) -> list[Access]:
+        """Refuse a port before a person is asked about the call; the address itself is stated by its parameter."""
+        try:
+            place = doors.place(arguments["url"])
+        except Safety:
+            return []  # the safety checks and the tool itself say what is wrong with the address
+        doors.check_port(place, _opens_nothing if permissions is None else permissions.opens_port)
+        return []
 
     @tool(
         catalog=None,
         read_only=True,
         open_world=True,
         group="web",
+        preflight=check_port,
         search_hint="download documentation API answer http URL link internet",
         summary=lambda arguments: arguments["url"],
         activity=lambda arguments: f"fetching {arguments['url'][:200]}",
     )
-    async def web_fetch(url: Annotated[str, Url], *, offset: int = 0, context: Context) -> str:
+    async def web_fetch(url: Annotated[str, Url], *, offset: int = 0, context: Context) -> ToolResult:
         """
         Fetch a page from the web and read it as text.
 
@@ -82,17 +104,27 @@ def web_fetch_for(
         page = pages.get(place.url)
         if page is not None:
             _check_again(page, place.url, doors, context)
-            return _shown(page, offset, limits.max_chars, age=f", kept for {clock() - page.since:.0f} s")
-        page = await _fetched(fetcher, place.url, pages, context)
-        return _shown(page, offset, limits.max_chars)
+            text = _shown(page, offset, limits.max_chars, age=f", kept for {clock() - page.since:.0f} s")
+        else:
+            page = await _fetched(fetcher, place.url, pages, context)
+            text = _shown(page, offset, limits.max_chars)
+        source = page.hops[-1] if page.hops else place.url
+        return ToolResult(frame_page(text, source) if frame else text, text)
 
     return Tool.of(web_fetch)
+
+
+def _opens_nothing(url: str) -> bool:
+    """Answer for rules where there are none."""
+    return False
 
 
 async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
     """The page as it is shown, kept in *pages* for as long as it may be."""
     context.report(message=f"fetching {url[:200]}")
-    page = await fetcher.fetch(url, check=lambda hop: _check_redirect(context, url, hop))
+    page = await fetcher.fetch(
+        url, check=lambda hop: _check_redirect(context, url, hop), opens_port=context.permissions.opens_port
+    )
     # A long page takes a while to read, and the loop has other work.
     found = await asyncio.to_thread(reading, page.body.data, page.type, url=page.url, is_cut=page.body.cut is not None)
     if not 200 <= page.status < 300:
@@ -106,8 +138,9 @@ async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -
 
 def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:
     """Judge the way to a kept page as if it were gone today: rules may have changed."""
+    doors.check_port(doors.place(url), context.permissions.opens_port)
     for hop in page.hops:
-        doors.place(hop)
+        doors.check_port(doors.place(hop), context.permissions.opens_port)
         _check_redirect(context, url, hop)
 
 
@@ -124,9 +157,10 @@ def _check_redirect(context: Context, url: str, hop: str) -> None:
 
 
 def _refusal(page: Page, found: Reading) -> ToolError:
-    """A status that is no success, with what the server says about it."""
-    said = " ".join(found.text.split())[:_MOST_OF_AN_ERROR]
-    message = f"{page.url} answered {_status(page.status)}" + (f": {said}" if said else "")
+    """Return a status that is no success as an error, with what the server says about it in quotes."""
+    # In quotes that the server cannot close: the words are its own.
+    words = json.dumps(" ".join(found.text.split())[:_MOST_OF_AN_ERROR], ensure_ascii=False)
+    message = f"{page.url} answered {_status(page.status)}" + ("" if words == '""' else f"; the page says: {words}")
     if page.status == HTTPStatus.TOO_MANY_REQUESTS or page.status >= 500:
         happened: Literal["no", "maybe"] = "no" if page.status < 500 else "maybe"
         return Transient(message, retry_after_seconds=page.retry_after_seconds, happened=happened)

@@ -43,8 +43,9 @@ def command(
     """Explain whether a call would run, and who decides.
 
     A rule, a check, a fact or a mode decides; this says which, and why. Nothing is
-    run, and nobody is asked. Arguments are given as for call. The exit code is 0 if
-    it would run, 7 if somebody would be asked, 5 if it is denied. Loading TARGET
+    run, and no person is asked. A warning tells of a rule that forbids one tool and leaves
+    another one with the same access. Arguments are given as for call. The exit code is
+    0 if it would run, 7 if a person would be asked, 5 if it is denied. Loading TARGET
     runs its code.
 
     \b
@@ -69,3 +70,5 @@ def _show(verdict: Verdict, output: Output) -> None:
     others = [each for each in verdict.findings if each.by != verdict.by]
     for each in others:
         output.show(Text.assemble("  ", (each.word, _STYLES[each.word]), shown(f" by {each.by}: {each.reason}", "dim")))
+    for warning in verdict.warnings:
+        output.show(Text.assemble("  ", ("warning", "yellow"), shown(f": {warning}")))

@@ -8,6 +8,7 @@ Shell hooks in TOML: the user's, then the project's.
     command = ".toolkit/check.sh"
     timeout_seconds = 30
     on_failure = "block"
+    files = []                      # a project's files that it runs, if its command does not name them
 
 A project's hooks run only while the user trusts the folder with the content it
 has; what did not count is listed. Every mistake in every file is reported at
@@ -26,6 +27,7 @@ from typing import Any
 
 from ..options import one_of
 from ..permissions.files import Ignored, RuleFileError
+from ..permissions.hook_scripts import why_unresolved
 from ..permissions.toml_files import TomlFile
 from ..permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
 from ..visible import visible
@@ -34,7 +36,7 @@ from .shell_records import ShellHook, mistakes
 __all__ = ["HookFileError", "HookSet", "read_hooks", "user_hooks"]
 
 _NAME = "hooks.toml"
-_KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env")
+_KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "files")
 
 
 class HookFileError(RuleFileError):
@@ -144,13 +146,16 @@ class _Hooks:
                 source = f"{self._whose} hooks, hooks[{index}] in {path}"
                 # A user's hook runs beside its file: the project that happens to be open may be a stranger's.
                 cwd = self._project if self._whose == "project" or path is None else path.parent
-                self.hooks.append({**table, "cwd": cwd, "source": source})
+                fields = {key: value for key, value in table.items() if key != "files"}
+                self.hooks.append({**fields, "cwd": cwd, "source": source})
 
     def _mistakes(self, table: dict[str, Any]) -> list[str]:
         unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
         missing = [f"{key}: is missing; say {what}" for key, what in _NEEDED.items() if key not in table]
-        wrong = mistakes({key: value for key, value in table.items() if key in _KEYS})
-        return unknown + missing + wrong or self._misplaced(table["command"])
+        wrong = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
+        if "files" in table:
+            wrong += self._wrong_files(table["files"])
+        return unknown + missing + wrong or self._misplaced(table["command"]) or self._unresolved(table)
 
     def _misplaced(self, command: Any) -> list[str]:
         program = _program(command)
@@ -162,6 +167,32 @@ class _Hooks:
         if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
             return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
         return []
+
+    def _wrong_files(self, files: Any) -> list[str]:
+        """Return what is wrong with the list of files that a hook runs."""
+        if self._whose == "user" or self._project is None:
+            return ["files: is for the hooks of a project, where trust has to cover what they run; leave it out"]
+        if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+            return ['files: has to be a list of paths in the project: files = ["tools/check.py"]']
+        root = os.path.realpath(self._project)
+        wrong = []
+        for name in files:
+            path = os.path.realpath(os.path.join(root, name))
+            if os.path.isabs(name) or not Path(path).is_relative_to(root):
+                wrong.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
+            elif not os.path.isfile(path):
+                wrong.append(f"files: there is no file `{name:.80}` in the project; correct its name")
+        return wrong
+
+    def _unresolved(self, table: dict[str, Any]) -> list[str]:
+        """Return why trust cannot cover what a project's hook runs; a list of files says it."""
+        if self._whose == "user" or self._project is None or "files" in table:
+            return []
+        why = why_unresolved(table["command"], self._project)
+        if why is None:
+            return []
+        remedy = 'files = ["tools/check.py"], or files = [] if it runs none'
+        return [f"command: {why}, so trust cannot cover that; list the project's files that it runs: {remedy}"]
 
 
 _SETS = re.compile(r"\w+=")

@@ -5,7 +5,7 @@ Rule files in TOML: the user's, the project's, and what the session adds.
     mode = "default"
     allow = ["read", "bash(npm test)"]
     ask = ["bash(git push:*)"]
-    deny = ["write(path=secrets/**)"]
+    deny = ["access:path(secrets/**)"]
 
 A project's deny and ask rules always count; its allow rules and its mode only
 if the user trusts the folder, and what did not count is listed. Every mistake in

@@ -23,7 +23,7 @@ from ..visible import visible
 from .commands import commands_allowed
 from .request import PermissionRequest
 
-__all__ = ["covered", "is_answerable", "offered"]
+__all__ = ["covered", "is_answerable", "is_described", "offered"]
 
 # These take another command as their second word: granting the first alone would grant nearly everything.
 _HAVE_SUBCOMMANDS = frozenset(
@@ -57,26 +57,33 @@ def offered(request: PermissionRequest) -> Iterator[Grant]:
     for command in _of(request, Command):
         prefix = _prefix(command.target)
         if prefix is not None:
-            possible.append(
-                Grant(
-                    tool=identity,
-                    scope="command",
-                    target=prefix,
-                    shown=f"`{name}`: commands that begin with `{prefix}`",
-                )
-            )
+            possible.append(Grant(tool=identity, scope="command", target=prefix))
     for path in _of(request, Reads, Writes):
         try:
             place = resolved(path.target, request.root)
         except ValueError:
             continue
         folder = place if os.path.isdir(place) else os.path.dirname(place)
-        shown = f"`{name}`: whatever lies under {folder}"
-        possible.append(Grant(tool=identity, scope="folder", target=folder, shown=shown))
-    possible.append(Grant(tool=identity, scope="tool", shown=f"`{name}`: every call, whatever its arguments"))
-    for each in dict.fromkeys(possible):
-        if _covers(each, request):
-            yield replace(each, shown=visible(each.shown, keep_lines=False))
+        possible.append(Grant(tool=identity, scope="folder", target=folder))
+    possible.append(Grant(tool=identity, scope="tool"))
+    for grant in dict.fromkeys(possible):
+        if _covers(grant, request):
+            yield replace(grant, shown=_describe(grant, name))
+
+
+def is_described(grant: Grant, tool: Tool) -> bool:
+    """Return whether *grant* is one for *tool*, and says in its words what it permits."""
+    return grant.tool == identity_of(tool) and grant.shown == _describe(grant, tool.name)
+
+
+def _describe(grant: Grant, name: str) -> str:
+    """Return what a person reads before they agree to *grant* for the tool of this *name*."""
+    scopes = {
+        "command": f"commands that begin with `{grant.target}`",
+        "folder": f"whatever lies under {grant.target}",
+        "tool": "every call, whatever its arguments",
+    }
+    return visible(f"`{name}`: {scopes.get(grant.scope, '')}", keep_lines=False)
 
 
 def is_answerable(finding: Finding, tool: Tool) -> bool:

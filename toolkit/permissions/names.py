@@ -12,11 +12,12 @@ from __future__ import annotations
 import fnmatch
 import functools
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["NamePattern", "fits", "wildcard"]
+__all__ = ["NamePattern", "fits", "fold_case", "wildcard"]
 
 HOME = "python"
 """The origin that an allow rule means if it names none: tools written here, not brought by others."""
@@ -31,6 +32,13 @@ def wildcard(text: str) -> re.Pattern[str]:
     """What compares a whole text with *text*, where `*` is any run of characters and `?` any one."""
     # `fnmatch` writes atomic groups, so that no value can make the search long; `[` means nothing here.
     return re.compile(fnmatch.translate(text.replace("[", "[[]")))
+
+
+def fold_case(text: str) -> str:
+    """Return *text* in the form in which capital and small letters are the same, however they were composed."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:

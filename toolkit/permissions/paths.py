@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import itertools
 import os
-import unicodedata
 from dataclasses import dataclass
 
 from ..safety.paths import Folders, resolved
-from .names import fits
+from .names import fits, fold_case
 
 __all__ = ["PathPattern"]
 
@@ -84,11 +83,11 @@ class PathPattern:
         return any(self._covers(name, *form) for name, form in itertools.product(names, forms))
 
     def _covers(self, path: list[str], top: list[str], base: list[str]) -> bool:
-        rest = [*map(_fold, self.rest), "**"]
+        rest = [*map(fold_case, self.rest), "**"]
         if path[: len(base)] == base and fits(rest, path[len(base) :]):
             return True
         below = path[len(top) :] if path[: len(top)] == top else path
-        return self.is_bare and fits(["**", *([_fold(self.base)] if self.base != "." else []), *rest], below)
+        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], below)
 
     @property
     def _base(self) -> str:
@@ -105,11 +104,4 @@ def _parts(path: str) -> list[str]:
 
 
 def _folded(path: str) -> list[str]:
-    return [_fold(each) for each in os.path.normpath(path).split(os.sep) if each]
-
-
-def _fold(part: str) -> str:
-    """One form for names that some file systems take for the same."""
-    if part.isascii():
-        return part.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", part).casefold())
+    return [fold_case(each) for each in os.path.normpath(path).split(os.sep) if each]

@@ -24,6 +24,7 @@ from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
 from .commands import unreadable
 from .files import RuleSet, read_rules, user_rules
+from .gaps import find_gaps
 from .grants import covered, is_answerable
 from .modes import MODES, TABLE, Mode, Row, checked_mode, row_of
 from .possible import is_possible
@@ -153,6 +154,10 @@ class Permissions:
                 wrong += [f"{_named(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
         return wrong
 
+    def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> list[str]:
+        """Return what the rules may not have meant: a tool that does what a rule forbids to another one."""
+        return find_gaps(self._rules, list(tools), request)
+
     # Judging.
 
     def _find_rules(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
@@ -171,8 +176,13 @@ class Permissions:
         It answers True, or that it has to be judged.
         """
         rules = self._about(tool, names)
-        if any(rule.needs_arguments for rule in rules) or type(self) is not Permissions:
+        if type(self) is not Permissions:
             return None  # what derives from this may judge otherwise
+        if tool.facts.preflight is None and not tool.signature.accesses:
+            # The tool states no access before it runs, so no access rule holds for the call.
+            rules = tuple(rule for rule in rules if rule.access is None)
+        if any(rule.needs_arguments for rule in rules):
+            return None
         request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
         sure = {mode for mode in MODES if _judged(request, rules, mode).word == "allow"}
 
@@ -189,6 +199,10 @@ class Permissions:
         """
         mode = self.mode_of(session)
         return is_possible(tool, self._about(tool, names), mode, _own_word(tool, mode), session)
+
+    def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
+        """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
+        return any(rule.opens_port(url) for rule in self._about(tool, names))
 
 
 def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
@@ -242,7 +256,8 @@ def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding
     ]
     allows = [rule for rule in rules if rule.word == "allow"]
     if allows and allows_together(allows, request):
-        first = next((rule for rule in allows if rule.matches(request)), allows[0])
+        touching = (rule for rule in allows if rule.access is not None and rule.values(request))
+        first = next((rule for rule in allows if rule.matches(request)), None) or next(touching, allows[0])
         found.append(Finding("allow", _named(first), "a rule allows it", "rule"))
     return found
 
@@ -251,6 +266,8 @@ def _doubt(rule: Rule, request: PermissionRequest) -> str:
     """Why a rule holds although nobody knows whether it is about the command."""
     commands = [each.target for each in request.accesses if each.kind == "command"] if rule.needs_arguments else []
     why = next(filter(None, map(unreadable, commands)), None)
+    if why is None and rule.has_unknown_file(request):
+        why = "a redirection in the command leads to a file that cannot be told"
     return "" if why is None else f", because {why}"
 
 

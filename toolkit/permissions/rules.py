@@ -3,11 +3,15 @@ Allow, ask and deny rules, as objects and as text.
 
     Rule("deny", "bash(git push:*)")        read_rule("deny bash(git push:*)")
 
+    access:KIND                 every tool, if the call states that it touches something of this kind:
+                                `read`, `write`, `path` for both, `url`, `command`, or a kind of your own
+    access:KIND(PATTERN)        the same, if what it touches fits
     NAME                        the tool; `names.py` says what a name can be
     NAME(PATTERN)               what the call is about to touch: commands, else addresses, else paths, else
                                 anything else; if it says nothing of that, its first parameter
     NAME(argument=PATTERN)      that parameter; if there is none, what it touches of that kind
                                 (`path`, `read`, `write`, `url`, `command`, or a kind of your own)
+    NAME(argument~=PATTERN)     the same for a text, in any case; `NAME(~=PATTERN)` names no parameter
 
 A pattern is compared with a path, an address or a command by the rules of
 `paths.py`, `urls.py` and `commands.py`, with any other value by its whole text,
@@ -17,6 +21,9 @@ Deny and ask rules match every name a tool has or had, and if any value could
 match. An allow rule matches the tool's present name and the origin it was
 written for, and if all values certainly match. What cannot be compared is no
 match for an allow, and a match for a deny or ask.
+
+An access rule that allows holds for tools of this program, or of the origin it
+names, and only if everything that the call states, reading aside, is allowed.
 """
 
 from __future__ import annotations
@@ -24,27 +31,30 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
+from ..access import Access, Command, Reads
 from ..errors import ToolkitError, nearest
 from ..spec import Tool
 from ..verdicts import Word
 from .commands import CommandPattern, commands_allowed, commands_concerned
-from .names import NamePattern, wildcard
+from .names import NamePattern, fold_case, wildcard
 from .paths import PathPattern
+from .redirections import redirected_paths
 from .request import PermissionRequest
+from .rule_texts import RuleParts, read_parts
 from .urls import UrlPattern
-from .values import Kind, Value, kind_of, kind_of_name, parameters, values_of
+from .values import Kind, Value, kind_of, kind_of_access, kind_of_name, parameters, values_of, values_of_access
 
 __all__ = ["Rule", "RuleError", "allows_together", "read_rule"]
 
 _WORDS = get_args(Word)
-_MOST_CHARACTERS = 2000
-_ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(.*)")
 _ADDRESS = re.compile(r"[A-Za-z*][A-Za-z0-9+.*-]*://")
 _COMPONENTS = re.compile(r"[/\\]")
 _ANYTHING = ("*", "**", ":*")
+# Whether redirections that write, or that read, are what an access rule is about.
+_WAYS = {"read": (False,), "write": (True,), "path": (False, True)}
 
 
 class RuleError(ToolkitError, ValueError):
@@ -62,6 +72,8 @@ class Rule:
         source: Where it was written, for people; two rules that say the same are equal.
         argument: The parameter or kind of access that is compared; None if the rule names none.
         pattern: What it is compared with; None if every call is meant.
+        access: The kind of access that it is about, of any tool; None if the rule names tools.
+        ignores_case: Whether capital and small letters of a text count as the same.
     """
 
     word: Word
@@ -69,34 +81,39 @@ class Rule:
     source: str = field(default="", compare=False)
     argument: str | None = field(init=False, repr=False, compare=False)
     pattern: str | None = field(init=False, repr=False, compare=False)
+    access: str | None = field(init=False, repr=False, compare=False)
+    ignores_case: bool = field(init=False, repr=False, compare=False)
     _name: NamePattern = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.word not in _WORDS:
             raise RuleError(f"rule {_shown(self.text)}: {_shown(self.word)} is not a word; write allow, ask or deny")
         try:
-            name, argument, pattern = _taken_apart(self.text)
-            found = NamePattern.read(name, exact_origin=self.word == "allow")
-            if pattern is not None:
-                _read_as(kind_of_name(argument) or _form(pattern, argument), pattern)
+            parts = read_parts(self.text)
+            name = NamePattern.read(parts.name, exact_origin=self.word == "allow")
+            _check_pattern(parts)
         except ValueError as error:
             raise RuleError(f"rule {_shown(self.text)}: {error}") from None
-        for each, value in (("argument", argument), ("pattern", pattern), ("_name", found)):
-            object.__setattr__(self, each, value)
+        fields = {**parts._asdict(), "_name": name}
+        del fields["name"]
+        for attribute, value in fields.items():
+            object.__setattr__(self, attribute, value)
 
     @property
     def needs_arguments(self) -> bool:
         """Whether `matches` looks at the call, and not only at the tool."""
-        return self.pattern is not None
+        return self.pattern is not None or self.access is not None
 
     @property
     def is_total(self) -> bool:
         """Whether it holds for every call of a tool it concerns."""
-        return self.pattern is None or (self.argument is None and self.pattern in _ANYTHING)
+        return self.access is None and (self.pattern is None or (self.argument is None and self.pattern in _ANYTHING))
 
     @property
     def names_where(self) -> bool:
         """Whether the rule says where to: by a pattern that is not just any, or by an origin."""
+        if self.access is not None and kind_of_access(self.access) == "path":
+            return False  # a file is no place outside
         return self._name.origin is not None or (self.pattern is not None and self.pattern not in _ANYTHING)
 
     def concerns(self, tool: Tool, names: frozenset[str]) -> bool:
@@ -108,7 +125,7 @@ class Rule:
 
     def mistake(self, tool: Tool) -> str | None:
         """Why this rule, which concerns *tool*, cannot be compared with any call of it; None if it can."""
-        if self.pattern is None:
+        if self.pattern is None or self.access is not None:
             return None
         known = parameters(tool)
         marked = tool.signature.accesses
@@ -121,6 +138,8 @@ class Rule:
                 names = ", ".join(f"`{each}`" for each in nearest(self.argument, known, most=1) or known[:5])
                 return f"`{tool.name}` has no parameter `{self.argument}`" + (f"; it has {names}" if names else "")
         kind = next((each for each in ("command", "url", "path") if each in kinds), None)
+        if self.ignores_case and kind is not None:
+            return f"`{tool.name}` takes a {kind} here, and `~=` compares texts; write `=`"
         try:
             _read_as(kind, self.pattern)
         except ValueError as error:
@@ -129,17 +148,63 @@ class Rule:
 
     def matches(self, request: PermissionRequest) -> bool:
         """Whether the rule, which concerns the tool, holds for this call of it."""
-        if self.pattern is None:
+        if self.pattern is None and self.access is None:
             return True
-        holds, together = (_allows, all) if self.word == "allow" else (_concerns, any)
         try:
+            if self.word == "allow":
+                return self._allows(request)
             values = self.values(request)
-            return bool(values) and together(holds(self.pattern, each, request.root) for each in values)
+            return any(self._concerns(value, request.root) for value in values) or self._concerns_files(request)
         except Exception:  # noqa: BLE001 -- a value may raise anything when it is looked at; then nobody can tell
             return self.word != "allow"
 
+    def opens_port(self, url: str) -> bool:
+        """Return whether this is an allow rule that names the host of *url* together with its port."""
+        if self.word != "allow" or self.pattern is None or _form(self.pattern, self.argument) != "url":
+            return False
+        try:
+            return _url(self.pattern).opens_port(url)
+        except ValueError:  # an address that can be read in two ways
+            return False
+
+    def allows_value(self, value: Value, root: str) -> bool:
+        """Return whether an allow rule certainly is about *value*."""
+        if self.ignores_case:
+            return value.kind == "text" and not _climbs(value, str(self.pattern)) and self._fits_folded(value)
+        return self.pattern is None or _allows(self.pattern, value, root)
+
+    def _allows(self, request: PermissionRequest) -> bool:
+        if self.access is not None:
+            return _accesses_allowed([self], request)
+        values = self.values(request)
+        return bool(values) and all(self.allows_value(value, request.root) for value in values)
+
+    def _concerns(self, value: Value, root: str) -> bool:
+        if self.ignores_case and self._fits_folded(value):
+            return True
+        return self.pattern is None or _concerns(self.pattern, value, root)
+
+    def _concerns_files(self, request: PermissionRequest) -> bool:
+        """Return whether a rule about files is about one that a command of the call redirects to or from."""
+        paths = self._redirected(request)
+        return any(path is None or self._concerns(Value(path, "path"), request.root) for path in paths)
+
+    def has_unknown_file(self, request: PermissionRequest) -> bool:
+        """Return whether this is a rule about files, and a command of the call redirects to one that is not known."""
+        return None in self._redirected(request)
+
+    def _redirected(self, request: PermissionRequest) -> list[str | None]:
+        ways = _WAYS.get(self.access or "", ())
+        commands = [access.target for access in request.accesses if access.kind == Command.kind] if ways else []
+        return [path for command in commands for writes in ways for path in redirected_paths(command, writes=writes)]
+
+    def _fits_folded(self, value: Value) -> bool:
+        return bool(wildcard(fold_case(str(self.pattern))).match(fold_case(value.text)))
+
     def values(self, request: PermissionRequest) -> list[Value]:
         """What of the call the pattern is compared with."""
+        if self.access is not None:
+            return values_of_access(request, self.access)
         return values_of(request, self.argument, _form(str(self.pattern), self.argument), widely=self.word != "allow")
 
     def __str__(self) -> str:
@@ -165,6 +230,8 @@ def allows_together(rules: Sequence[Rule], request: PermissionRequest) -> bool:
         return True
     patterns: dict[tuple[Value, ...], list[str]] = {}
     try:
+        if _accesses_allowed([rule for rule in allows if rule.access is not None], request):
+            return True
         for rule in allows:
             patterns.setdefault(tuple(rule.values(request)), []).append(str(rule.pattern))
         return any(
@@ -173,6 +240,26 @@ def allows_together(rules: Sequence[Rule], request: PermissionRequest) -> bool:
         )
     except Exception:  # noqa: BLE001 -- see `Rule.matches`
         return False
+
+
+def _accesses_allowed(rules: Sequence[Rule], request: PermissionRequest) -> bool:
+    """Return whether everything that the call states, reading aside, is allowed by one of the access *rules*."""
+    changes = [access for access in request.accesses if access.kind != Reads.kind]
+    return bool(rules) and bool(changes) and all(_is_allowed(access, rules, request) for access in changes)
+
+
+def _is_allowed(access: Access, rules: Sequence[Rule], request: PermissionRequest) -> bool:
+    alone = replace(request, accesses=(access,))
+    values = [(rule, rule.values(alone)) for rule in rules]
+    about = [(rule, stated) for rule, stated in values if stated]
+    if access.kind == Command.kind:  # each simple command of the line may have its own rule
+        return bool(about) and commands_allowed(access.target, [rule.pattern or "*" for rule, _ in about])
+    return any(all(rule.allows_value(value, request.root) for value in stated) for rule, stated in about)
+
+
+def _climbs(value: Value, pattern: str) -> bool:
+    """Return whether a text may be a path that leads elsewhere than *pattern* shows."""
+    return ".." in _COMPONENTS.split(value.text) and ".." not in pattern
 
 
 def _allows(pattern: str, value: Value, root: str) -> bool:
@@ -184,8 +271,7 @@ def _allows(pattern: str, value: Value, root: str) -> bool:
         case "path":
             return _path(pattern).allows(value.text, root)
     # Nobody said that this is a path, but it may be one: what climbs is not what the pattern shows.
-    climbs = ".." in _COMPONENTS.split(value.text) and ".." not in pattern
-    return bool(wildcard(pattern).match(value.text)) and not climbs
+    return bool(wildcard(pattern).match(value.text)) and not _climbs(value, pattern)
 
 
 def _concerns(pattern: str, value: Value, root: str) -> bool:
@@ -225,37 +311,17 @@ def _form(pattern: str, argument: str | None) -> Kind | None:
     return "command" if argument is None and pattern.endswith(":*") else None
 
 
-def _taken_apart(text: str) -> tuple[str, str | None, str | None]:
-    """Name, argument and pattern of a rule's text."""
-    if not isinstance(text, str) or not text:
-        raise ValueError("it names no tool; write `read`, or `bash(npm test)`")
-    if len(text) > _MOST_CHARACTERS or not text.isprintable():
-        raise ValueError(f"a rule is one line of at most {_MOST_CHARACTERS} printable characters")
-    name, opening, rest = text.partition("(")
-    if any(each.isspace() for each in name) or (opening and text != text.rstrip()):
-        raise ValueError("there are no spaces outside the parentheses, and one rule in each text")
-    if not opening:
-        if ")" in name:
-            raise ValueError("a parenthesis is closed that was not opened")
-        return name, None, None
-    if not _is_balanced(text):
-        raise ValueError("its parentheses do not match; it ends with the one that closes the first")
-    pattern = rest[:-1]
-    named = _ARGUMENT.fullmatch(pattern)
-    argument, pattern = (named[1], named[2]) if named else (None, pattern)
-    if not pattern.strip():
-        raise ValueError(f"the pattern is missing; write `{name}` for every call, or `{name}(*)`")
-    return name, argument, pattern
-
-
-def _is_balanced(text: str) -> bool:
-    """Whether the parenthesis that was opened first is closed by the last character, and not before."""
-    depth = 0
-    for at, each in enumerate(text):
-        depth += (each == "(") - (each == ")")
-        if each == ")" and depth == 0:
-            return at == len(text) - 1
-    return False
+def _check_pattern(parts: RuleParts) -> None:
+    """Raise `ValueError` for a pattern that cannot be compared in the way that the rule asks for."""
+    if parts.pattern is None:
+        return
+    kind = kind_of_name(parts.argument) if parts.access is None else kind_of_access(parts.access)
+    if parts.ignores_case and kind not in (None, "text"):
+        raise ValueError(
+            f"`~=` compares texts, and this is a {kind}; write `=`: "
+            "a deny of a path ignores case anyway, and so does the host of an address"
+        )
+    _read_as(kind or _form(parts.pattern, parts.argument), parts.pattern)
 
 
 def _shown(text: object) -> str:

@@ -4,7 +4,8 @@ Which folders the user trusts, by path and content.
 What a project brings along in `.toolkit/` may loosen rules only after the user
 has said so once. That is remembered in the user's own configuration, never in
 the project, together with a digest of the whole `.toolkit/` folder: names,
-content, executable bits, links. Any change asks again.
+content, executable bits, links; and of the files elsewhere in the project that
+its hooks run. Any change asks again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ToolkitError
+from .hook_scripts import find_scripts
+from .ownership import find_foreign_writer
 
 __all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "distrust"]
 
@@ -48,8 +51,8 @@ class Trust:
     """
     The folders that the user trusts.
 
-    Several processes may share one file. A file that cannot be read, or that others may write,
-    trusts nothing, and is not overwritten.
+    Several processes may share one file. A file that cannot be read, that others may write, or that is in a folder
+    where others may write, trusts nothing, and is not overwritten.
 
     Args:
         path: Where it is kept; `trust.json` in the user's configuration unless given.
@@ -115,6 +118,9 @@ class Trust:
     def _read(self) -> dict[str, dict[str, Any]]:
         remedy = "look at it, then correct it or move it away, and trust your folders again"
         try:
+            problem = find_foreign_writer(self.path)
+            if problem is not None:
+                raise TrustError(f"{self.path} trusts nothing: {problem}")
             with self.path.open("rb") as file:
                 found = os.fstat(file.fileno())
                 if os.name == "posix" and (found.st_mode & 0o022 or found.st_uid not in (os.geteuid(), 0)):
@@ -184,14 +190,19 @@ def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None
     problem = None if trust is None else trust.problem
     if problem is not None:
         return problem
-    look = f"look at its {PROJECT_FOLDER} folder, then trust it"
+    scripts = "".join(f" and at {script}" for script in find_scripts(project))
+    look = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
     if state == "changed":
         return f"{project} has changed since you trusted it; {look} again"
     return f"you have not trusted {project}; {look}"
 
 
 def content_digest(folder: str | os.PathLike[str]) -> str:
-    """The digest over everything in the `.toolkit` folder of a project; `TrustError` for what cannot be vouched for."""
+    """
+    Return the digest over what trust in a project covers; `TrustError` for what cannot be vouched for.
+
+    That is everything in its `.toolkit` folder, and the files elsewhere in the project that its hooks name.
+    """
     root = Path(_key(folder))
     if not root.is_dir():
         raise TrustError(f"{root} is not a folder; name the project's folder")
@@ -201,7 +212,10 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
         if top.is_symlink() or (top.exists() and not top.is_dir()):
             raise TrustError(f"{top} has to be a folder, and no link; make it one")
         if top.is_dir():
-            _Walk(top, digest).take(top, 0)
+            walk = _Walk(top, digest)
+            walk.take(top, 0)
+            for script in find_scripts(root):
+                walk.take_script(root, script)
     except OSError as error:
         raise TrustError(f"{top} cannot be read whole ({error}); make it readable, or remove what is not") from error
     return digest.hexdigest()
@@ -225,6 +239,13 @@ class _Walk:
                 if self._files > _MOST_FILES:
                     raise TrustError(f"{self._top} holds more than {_MOST_FILES} files; keep data elsewhere")
                 self._entry(entry, depth)
+
+    def take_script(self, root: Path, name: str) -> None:
+        """Take a file that a hook runs and that is not in the folder."""
+        path = Path(os.path.realpath(root / name))
+        if not path.is_relative_to(root):
+            raise TrustError(f"{root / name} is a link that leads out of {root}; put a copy there instead")
+        self._note(b"script", os.fsencode(name), os.fsencode(path.relative_to(root)), self._content(path))
 
     def _entry(self, entry: os.DirEntry[str], depth: int) -> None:
         path = Path(entry.path)

@@ -89,6 +89,11 @@ class UrlPattern:
             and (self.query is None or bool(wildcard(self.query).match(parts.query)))
         )
 
+    def opens_port(self, url: str) -> bool:
+        """Return whether the pattern names the host of *url* with its port; `ValueError` if that cannot be told."""
+        parts, host, port = _split(url)
+        return self.port in ("*", str(port)) and self.scheme in ("*", parts.scheme) and _fits_host(self.host, host)
+
     def concerns(self, url: str) -> bool:
         """Whether *url* could be one of these, or lies beneath one; `ValueError` if that cannot be told."""
         parts, host, port = _split(url)

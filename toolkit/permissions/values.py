@@ -14,7 +14,7 @@ from ..access import Access, Command, Reads, Url, Writes
 from ..spec import Tool
 from .request import PermissionRequest
 
-__all__ = ["Kind", "Value", "kind_of", "kind_of_name", "parameters", "values_of"]
+__all__ = ["Kind", "Value", "kind_of", "kind_of_access", "kind_of_name", "parameters", "values_of", "values_of_access"]
 
 Kind: TypeAlias = Literal["command", "url", "path", "text"]
 
@@ -47,9 +47,14 @@ def values_of(request: PermissionRequest, argument: str | None, form: Kind | Non
     if argument in request.arguments:
         values = _of_parameter(request, argument, form)
     if widely or not is_declared:
-        of_kind = [each for each in request.accesses if argument in (each.kind, _path_word(each))]
-        values += [Value(each.target, kind_of(type(each))) for each in of_kind]
+        values += values_of_access(request, argument)
     return values
+
+
+def values_of_access(request: PermissionRequest, access: str) -> list[Value]:
+    """Return what the call states of this kind of *access*; "path" is what is read or written."""
+    stated = [touched for touched in request.accesses if access in (touched.kind, _path_word(touched))]
+    return [Value(touched.target, kind_of(type(touched))) for touched in stated]
 
 
 def parameters(tool: Tool) -> tuple[str, ...]:
@@ -60,6 +65,11 @@ def parameters(tool: Tool) -> tuple[str, ...]:
 def kind_of(access: type[Access]) -> Kind:
     """How what an access names is compared."""
     return next((kind for base, kind in _KINDS if issubclass(access, base) or access.kind == base.kind), "text")
+
+
+def kind_of_access(access: str) -> Kind:
+    """Return how what an access rule names is compared."""
+    return _NAMED.get(access, "text")
 
 
 def kind_of_name(argument: str | None) -> Kind | None:

@@ -56,7 +56,12 @@ class AllowedHosts:
     def __contains__(self, place: tuple[str, int]) -> bool:
         host, port = place
         wider = "*." + host.partition(".")[2]
-        return not self._hosts.isdisjoint([(host, port), (host, None), (wider, port), (wider, None)])
+        return self.names_port(host, port) or not self._hosts.isdisjoint([(host, None), (wider, None)])
+
+    def names_port(self, host: str, port: int) -> bool:
+        """Return whether *host* is listed together with this *port*."""
+        wider = "*." + host.partition(".")[2]
+        return not self._hosts.isdisjoint([(host, port), (wider, port)])
 
 
 _NOBODY = AllowedHosts()

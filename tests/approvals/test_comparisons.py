@@ -1,0 +1,59 @@
+"""
+What a person was shown, held against what would run.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.approvals.canonical import canonical
+from toolkit.approvals.comparisons import shows
+from toolkit.redaction import MASK, Redaction
+
+from ..properties.values import json_values
+
+
+@given(json_values())
+def test_a_value_shows_itself(value):
+    """Nothing is masked, nothing differs."""
+    assert shows(value, value)
+
+
+@given(json_values(), json_values())
+def test_a_value_without_a_mask_shows_no_other(one, other):
+    """Equal as JSON, or not shown."""
+    if MASK not in canonical(one):
+        assert shows(one, other) == (canonical(one) == canonical(other))
+
+
+@given(json_values(), st.text("abc01", min_size=1, max_size=2))
+def test_a_value_is_shown_by_what_any_redaction_leaves_of_it(value, secret):
+    """Texts, numbers and keys that are masked still show the value they come from."""
+    assert shows(Redaction([re.compile(re.escape(secret))]).value({"a": value}), {"a": value})
+
+
+@pytest.mark.parametrize(
+    ("shown", "actual", "is_shown"),
+    [
+        (f"rm {MASK}", "rm -rf /", True),
+        (f"ls {MASK}", "rm -rf /", False),
+        (f"a{MASK}b{MASK}c", "a1b2c", True),
+        (f"a{MASK}b{MASK}c", "a1c", False),
+        (f"ab{MASK}b", "ab", False),
+        (MASK, {"any": ["thing"]}, True),
+        ([MASK], ["a", "b"], False),
+        ({"a": MASK}, {"b": "x"}, False),
+        ({f"x{MASK}": 1}, {"xyz": 1}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        (1, 1.0, True),
+        (1, True, False),
+        ("1", 1, False),
+    ],
+)
+def test_a_mask_hides_and_does_not_lie(shown, actual, is_shown):
+    """Everything around a mask has to be there."""
+    assert shows(shown, actual) == is_shown

@@ -1,0 +1,179 @@
+"""
+Which files of a project its hooks run, and what trust in the project covers.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.permissions.hook_scripts import find_scripts, why_unresolved
+from toolkit.permissions.trust import Trust, TrustError, content_digest, distrust
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project with scripts inside and outside its `.toolkit` folder."""
+    folder = tmp_path / "project"
+    for name in (".toolkit/own.sh", "tools/check.py", "tools/pkg/__main__.py", "x.sh", "data.json"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("exit 0\n")
+    (tmp_path / "outside.sh").write_text("exit 0\n")
+    return folder
+
+
+def hook(project, command, files=None):
+    """Let the project have one hook."""
+    listed = "" if files is None else f"files = {json.dumps(files)}\n"
+    text = f'[[hooks]]\non = "before"\ncommand = {json.dumps(command)}\n{listed}'
+    (project / ".toolkit/hooks.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("exit 2", []),
+        (".toolkit/own.sh", []),
+        ("python tools/check.py", ["tools/check.py"]),
+        (["python", "./tools/check.py"], ["tools/check.py"]),
+        ("LANG=C sh x.sh --config=data.json", ["data.json", "x.sh"]),
+        ("true && sh x.sh;python3.12 tools/check.py", ["tools/check.py", "x.sh"]),
+        ("echo $(sh x.sh)", ["x.sh"]),
+        ("echo `sh x.sh`", ["x.sh"]),
+        ("sh -c 'python tools/check.py'", ["tools/check.py"]),
+        (["sh", "-c", "./x.sh"], ["x.sh"]),
+        ("env A=1 python tools/check.py", ["tools/check.py"]),
+        ("jq . data.json", ["data.json"]),
+        ("sh .toolkit/../x.sh", ["x.sh"]),
+        ("sh not-there.sh", []),
+        ("/bin/true tools", []),
+        ("~/bin/check", []),
+        ("echo 'not closed", []),
+    ],
+)
+def test_every_word_that_is_a_file_of_the_project_counts(project, command, files):
+    """In substitutions and inner shells too; what is in `.toolkit` is covered anyway."""
+    hook(project, command)
+    assert why_unresolved(command, project) is None
+    assert find_scripts(project) == files
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("make check", "`make` runs files that the command does not name"),
+        ("sudo npm test", "`npm` runs files"),
+        ("python -m tools.check", "`python` runs files"),
+        ("cd tools && python check.py", "changes the folder"),
+        ("sh $SCRIPT", "known only when it runs"),
+        ('"$TOOL" --all', "known only when it runs"),
+        ("sh tools/*.sh", "known only when it runs"),
+        ("xargs -a data.json sh", "`xargs` runs what it is given"),
+        ("cat x.sh | sh", "`sh` runs what it is given"),
+        ('eval "$LINE"', "`eval` runs what it is given"),
+        (". $FILE", "known only when it runs"),
+        ("python tools/pkg", "a file of the folder"),
+        ("sh ../outside.sh", "leads out of the project"),
+        (["sh", "-c", "make check"], "`make` runs files"),
+    ],
+)
+def test_a_command_that_does_not_show_what_it_runs_is_told(project, command, why):
+    """It needs a list of its own."""
+    assert why in str(why_unresolved(command, project))
+
+
+@pytest.mark.parametrize("command", ['notify "$HOOK_TOOL_NAME"', "awk '{print $1}' data.json", "$HOME/bin/check x"])
+def test_data_may_be_anything(project, command):
+    """A word that no program runs need not be known."""
+    assert why_unresolved(command, project) is None
+
+
+def test_a_file_of_the_project_counts_however_it_is_reached(project, tmp_path, monkeypatch):
+    """By its whole path, through a link to the project, and from the home folder."""
+    (tmp_path / "link").symlink_to(project)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for command in (f"sh {project}/x.sh", f"sh {tmp_path}/link/x.sh", "sh ~/project/x.sh", "sh $HOME/link/x.sh"):
+        hook(project, command)
+        assert find_scripts(project) == ["x.sh"]
+
+
+def test_a_list_names_what_is_run_and_leaves_data_out(project):
+    """What the command itself runs counts with or without it."""
+    hook(project, "jq . data.json", [])
+    assert find_scripts(project) == []
+    hook(project, "make check", ["tools/check.py"])
+    assert find_scripts(project) == ["tools/check.py"]
+    hook(project, "sh x.sh data.json", ["tools/check.py"])
+    assert find_scripts(project) == ["data.json", "tools/check.py", "x.sh"]
+
+
+@pytest.mark.parametrize("text", ["", "hooks = 5", "[[hooks]]\ncommand = 5\nfiles = 5", "hooks = [5]", "{", "\xff"])
+def test_a_hooks_file_that_makes_no_sense_names_nothing(project, text):
+    """The loader of hooks says what is wrong."""
+    (project / ".toolkit/hooks.toml").write_bytes(text.encode("latin-1"))
+    assert find_scripts(project) == []
+
+
+@pytest.fixture
+def trust(tmp_path):
+    """A user who has trusted no project yet."""
+    return Trust(tmp_path / "config/trust.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda script: script.write_text("rm -rf ~\n"),
+        lambda script: script.unlink(),
+        lambda script: script.chmod(0o755),
+        lambda script: (script.rename(script.with_name("old.py")), script.symlink_to("old.py")),
+    ],
+    ids=["edited", "removed", "executable", "a link"],
+)
+def test_a_script_that_changes_ends_the_trust(project, trust, change):
+    """Wherever in the project it is."""
+    hook(project, "python tools/check.py")
+    trust.trust(project)
+    assert trust.is_trusted(project)
+    change(project / "tools/check.py")
+    assert trust.state(project) == "changed"
+
+
+def test_a_script_that_appears_ends_the_trust(project, trust):
+    """A tool could have written what the hook was going to run."""
+    hook(project, "sh later.sh")
+    trust.trust(project)
+    (project / "later.sh").write_text("exit 0\n")
+    assert trust.state(project) == "changed"
+
+
+def test_other_files_do_not_matter(project, trust):
+    """Only what hooks name is covered."""
+    hook(project, "python tools/check.py")
+    trust.trust(project)
+    (project / "x.sh").write_text("changed\n")
+    assert trust.is_trusted(project)
+
+
+def test_the_user_is_told_what_to_look_at(project, trust):
+    """The scripts are part of what is trusted."""
+    hook(project, "python tools/check.py")
+    assert "look at its .toolkit folder and at tools/check.py, then trust it" in distrust(trust, project)
+
+
+def test_a_script_that_leads_out_of_the_project_cannot_be_trusted(project, tmp_path):
+    """Its content is not the project's."""
+    (project / "tools/check.py").unlink()
+    (project / "tools/check.py").symlink_to(tmp_path / "outside.sh")
+    hook(project, "python tools/check.py")
+    with pytest.raises(TrustError, match="leads out of"):
+        content_digest(project)
+
+
+def test_a_project_whose_hooks_name_no_files_keeps_its_digest(project):
+    """Trust that was given before scripts were covered still holds."""
+    hook(project, "exit 2")
+    before = content_digest(project)
+    (project / "tools/check.py").write_text("changed")
+    assert content_digest(project) == before

@@ -1,0 +1,59 @@
+"""
+Whether what a person was shown is what would run.
+
+A secret is shown as a mask. A masked place stands for any text, so a mask can hide a value from a person, and
+cannot show another one in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..redaction import MASK, Redaction
+from ..requests import ApprovalRequest
+from .canonical import canonical
+
+__all__ = ["is_same_request", "shows"]
+
+
+def shows(shown: Any, actual: Any) -> bool:
+    """Return whether *shown*, with its masked places, is the JSON value *actual*."""
+    if isinstance(shown, str) and MASK in shown:
+        return any(_fits(shown, text) for text in _texts(actual))
+    if isinstance(shown, Mapping) and isinstance(actual, Mapping):
+        if shown.keys() == actual.keys():
+            return all(shows(shown[key], actual[key]) for key in actual)
+        pairs = list(zip(shown.items(), actual.items(), strict=False))
+        return len(shown) == len(actual) and all(shows(key, real) and shows(a, b) for (key, a), (real, b) in pairs)
+    if isinstance(shown, list) and isinstance(actual, list):
+        return len(shown) == len(actual) and all(map(shows, shown, actual))
+    return canonical(shown) == canonical(actual)
+
+
+def is_same_request(given: ApprovalRequest, kept: ApprovalRequest, redaction: Redaction) -> bool:
+    """Return whether a request that went out says what the store's copy of it says."""
+    # What leaves a dispatcher is masked once more than what is kept, also with secrets that are not known here.
+    return shows(given.to_json(), kept.to_json()) or given.to_json() == redaction.request(kept).to_json()
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    """Return the texts that a masked value may come from; a whole number may have been written as a float."""
+    if isinstance(value, str):
+        return (value,)
+    return (canonical(value), repr(value)) if isinstance(value, float) else (canonical(value),)
+
+
+def _fits(shown: str, text: str) -> bool:
+    """Return whether *text* consists of the pieces of *shown* in their order, with anything at the masked places."""
+    first, *between, last = shown.split(MASK)
+    end = len(text) - len(last)
+    if not text.startswith(first) or not text.endswith(last) or end < len(first):
+        return False
+    at = len(first)
+    for piece in between:
+        place = text.find(piece, at, end)
+        if place < 0:
+            return False
+        at = place + len(piece)
+    return True

@@ -1,0 +1,178 @@
+"""
+The files of a project that its hooks run, found before anything runs.
+
+Trust in a project covers its `.toolkit` folder. A hook's command may name files elsewhere in the project, where
+tools write; the trust has to cover their content too. They are found in the words of the command: every word that
+is an existing file of the project counts. A command that does not show what it runs needs a list of its own,
+`files = [...]` beside it. With a list, a word that is only data for a program does not count any more; a word that
+is run does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+__all__ = ["find_scripts", "why_unresolved"]
+
+_FILE = os.path.join(".toolkit", "hooks.toml")
+_MOST_BYTES = 1_000_000
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
+_INTERPRETERS = (*_SHELLS, "python", "node", "deno", "bun", "ruby", "perl", "php", "lua", "Rscript")
+# What runs the program that its words name.
+_LAUNCHERS = (
+    *("env", "exec", "command", "nohup", "nice", "time", "timeout", "setsid", "sudo", "xargs", "find", "parallel"),
+    *("source", "."),
+)
+# What runs files of the project without naming them.
+_RUNNERS = (
+    *("make", "gmake", "just", "task", "rake", "ninja", "tox", "nox", "pytest", "pre-commit", "npm", "npx", "pnpm"),
+    *("yarn", "bunx", "cargo", "go", "gradle", "mvn", "sbt", "dotnet", "bundle", "composer", "mix", "bazel"),
+)
+_CODE = ("-c", "-e", "--eval")
+_EXPANSION = re.compile(r"\$[\w{(@*]|[*?]|\[[^\]]+\]|\{[^}]*[,.][^}]*\}")
+_SETS = re.compile(r"\w+=(.*)", re.DOTALL)
+_SEPARATORS = re.compile(r"[;&|()<>]+")
+
+
+def find_scripts(project: str | os.PathLike[str]) -> list[str]:
+    """
+    Return the files outside `.toolkit` that the hooks of *project* name, relative to it, in a fixed order.
+
+    A hooks file that cannot be read names none: the loader of hooks reports that.
+    """
+    root = os.path.realpath(project)
+    names: set[str] = set()
+    for table in _tables(os.path.join(root, _FILE)):
+        files = table.get("files")
+        listed = files if isinstance(files, list) else None
+        words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
+        files_named = [_find_file(root, word) for word in words if isinstance(word, str)]
+        names |= {name for name in files_named if name is not None and not _is_covered(root, name)}
+    return sorted(names)
+
+
+def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]) -> str | None:
+    """Return why the words of *command* do not show which files of *project* it runs; None if they do."""
+    root = os.path.realpath(project)
+    reasons = (_why_unresolved(program, words, root) for program, words in _commands(command))
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None:
+    name = _name(program)
+    if name in ("cd", "pushd"):
+        return "it changes the folder, so its words name other files"
+    is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
+    if name == "eval" or is_fed or (name in _INTERPRETERS and not words):
+        return f"`{name}` runs what it is given"
+    runs = _run_words(program, words)
+    for at, word in enumerate(runs):
+        tool = _name(word)
+        if tool in _RUNNERS or (tool in _INTERPRETERS and "-m" in words):
+            return f"`{tool}` runs files that the command does not name"
+        if name in _INTERPRETERS and runs[at - 1] in _CODE:
+            continue  # the code itself; what a shell makes of it is looked at as a command of its own
+        if _EXPANSION.search(word) and not word.startswith("$HOME/"):
+            return f"`{word:.60}` is known only when it runs"
+        if name in _INTERPRETERS and at and os.path.isdir(os.path.join(root, word)):
+            return f"`{name}` runs a file of the folder `{word:.60}`"
+    for word in (program, *words):
+        if not os.path.isabs(word) and _leads_out(root, word):
+            return f"`{word:.60}` leads out of the project"
+    return None
+
+
+def _run_words(program: str, words: Sequence[str]) -> list[str]:
+    """Return the words of a command that may be run: its program, and what that program runs in turn."""
+    return [program, *words] if _name(program) in (*_INTERPRETERS, *_LAUNCHERS) else [program]
+
+
+def _name(program: str) -> str:
+    """Return the name of a program without its folder and its version: `python3.12` is `python`."""
+    return program.rsplit("/", 1)[-1].rstrip("0123456789.") or program
+
+
+def _words(command: Any, *, only_run: bool) -> Iterator[str]:
+    """Yield every word of a hook's command, or *only_run* those that may be run."""
+    if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
+        for program, words in _commands(command):
+            for word in _run_words(program, words) if only_run else (program, *words):
+                yield word
+                if setting := re.search(r"=(.+)", word):  # `--config=tools/check.cfg`
+                    yield setting[1]
+
+
+def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each command with its words, also those inside a word: `sh -c 'tools/check.sh'`."""
+    words = _split(command) if isinstance(command, str) else list(command)
+    here: list[str] = []
+    for word in words:
+        if isinstance(command, str) and _SEPARATORS.fullmatch(word):
+            if here:
+                yield here[0], here[1:]
+            here = []
+        elif here or not (isinstance(command, str) and _SETS.fullmatch(word)):
+            here.append(word)
+    if here:
+        yield here[0], here[1:]
+    for word in words:
+        if word != command and any(letter.isspace() for letter in word):
+            yield from _commands(word)
+    if not isinstance(command, str) and len(words) > 1 and _name(words[0]) in _SHELLS and "-c" in words:
+        yield from _commands(words[-1])
+
+
+def _split(text: str) -> list[str]:
+    """Return the words of a shell command, with what stands between commands as words of their own."""
+    lexer = shlex.shlex(text.replace("`", " ; ").replace("\n", " ; "), posix=True, punctuation_chars=";&|()<>")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:  # quotes that do not close: the shell will say so
+        return text.split()
+
+
+def _tables(path: str) -> list[dict[str, Any]]:
+    try:
+        with open(path, "rb") as file:
+            hooks = tomllib.loads(file.read(_MOST_BYTES).decode("utf-8-sig")).get("hooks")
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [table for table in hooks if isinstance(table, dict)] if isinstance(hooks, list) else []
+
+
+def _find_file(root: str, word: str) -> str | None:
+    """Return the file of the project that *word* names, relative to it; None if it names none."""
+    home = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: os.path.expanduser("~"), word)
+    try:
+        path = os.path.normpath(os.path.join(root, home))
+        # The project may be reached by a link.
+        path = path if _is_within(root, path) else os.path.realpath(path)
+        return os.path.relpath(path, root) if word and _is_within(root, path) and os.path.isfile(path) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _leads_out(root: str, word: str) -> bool:
+    """Return whether *word* names a file that is reached from the project and is not in it."""
+    try:
+        path = os.path.realpath(os.path.join(root, word))
+        return os.path.isfile(path) and not _is_within(root, path)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_within(root: str, path: str) -> bool:
+    return Path(path).is_relative_to(root)
+
+
+def _is_covered(root: str, word: str) -> bool:
+    """Return whether the file is in `.toolkit`, whose whole content is trusted anyway."""
+    return _is_within(os.path.join(root, ".toolkit"), os.path.realpath(os.path.join(root, word)))

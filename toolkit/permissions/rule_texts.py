@@ -1,0 +1,94 @@
+"""
+The text of a rule, taken apart: which tools or which kind of access, which parameter, which pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ..access import access_kinds
+from ..errors import nearest
+from .values import kind_of_name
+
+__all__ = ["RuleParts", "read_parts"]
+
+_MOST_CHARACTERS = 2000
+_ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*(?==|~=)|(?=~=))(~?=)(.*)")
+_ACCESS = "access:"
+# What people may call an access, and what it is called here.
+_MEANT = {
+    **dict.fromkeys(("file", "files", "folder", "paths"), "path"),
+    **dict.fromkeys(("edit", "delete", "remove", "create", "change", "modify", "writes"), "write"),
+    **dict.fromkeys(("view", "open", "list", "search", "reads"), "read"),
+    **dict.fromkeys(("fetch", "connect", "host", "http", "https", "web", "net", "network", "address", "urls"), "url"),
+    **dict.fromkeys(("run", "exec", "execute", "shell", "bash", "cmd", "commands"), "command"),
+}
+
+
+class RuleParts(NamedTuple):
+    """What the text of a rule consists of; the attributes of `Rule` say what each part is."""
+
+    name: str
+    argument: str | None = None
+    pattern: str | None = None
+    access: str | None = None
+    ignores_case: bool = False
+
+
+def read_parts(text: str) -> RuleParts:
+    """Return the parts of a rule's text; `ValueError` says what is wrong with it."""
+    if not isinstance(text, str) or not text:
+        raise ValueError("it names no tool; write `read`, or `bash(npm test)`")
+    if len(text) > _MOST_CHARACTERS or not text.isprintable():
+        raise ValueError(f"a rule is one line of at most {_MOST_CHARACTERS} printable characters")
+    name, opening, rest = text.partition("(")
+    if any(letter.isspace() for letter in name) or (opening and text != text.rstrip()):
+        raise ValueError("there are no spaces outside the parentheses, and one rule in each text")
+    if not opening:
+        if ")" in name:
+            raise ValueError("a parenthesis is closed that was not opened")
+        tools, access = _read_access(name)
+        return RuleParts(tools, access=access)
+    if not _is_balanced(text):
+        raise ValueError("its parentheses do not match; it ends with the one that closes the first")
+    tools, access = _read_access(name)
+    argument, sign, pattern = None, "", rest[:-1]
+    if match := _ARGUMENT.fullmatch(pattern):
+        argument, sign, value = match[1] or None, match[2], match[3]
+        is_parameter = argument is not None and (sign == "~=" or kind_of_name(argument) is not None)
+        if access is not None and is_parameter:
+            raise ValueError(f"an access has no parameters; write `{name}({'~=' if sign == '~=' else ''}{value})`")
+        if access is None or sign == "~=":
+            pattern = value
+        else:
+            argument = None  # `access:command(STAGE=test make)` names no parameter
+    if not pattern.strip():
+        raise ValueError(f"the pattern is missing; write `{name}` for every call, or `{name}(*)`")
+    return RuleParts(tools, argument, pattern, access, sign == "~=")
+
+
+def _read_access(name: str) -> tuple[str, str | None]:
+    """Return the tools that a rule names, and the kind of access if it is about one: `access:write`, of any tool."""
+    origin, slash, word = name.rpartition("/")
+    if not word.startswith(_ACCESS):
+        return name, None
+    kind = word.removeprefix(_ACCESS)
+    kinds = ("path", *access_kinds())
+    if kind not in kinds:
+        near = _MEANT.get(kind) or next(iter(nearest(kind, kinds, most=1)), None)
+        meant = f"did you mean `{_ACCESS}{near}`?" if near else f"write one of {', '.join(kinds)};"
+        raise ValueError(
+            f"{kind!r:.40} is no kind of access; {meant} a kind of your own is known once its class is defined"
+        )
+    return f"{origin}{slash}*", kind
+
+
+def _is_balanced(text: str) -> bool:
+    """Return whether the parenthesis that was opened first is closed by the last character, and not before."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ")" and depth == 0:
+            return at == len(text) - 1
+    return False
