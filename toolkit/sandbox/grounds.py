@@ -66,7 +66,7 @@ class Grounds:
         read_only: What may only be read; of folders inside one another the innermost counts.
         is_kept: Whether a file is protected from being read, or written.
         suspects: Which names of a folder are to be judged at all; all of them unless given.
-        is_searched: Whether what is protected is looked for. If not, nothing is: for trials, which read no file.
+        searched: The folders in which protected files are looked for; all of them unless given. Trials give fewer.
         most_names: A workspace with more of them is refused; to search it would take too long.
         clock: Nanoseconds since 1970.
     """
@@ -75,7 +75,7 @@ class Grounds:
     read_only: tuple[str, ...]
     is_kept: IsKept
     suspects: Suspects = lambda folder, names: set(names)
-    is_searched: bool = True
+    searched: tuple[str, ...] | None = None
     most_names: int = _MOST_NAMES
     clock: Callable[[], int] = time.time_ns
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
@@ -95,7 +95,7 @@ class Grounds:
         seen: dict[str, _Seen] = {}
         found: dict[str, Kept] = {}
         try:
-            for top in self.tops if self.is_searched else ():
+            for top in self.tops if self.searched is None else self.searched:
                 for each in self._kept_in(top, seen):
                     # Through links a thing may have several names; the one that protects it most counts.
                     if each.path not in found or _STRICTEST[each.level] < _STRICTEST[found[each.path].level]:
