@@ -80,7 +80,8 @@ def bubblewrap(
         "protected files are covered: secrets cannot be read, files that make programs run code cannot be changed",
         "sees and signals its own processes only; all of them end with the command",
         "the files of the kernel in /proc and /dev are read-only, those for root alone are covered, /sys is not there",
-        "has no privileges and cannot gain any" + ("; dangerous system calls are refused" if is_filtered else ""),
+        "has no privileges and cannot gain any"
+        + ("; dangerous system calls and setuid files are refused" if is_filtered else ""),
         *(("opens no unix socket, so it reaches no service of this machine by a path",) if not is_local else ()),
         *((f"is the user {NAME}, {user}, and not root; what it makes belongs to root outside",) if user else ()),
         "CPU time, memory, file sizes and the number of processes are bounded",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import fcntl
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -62,12 +64,10 @@ class Gate(NamedTuple):
     Attributes:
         way: A socket; the child writes a byte when it is there, and reads one to begin.
         said: A file for what is said before the command begins, and is not the command's.
-        errors: The command's standard error.
     """
 
     way: int
     said: int
-    errors: int
 
     def wait(self) -> None:
         os.write(self.way, b"\n")
@@ -76,7 +76,7 @@ class Gate(NamedTuple):
 
     def give(self) -> None:
         """Leave the waiting to `_WAIT`, which is started inside of bubblewrap."""
-        for number, place in ((self.errors, _ERRORS), (self.way, _WAY), (self.said, 2)):
+        for number, place in ((2, _ERRORS), (self.way, _WAY), (self.said, 2)):
             os.dup2(number, place, inheritable=True)
 
 
@@ -141,6 +141,19 @@ def _guard_devices(wish: dict[str, Any]) -> None:
     for path in filter(os.path.exists, wish["devices"]):
         _mount(path, path, _MS_BIND)
         _mount(path, path, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _mount_flags(path))
+        _reopen(path)
+
+
+def _reopen(path: str) -> None:
+    """Open *path* again where it is the command's standard input or output: what is open already can be changed."""
+    device = os.stat(path).st_rdev
+    for number in (0, 1, 2):
+        status = os.fstat(number)
+        if stat.S_ISCHR(status.st_mode) and status.st_rdev == device:
+            flags = fcntl.fcntl(number, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK)
+            opened = os.open(path, flags | os.O_NOCTTY)
+            os.dup2(opened, number, inheritable=True)
+            os.close(opened)
 
 
 def _mount_flags(path: str) -> int:
