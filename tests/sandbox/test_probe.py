@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -105,6 +108,21 @@ def test_a_folder_outside_that_can_be_written_is_found(workspace, put_on_path):
     findings = best_sandbox(workspace).findings
     assert any(finding.startswith("a probe could write outside: outside") for finding in findings)
     assert any(finding.startswith("a probe could read outside: outside/file") for finding in findings)
+
+
+@ROOT_ONLY
+def test_root_without_the_right_to_mount_is_contained_too(workspace):
+    """As in a container that allows user namespaces: root's devices are guarded in a namespace of their own."""
+    level(workspace, "bubblewrap")
+    if shutil.which("setpriv") is None:
+        pytest.skip("NOT TESTED HERE: `setpriv` is not installed")
+    code = (
+        "from toolkit.sandbox import sandboxes; from toolkit.workspace import Workspace; "
+        f"print(sandboxes(Workspace({workspace.root!r}))['bubblewrap'].findings)"
+    )
+    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all", sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "()\n", done.stderr
 
 
 def test_a_probe_that_does_not_run_finds_nothing_and_proves_nothing(workspace, tmp_path, monkeypatch):

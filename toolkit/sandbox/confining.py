@@ -26,7 +26,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
 _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT, _SYS_OPENAT2 = 444, 445, 446, 437
 _O_PATH, _RESOLVE_NO_SYMLINKS = 0o10000000, 4
-_CLONE_NEWNS = 0x00020000
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE, _MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
 # nosuid, nodev, noexec, noatime and nodiratime have one number in both lists.
 _ST_SAME_AS_MS, _ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
@@ -132,10 +132,10 @@ def _guard_devices(wish: dict[str, Any]) -> None:
     """
     Make the names of devices read-only for bubblewrap, which shows them to the command.
 
-    Root owns them, and could change their modes for the whole machine. They can still be read and written. Without
-    the right to mount nothing is done here; the probe of the sandbox notices it then.
+    Root owns them, and could change their modes for the whole machine. They can still be read and written. Where
+    nothing can be mounted, nothing is done here; the probe of the sandbox notices it then.
     """
-    if not wish.get("devices") or _libc.unshare(_CLONE_NEWNS) != 0:
+    if not wish.get("devices") or not _has_own_mounts():
         return
     _mount(None, "/", _MS_REC | _MS_SLAVE)
     for path in filter(os.path.exists, wish["devices"]):
@@ -154,6 +154,18 @@ def _reopen(path: str) -> None:
             opened = os.open(path, flags | os.O_NOCTTY)
             os.dup2(opened, number, inheritable=True)
             os.close(opened)
+
+
+def _has_own_mounts() -> bool:
+    """Whether this process has a table of mounts of its own now, if need be as root of a user namespace only."""
+    if _libc.unshare(_CLONE_NEWNS) == 0:
+        return True
+    user, group = os.geteuid(), os.getegid()
+    if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS) != 0:
+        return False
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        put(f"/proc/self/{name}", text)
+    return True
 
 
 def _mount_flags(path: str) -> int:
