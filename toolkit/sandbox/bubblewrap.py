@@ -25,11 +25,9 @@ from .system import readable, settings
 
 __all__ = ["bubblewrap"]
 
-_ROOT = "as root, processes are counted a few times a second where no control group can be made"
-_LOCAL = "it reaches services of this machine by unix sockets in the folders that it sees"
 _ROOM = str(256 << 20)
 # What `bwrap` is built with, less those that the launcher adds.
-_MOST_ARGUMENTS = 9000 - 20
+_MOST_ARGUMENTS = 9000 - 40
 _TEMPORARY = "/tmp"  # noqa: S108 -- a private one, inside the sandbox
 
 
@@ -68,43 +66,59 @@ def bubblewrap(
         shut = list(_workspace(grounds, read_only))
         then = ["--remount-ro", "/", "--chdir", cwd]
         _check_number(len(options) + sum(map(len, shut)) + len(then) + len(argv), len(shut) - len(grounds.tops))
-        wish = {"argv": [program, *argv], "options": options, "shut": shut, "then": then, "tops": list(grounds.tops)}
-        wish |= {"look": lookout.address, "drop": False, **bounds}
+        wish: dict[str, Any] = {"argv": [program, *argv], "options": options, "shut": shut, "then": then}
+        wish |= {"tops": list(grounds.tops), "look": lookout.address, "drop": False, **bounds}
         wish |= {key: account[key] for key in ("names", "devices") if key in account}
         if is_filtered:
             wish["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
         return wish
 
-    does = (
-        "sees the system's programs and the workspace only, and writes only to the workspace and private folders",
-        "protected files are covered: secrets cannot be read, files that make programs run code cannot be changed",
-        "sees and signals its own processes only; all of them end with the command",
-        "the files of the kernel in /proc and /dev are read-only, those for root alone are covered, /sys is not there",
-        "has no privileges and cannot gain any"
-        + ("; dangerous system calls and setuid files are refused" if is_filtered else ""),
-        *(("opens no unix socket, so it reaches no service of this machine by a path",) if not is_local else ()),
-        *((f"is the user {NAME}, {user}, and not root; what it makes belongs to root outside",) if user else ()),
-        "CPU time, memory, file sizes and the number of processes are bounded",
-    )
-    does_not = (
-        *(("it reaches the network, this machine's own services included",) if network else ()),
-        "what gets a protected name only while a command runs, by itself or somebody else, is covered from the next on",
-        "if somebody replaces or removes a protected file, the command is ended, but may see it for a moment before",
-        "a hard link to a protected file is taken for another file",
-        "a FIFO that another program reads can be written, also where files can only be read",
-        *((_LOCAL,) if is_local else ("programs that need unix sockets fail; best_sandbox(local_sockets=True)",)),
-        *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
-        *((_ROOT,) if "crowd" in bounds else ()),
-    )
     return Sandbox(
         name="bubblewrap",
         network=network,
-        does=does,
-        does_not=does_not,
+        does=_does(is_filtered, is_local, user),
+        does_not=_does_not(is_filtered, is_local, network, "crowd" in bounds),
         plan=plan,
         shows=(*readable(further), *grounds.tops),
         private_as=_TEMPORARY,
     )
+
+
+def _does(is_filtered: bool, is_local: bool, user: int | None) -> tuple[str, ...]:
+    """What holds, which depends on the machine and on who starts commands."""
+    table = [
+        (
+            True,
+            "sees the system's programs and the workspace only, and writes only to the workspace and private folders",
+        ),
+        (True, "protected files are covered: secrets are not read, files that make programs run code are not changed"),
+        (True, "sees and signals its own processes only; all of them end with the command"),
+        (
+            True,
+            "the kernel's files in /proc and /dev are read-only, those for root alone are covered, /sys is not there",
+        ),
+        (True, "has no privileges and cannot gain any"),
+        (is_filtered, "dangerous system calls are refused, and files that run as their owner are not made"),
+        (not is_local, "opens no unix socket, so it reaches no service of this machine by a path"),
+        (user is not None, f"is the user {NAME}, {user}, and not root; what it makes belongs to root outside"),
+        (True, "CPU time, memory, file sizes and the number of processes are bounded"),
+    ]
+    return tuple(words for holds, words in table if holds)
+
+
+def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -> tuple[str, ...]:
+    table = [
+        (network, "it reaches the network, this machine's own services included"),
+        (True, "what gets a protected name only while a command runs, by any program, is covered from the next one on"),
+        (True, "if a protected file is replaced or removed, the command is ended, but may see it for a moment before"),
+        (True, "a hard link to a protected file is taken for another file"),
+        (True, "a FIFO that another program reads can be written, also where files can only be read"),
+        (is_local, "it reaches services of this machine by unix sockets in the folders that it sees"),
+        (not is_local, "programs that need unix sockets fail; best_sandbox(local_sockets=True) allows them"),
+        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
+        (is_root, "as root, processes are counted a few times a second where no control group can be made"),
+    ]
+    return tuple(words for holds, words in table if holds)
 
 
 def _frame(network: bool) -> list[str]:

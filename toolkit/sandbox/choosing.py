@@ -53,7 +53,7 @@ def best_sandbox(
     """
     if level is not None and level not in LEVELS:
         raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
-    options = _Options(network, limits or Limits(), tuple(map(os.fspath, readable)), local_sockets)
+    options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
     reasons = []
     for name in LEVELS[:-1] if level is None else (level,):
         found = _tried(name, workspace, options, probe=probe)
@@ -73,7 +73,7 @@ def sandboxes(
     local_sockets: bool = False,
 ) -> dict[LevelName, Sandbox | str]:
     """Every level, the strongest first: ready to use, or the reason why it is not there."""
-    options = _Options(network, limits or Limits(), tuple(map(os.fspath, readable)), local_sockets)
+    options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
     return {name: _tried(name, workspace, options, probe=probe) for name in LEVELS}
 
 

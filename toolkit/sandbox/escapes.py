@@ -101,7 +101,7 @@ def mount_files(props: dict[str, Any]) -> Iterator[str]:
     libc = _libc()
     inside = os.fsencode(props["inside"])
     for flags in (None, _CLONE_NEWNS, _CLONE_NEWUSER | _CLONE_NEWNS):
-        if _in_child(lambda flags=flags: _mounts(libc, flags, inside)):
+        if _in_child(_mounts, libc, flags, inside):
             yield "mount" if flags is None else f"mount after unshare({flags:#x})"
     path = f"{props['inside']}/{props['token']}-device"
     with _allowing_refusals():
@@ -231,7 +231,7 @@ def _libc() -> Any:
 def _mounts(libc: Any, flags: int | None, folder: bytes) -> bool:
     if flags is not None and libc.unshare(flags) != 0:
         return False
-    is_mounted = libc.mount(b"/usr", folder, None, _MS_BIND, None) == 0
+    is_mounted = bool(libc.mount(b"/usr", folder, None, _MS_BIND, None) == 0)
     # In a namespace of its own a mount harms nothing outside; there it counts if it opens what is covered.
     if flags is not None and flags & _CLONE_NEWUSER:
         return is_mounted and bool(libc.mount(b"proc", folder, b"proc", 0, None) == 0)
@@ -240,7 +240,7 @@ def _mounts(libc: Any, flags: int | None, folder: bytes) -> bool:
     return is_mounted
 
 
-def _in_child(action: Callable[[], bool]) -> bool:
+def _in_child(action: Callable[..., bool], *arguments: Any) -> bool:
     """Whether *action* succeeds, in a process of its own: what it changes about itself ends with it."""
     try:
         child = os.fork()
@@ -248,7 +248,7 @@ def _in_child(action: Callable[[], bool]) -> bool:
         return False
     if child == 0:
         try:
-            os._exit(0 if action() else 1)
+            os._exit(0 if action(*arguments) else 1)
         finally:
             os._exit(1)
     return os.waitpid(child, 0)[1] == 0
@@ -294,7 +294,7 @@ def _is_same_process(props: dict[str, Any]) -> bool:
     """Whether the process with that number is the one outside: in a namespace it may be another one."""
     try:
         with open(f"/proc/{props['pid']}/stat", "rb") as file:
-            return file.read().rpartition(b") ")[2].split()[19].decode() == props["started"]
+            return bool(file.read().rpartition(b") ")[2].split()[19].decode() == props["started"])
     except OSError:
         return os.path.exists(f"/proc/{props['pid']}")
 
