@@ -16,6 +16,8 @@ from toolkit.workspace import Workspace
 
 from .levels import REAL, level, run
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
+
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED HERE: only root's commands are affected")
 
 

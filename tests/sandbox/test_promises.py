@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from toolkit.sandbox import LEVELS
 from toolkit.sandbox.escapes import ATTEMPTS
 
 from .promises import ABSENT, ROWS, USERS, column_of, read_table, render_table
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
 
 PAGE = Path(__file__).parents[2] / "docs" / "workspace-and-sandbox.md"
 

@@ -8,6 +8,7 @@ root where files are concerned, so this alone protects nothing; the mounts do.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
@@ -24,8 +25,16 @@ def choose_user() -> int | None:
     import grp
     import pwd
 
-    numbers = {entry.pw_uid for entry in pwd.getpwall()} | {entry.gr_gid for entry in grp.getgrall()}
-    return next((number for number in range(_FIRST, _LAST) if number not in numbers), _LAST)
+    # One by one: to list all users may take minutes where a directory service has them.
+    for number in range(_FIRST, _LAST):
+        with contextlib.suppress(KeyError):
+            pwd.getpwuid(number)
+            continue
+        with contextlib.suppress(KeyError):
+            grp.getgrgid(number)
+            continue
+        return number
+    return _LAST
 
 
 def describe_user(number: int) -> dict[str, Any]:
