@@ -54,8 +54,8 @@ def test_the_program_for_crashes_stays_as_it_is(name, tmp_path):
 
 @pytest.mark.parametrize("name", REAL)
 def test_what_is_for_root_alone_is_not_read(name, tmp_path):
-    """Files about memory, timers and keys."""
-    paths = " ".join(list_masked_files())
+    """Files about memory and timers; in bubblewrap also a few that everybody may read, such as the list of keys."""
+    paths = " ".join(path for path in list_masked_files() if name == "bubblewrap" or not os.stat(path).st_mode & 0o004)
     sandbox = level(Workspace(tmp_path), name)
     if name == "landlock" and os.geteuid() == 0:
         pytest.skip("NOT HELD: Landlock grants the whole of /proc for reading, and root may read them")

@@ -19,7 +19,7 @@ from typing import Any
 __all__ = ["ATTEMPTS", "try_all"]
 
 _FOLDERS = ("/", "/etc", "/usr", "/usr/bin")
-_ROOTS_FILES = ("kcore", "keys", "timer_list", "kpagecount", "slabinfo", "vmallocinfo", "sched_debug", "latency_stats")
+_ROOTS_FILES = ("kcore", "timer_list", "kpagecount", "kpageflags", "slabinfo", "vmallocinfo", "pagetypeinfo")
 _SYS_FILES = (
     "kernel/uevent_helper",
     "power/state",
@@ -85,7 +85,7 @@ def write_kernel_files(props: dict[str, Any]) -> Iterator[str]:
 
 
 def read_kernel_memory(props: dict[str, Any]) -> Iterator[str]:
-    """Read the files of `/proc` that tell about the kernel's memory, timers and keys, and devices of memory."""
+    """Read the files of `/proc` that tell root about the kernel's memory and timers, and devices of memory."""
     for path in (*(f"/proc/{name}" for name in _ROOTS_FILES), "/dev/mem", "/dev/port", "/dev/kmsg"):
         with _allowing_refusals():
             number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
