@@ -112,7 +112,7 @@ def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -
         (True, "what gets a protected name only while a command runs, by any program, is covered from the next one on"),
         (True, "if a protected file is replaced or removed, the command is ended, but may see it for a moment before"),
         (True, "a hard link to a protected file is taken for another file"),
-        (True, "a FIFO that another program reads can be written, also where files can only be read"),
+        (True, "a FIFO that another program reads can be written, as a file can, where the workspace can be"),
         (is_local, "it reaches services of this machine by unix sockets in the folders that it sees"),
         (not is_local, "programs that need unix sockets fail; best_sandbox(local_sockets=True) allows them"),
         (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),

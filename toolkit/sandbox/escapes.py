@@ -130,8 +130,13 @@ def read_secrets(props: dict[str, Any]) -> Iterator[str]:
 
 
 def write_protected_files(props: dict[str, Any]) -> Iterator[str]:
-    """Open a file of the workspace for writing that may only be read, and one of a folder that may only be read."""
-    for name in ("protected", "read_only_file"):
+    """Open a file of the workspace for writing that makes programs run code."""
+    yield from _open_for_writing(props["protected"])
+
+
+def write_read_only_folders(props: dict[str, Any]) -> Iterator[str]:
+    """Open a file and a FIFO for writing in a folder that may only be read."""
+    for name in ("read_only_file", "read_only_fifo"):
         yield from _open_for_writing(props[name])
 
 
@@ -178,6 +183,7 @@ ATTEMPTS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
         make_setuid_files,
         read_secrets,
         write_protected_files,
+        write_read_only_folders,
         reach_unix_sockets,
         reach_network,
         signal_processes,

@@ -78,7 +78,7 @@ class _Stage:
             read_only=(*grounds.read_only, self.read_only),
             is_kept=is_kept,
             suspects=lambda folder, names: set(names),
-            searched=(self.inside,),
+            searched=(self.inside, self.read_only),
         )
 
     def props(self) -> dict[str, Any]:
@@ -93,6 +93,7 @@ class _Stage:
             "secret": f"{self.inside}/secret",
             "protected": f"{self.inside}/protected",
             "read_only_file": f"{self.read_only}/file",
+            "read_only_fifo": f"{self.read_only}/fifo",
             "socket": f"{self.inside}/socket",
             "read_only_socket": f"{self.read_only}/socket",
             "abstract": f"toolkit-{self.token}",
@@ -175,6 +176,9 @@ def _stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
             for name in names:
                 Path(place, name).write_text(stage.token)
         props = stage.props()
+        os.mkfifo(props["read_only_fifo"])
+        # A FIFO that no process reads cannot be opened for writing in any case.
+        stack.callback(os.close, os.open(props["read_only_fifo"], os.O_RDWR))
         for address in (props["socket"], props["read_only_socket"], f"\0{props['abstract']}"):
             for kind, name in ((socket.SOCK_STREAM, address), (socket.SOCK_DGRAM, f"{address}.datagram")):
                 listener = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
