@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 
 import pytest
 
-from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session
+from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session, ToolError
 from toolkit.approvals.guard import read_only
 from toolkit.builtin.bash_tool import bash_for
 from toolkit.builtin.job_output_tool import job_output_for
@@ -84,6 +85,41 @@ def bash(workspace, session):
 async def test_the_result_reads_like_a_terminal(bash, command, text):
     """Standard output, then standard error by name, then the exit code if it is not 0."""
     assert await bash(command) == text
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "text", "details"),
+    [
+        ("echo out; exit 3", "tool", "out\nexit code: 3", {"exit_code": 3}),
+        ("echo words | grep nothing", "tool", "exit code: 1", {"exit_code": 1}),
+        ("echo out; kill -9 $$", "tool", "out\nexit code: 137 (killed)", {"exit_code": 137}),
+        (
+            "echo out; sleep 61.19",
+            "timeout",
+            "out\ntimed out: it took longer than 1 s and was ended, with everything it started",
+            {"stopped": "timeout"},
+        ),
+    ],
+    ids=["fails", "finds nothing", "is killed", "takes too long"],
+)
+@pytest.mark.parametrize("name", ALL)
+async def test_a_command_that_fails_is_an_error_with_its_output(workspace, name, command, kind, text, details):
+    """Every exit code but 0 counts as a failure, and the text is what it would be without one."""
+    catalog = Catalog(bash_for(workspace, sandbox=level(workspace, name)))
+    dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"))
+    result = await dispatcher.call("bash", {"command": command, "timeout_seconds": 1 if kind == "timeout" else 60})
+    assert (result.kind, result.is_error, result.text) == (kind, True, text)
+    assert result.error.details == details
+    assert text.endswith(result.error.message)
+    with pytest.raises(ToolError, match=re.escape(result.error.message)):
+        result.unwrap()
+
+
+async def test_a_command_that_succeeds_is_no_error(workspace):
+    """Whatever it writes to standard error, and whatever it leaves running."""
+    dispatcher = Dispatcher(Catalog(bash_for(workspace, sandbox="none")), permissions=Permissions("bypass"))
+    result = await dispatcher.call("bash", {"command": "false; echo error >&2; sleep 62.23 & true"})
+    assert (result.kind, result.is_error) == ("ok", False)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -229,7 +265,7 @@ async def test_the_calls_own_limit_counts_too(workspace):
     catalog.add(bash_for(workspace, sandbox="none"))
     async with Dispatcher(catalog) as dispatcher:
         result = await dispatcher.call("bash", {"command": "echo before; sleep 64.44"}, timeout_seconds=3)
-    assert result.kind == "ok"
+    assert result.kind == "timeout"
     assert result.text.startswith("before\ntimed out")
 
 
@@ -295,12 +331,12 @@ async def test_a_fork_bomb_ends_and_is_reported(workspace, name):
     if pen is None:
         pytest.skip("NOT TESTED HERE: no control group can be made, so the bomb would hurt the machine")
     os.rmdir(pen)
-    sandbox = best_sandbox(workspace, level=name, limits=Limits(processes=50))
+    sandbox = level(workspace, name, limits=Limits(processes=50))
     tool = bash_for(workspace, sandbox=sandbox)
     # By hand: a dispatcher's safety checks refuse it.
-    text = await tool.function(":(){ :|:& };:; sleep 65.55", timeout_seconds=2, context=Context(facts=tool.facts))
-    assert "fork: retry: Resource temporarily unavailable" in text
-    assert "timed out" in text
+    result = await tool.function(":(){ :|:& };:; sleep 65.55", timeout_seconds=2, context=Context(facts=tool.facts))
+    assert "fork: retry: Resource temporarily unavailable" in result.text
+    assert result.kind == "timeout"
     assert until(lambda: not running("65.55"))
 
 

@@ -415,7 +415,7 @@ async def test_a_search_passes_secrets_over_and_says_so(dispatcher, without):
 async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
     """Whatever the mode, and however it goes about it."""
     by = dispatcher("bypass", sandbox=sandbox)
-    result = await by.call("bash", {"command": "cat .env; cat < .e*; cp .env x; cat x; ln .env y; cat y"})
+    result = await by.call("bash", {"command": "cat .env; cat < .e*; cp .env x; cat x; ln .env y; cat y; true"})
     assert result.kind == "ok"
     assert "hunter2" not in result.text
 

@@ -296,3 +296,13 @@ def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
                 assert {"hidden", "read-only"} & set(above)
             else:
                 assert not {"hidden", "read-only"} & set(above)
+
+
+def test_a_fifo_of_a_read_only_folder_is_shut_away(tmp_path):
+    """It could be written through a read-only mount; one that may be written is the workspace's own."""
+    for name in ("root", "manuals"):
+        (tmp_path / name / "below").mkdir(parents=True)
+        os.mkfifo(tmp_path / name / "below" / "pipe")
+        (tmp_path / name / "below" / "file").touch()
+    kept = grounds_of(Workspace(tmp_path / "root", read_only=[tmp_path / "manuals"])).kept()
+    assert kept == [Kept(str(tmp_path / "manuals" / "below" / "pipe"), "hidden", False)]

@@ -257,3 +257,37 @@ def test_more_than_a_command_line_holds_is_refused():
     """With the reason; a kernel would only say that the list is too long."""
     with pytest.raises(ToolError, match="more protected files than a sandbox can shut away"):
         launch({"hidden": ["x" * 1000] * 1600})
+
+
+MISSED = """
+import os
+from toolkit.sandbox import tending
+from toolkit.sandbox.confining import prctl
+
+prctl(36, 1)  # what it orphans becomes ours, as in the launcher
+news, _ = os.pipe()
+child = os.fork()
+if child == 0:
+    if os.fork():
+        os._exit(0)
+    os.execv("/bin/sleep", ["sleep", "73.41"])
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+real, calls = tending._processes, []
+
+
+def processes(names=None):
+    calls.append(names)
+    return iter(()) if len(calls) < 3 else real(names)
+
+
+tending._processes = processes
+print(tending.Tended(child, {"pen": None}, news=news, covers=None).ended())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: elsewhere there is no table of processes")
+def test_a_process_that_the_table_missed_is_ended_and_counted():
+    """One that forks and ends while the table is read leaves no trace in it."""
+    done = subprocess.run([sys.executable, "-c", MISSED], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "{'exit': 0, 'left': 1}\n", done.stderr
+    assert running("73.41") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import socket
 import struct
@@ -64,6 +65,45 @@ def test_calls_are_judged_by_number_and_argument(machine, number, arguments, wan
     """Sockets by family, clones by flags, terminals by request, and some calls altogether."""
     code = seccomp.program(seccomp.NETWORK, machine=machine)
     assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == wanted
+
+
+CHMOD = {"x86_64": 90}
+FCHMODAT = {"x86_64": 268, "aarch64": 53}
+OPENAT = {"x86_64": 257, "aarch64": 56}
+MKNODAT = {"x86_64": 259, "aarch64": 33}
+CREATES, TEMPORARY = 0o100, 0o20000000
+
+
+@pytest.mark.parametrize(
+    ("number", "arguments", "wanted"),
+    [
+        (CHMOD, (0, 0o755), ALLOW),
+        (CHMOD, (0, 0o4755), EPERM),
+        (FCHMODAT, (0, 0, 0o1777), ALLOW),
+        (FCHMODAT, (0, 0, 0o4700), EPERM),
+        (OPENAT, (0, 0, 0, 0o4700), ALLOW),  # nothing is made, so the mode is not looked at
+        (OPENAT, (0, 0, CREATES, 0o700), ALLOW),
+        (OPENAT, (0, 0, CREATES, 0o4700), EPERM),
+        (OPENAT, (0, 0, TEMPORARY, 0o4700), EPERM),
+        (MKNODAT, (0, 0, 0o100644), ALLOW),
+        (MKNODAT, (0, 0, 0o104755), EPERM),
+        (dict.fromkeys(MACHINES, 452), (0, 0, 0o4755), EPERM),
+        (dict.fromkeys(MACHINES, 437), (), ENOSYS),
+    ],
+)
+def test_no_file_is_made_to_run_as_its_owner(number, arguments, wanted):
+    """Whichever call gives it the mode; the one whose mode cannot be seen is not there."""
+    for machine in number:
+        code = seccomp.program((), machine=machine)
+        assert verdict(code, number[machine], *arguments, machine=MACHINES[machine]) == wanted
+
+
+@pytest.mark.parametrize(("user", "wanted"), [(0, EPERM), (1000, ALLOW)])
+def test_as_root_no_file_is_made_to_run_as_its_group(monkeypatch, user, wanted):
+    """An ordinary user's folders may hand on their group, which needs that bit."""
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    code = seccomp.program((), machine="x86_64")
+    assert verdict(code, CHMOD["x86_64"], 0, 0o2755, machine=MACHINES["x86_64"]) == wanted
 
 
 @pytest.mark.parametrize("machine", MACHINES)

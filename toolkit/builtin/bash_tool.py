@@ -15,7 +15,7 @@ from ..approvals.previews import Preview
 from ..context import Context
 from ..decorator import tool
 from ..errors import BadArgs, Problem, ToolError
-from ..results import ToolCall
+from ..results import ErrorInfo, Kind, ToolCall, ToolResult
 from ..sandbox.base import Sandbox
 from ..sandbox.choosing import best_sandbox
 from ..sandbox.grounds import grounds_of
@@ -89,7 +89,7 @@ def bash_for(
         timeout_seconds: float = _DEFAULT_SECONDS,
         background: bool = False,
         context: Context,
-    ) -> str:
+    ) -> str | ToolResult:
         """Run a command; what a model is told besides depends on the sandbox.
 
         Args:
@@ -134,11 +134,34 @@ def _started(runner: Runner, command: str, standing: Standing, context: Context)
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 
-async def _finished(runner: Runner, command: str, standing: Standing, timeout_seconds: float, context: Context) -> str:
+async def _finished(
+    runner: Runner, command: str, standing: Standing, timeout_seconds: float, context: Context
+) -> str | ToolResult:
     with shell_for(context.session, runner.workspace.root) as shell:
         seconds = _left(timeout_seconds, context.deadline)
         ran = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
-    return _told(ran, seconds, runner.workspace)
+    text = _told(ran, seconds, runner.workspace)
+    return _failure(text, ran.ended, seconds) if ran.ended.why is not None or ran.ended.exit_code else text
+
+
+def _failure(text: str, ended: Ended, seconds: float) -> ToolResult:
+    """
+    Return the result of a command that failed, was killed or took too long: an error whose text holds the output.
+
+    Every exit code but 0 is a failure, also the 1 with which `grep` says that it found nothing: which programs mean
+    something else by it is not known here, and the model reads the output and the code in any case.
+    """
+    kind: Kind = "timeout" if ended.why == "timeout" else "tool"
+    message = _reason(ended, seconds)
+    details = {"exit_code": ended.exit_code} if ended.why is None else {"stopped": ended.why}
+    return ToolResult(text, None, kind, error=ErrorInfo(message, details))
+
+
+def _reason(ended: Ended, seconds: float) -> str:
+    """Why a command failed, in a line; nothing if it did not."""
+    if ended.why is not None:
+        return _WHY[ended.why].format(seconds=seconds)
+    return f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}" if ended.exit_code else ""
 
 
 def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
@@ -149,10 +172,8 @@ def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
     lines = [ran.stdout.rstrip("\n")] if ran.stdout.strip() else []
     if ran.stderr.strip():
         lines.append(f"stderr: {ran.stderr.rstrip(chr(10))}")
-    if ended.why is not None:
-        lines.append(_WHY[ended.why].format(seconds=seconds))
-    elif ended.exit_code:
-        lines.append(f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}")
+    if reason := _reason(ended, seconds):
+        lines.append(reason)
     if ended.left and ended.why is None:
         were = "process still ran and was" if ended.left == 1 else "processes still ran and were"
         lines.append(f"note: {ended.left} {were} ended with it; use `background` for such")

@@ -58,7 +58,7 @@ class Attempt:
         self._trouble, told = map(moved, os.pipe())
         theirs = None
         if "shut" in wish:
-            self._gate, theirs = _gate(errors)
+            self._gate, theirs = _gate()
         child = os.fork()
         if child == 0:
             become(self._wish, told, theirs)
@@ -155,13 +155,13 @@ class Attempt:
                 each.close()
 
 
-def _gate(errors: int) -> tuple[socket.socket, Gate]:
+def _gate() -> tuple[socket.socket, Gate]:
     import socket
 
     ours, theirs = socket.socketpair()
     # So the system itself says who writes.
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    return ours, Gate(way=moved(theirs.detach()), said=moved(os.memfd_create("said")), errors=errors)
+    return ours, Gate(way=moved(theirs.detach()), said=moved(os.memfd_create("said")))
 
 
 def moved(number: int) -> int:

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ..errors import ToolError
@@ -39,6 +39,8 @@ class Sandbox:
         does_not: What it does not keep it from.
         shows: The folders that a command can read, besides its private one; None if that is not limited.
         private_as: Where a command finds its private folder; None if that is where it is.
+        findings: How a probe got out of it on this machine, in sentences; None if it was not probed. A sandbox that
+            is made with `dataclasses.replace` is another one, so it was not probed.
     """
 
     name: LevelName
@@ -48,18 +50,34 @@ class Sandbox:
     plan: Plan = field(repr=False)
     shows: tuple[str, ...] | None = None
     private_as: str | None = None
+    findings: tuple[str, ...] | None = field(default=None, init=False)
 
     @property
     def contained(self) -> bool:
-        """Whether a command can neither change nor tell anything outside, nor what is protected inside."""
+        """
+        Whether a command can neither change nor tell anything outside, nor what is protected inside.
+
+        Only bubblewrap without a network is, and only after a probe has tried to get out here and could not.
+        """
         # Landlock does not stop a change of modes and times outside, nor a write to a single protected file.
-        return self.name == "bubblewrap" and not self.network
+        return self.name == "bubblewrap" and not self.network and self.findings == ()
+
+    def with_findings(self, findings: Sequence[str]) -> Sandbox:
+        """Return the same sandbox, with how a probe got out of it."""
+        probed = replace(self)
+        object.__setattr__(probed, "findings", tuple(findings))
+        return probed
 
     def describe(self) -> str:
         """What this level does and does not do, for a person."""
         lines = [f"sandbox: {self.name}, network {'on' if self.network else 'off'}"]
         lines += [f"+ {each}" for each in self.does]
+        if self.findings is not None and not self.findings:
+            lines.append("+ a probe tried to get out, on this machine, and could not")
+        lines += [f"- {finding}" for finding in self.findings or ()]
         lines += [f"- {each}" for each in self.does_not]
+        if self.findings is None and self.name == "bubblewrap":
+            lines.append("- no probe has tried to get out, so it does not count as contained")
         return "\n".join(lines)
 
     def homes(self, private: str) -> dict[str, str]:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from ..errors import ToolError
+from .accounts import NAME, choose_user, describe_user
 from .base import Sandbox
 from .grounds import Grounds
+from .kernel_files import DEVICES, mask_kernel_files
 from .limits import Limits
 from .lookout import Lookout
 from .seccomp import LOCAL, NETWORK, supports
@@ -23,10 +25,9 @@ from .system import readable, settings
 
 __all__ = ["bubblewrap"]
 
-_ROOT = "as root, processes are counted a few times a second where no control group can be made"
 _ROOM = str(256 << 20)
 # What `bwrap` is built with, less those that the launcher adds.
-_MOST_ARGUMENTS = 9000 - 20
+_MOST_ARGUMENTS = 9000 - 40
 _TEMPORARY = "/tmp"  # noqa: S108 -- a private one, inside the sandbox
 
 
@@ -38,6 +39,7 @@ def bubblewrap(
     limits: Limits | None = None,
     further: Sequence[str] = (),
     read_only: bool = False,
+    local_sockets: bool = False,
     machine: str | None = None,
 ) -> Sandbox:
     """
@@ -46,48 +48,77 @@ def bubblewrap(
     Args:
         further: Folders that can be read, besides the workspace and the system's.
         read_only: Whether nothing in the workspace can be written.
+        local_sockets: Whether unix sockets can be opened: its own, and those of other programs in the workspace.
         machine: Whose system calls are filtered; this one's unless given.
     """
     bounds = (limits or Limits()).as_wish()
     is_filtered = supports(machine)
+    is_local = local_sockets or not is_filtered
+    user = choose_user()
+    account = {} if user is None else {**describe_user(user), "devices": DEVICES}
+    # No mount and no namespace keeps a command from a unix socket that has a path.
+    families = (*NETWORK, *(LOCAL if local_sockets else ()))  # without a network they reach each other, and no more
     lookout = Lookout(lambda: {"shut": list(_workspace(grounds, read_only))})
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        options = [*_frame(network), *_empty(private), *_system(network, further)]
+        options = [*_frame(network), *account.get("user", ()), *_empty(private)]
+        options += [*_system(network, further, account.get("names", ())), *mask_kernel_files()]
         shut = list(_workspace(grounds, read_only))
         then = ["--remount-ro", "/", "--chdir", cwd]
         _check_number(len(options) + sum(map(len, shut)) + len(then) + len(argv), len(shut) - len(grounds.tops))
-        wish = {"argv": [program, *argv], "options": options, "shut": shut, "then": then, "tops": list(grounds.tops)}
-        wish |= {"look": lookout.address, "drop": False, **bounds}
+        wish: dict[str, Any] = {"argv": [program, *argv], "options": options, "shut": shut, "then": then}
+        wish |= {"tops": list(grounds.tops), "look": lookout.address, "drop": False, **bounds}
+        wish |= {key: account[key] for key in ("names", "devices") if key in account}
         if is_filtered:
-            families = (*LOCAL, *NETWORK)  # without a network they reach each other, and nothing else
             wish["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
         return wish
 
-    does = (
-        "sees the system's programs and the workspace only, and writes only to the workspace and private folders",
-        "protected files are covered: secrets cannot be read, files that make programs run code cannot be changed",
-        "sees and signals its own processes only; all of them end with the command",
-        "has no privileges and cannot gain any" + ("; dangerous system calls are refused" if is_filtered else ""),
-        "CPU time, memory, file sizes and the number of processes are bounded",
-    )
-    does_not = (
-        *(("it reaches the network, this machine's own services included",) if network else ()),
-        "what gets a protected name only while a command runs, by itself or somebody else, is covered from the next on",
-        "if somebody replaces or removes a protected file, the command is ended, but may see it for a moment before",
-        "a hard link to a protected file is taken for another file",
-        *(("dangerous system calls are not refused: this machine's are not known here",) if not is_filtered else ()),
-        *((_ROOT,) if "crowd" in bounds else ()),
-    )
     return Sandbox(
         name="bubblewrap",
         network=network,
-        does=does,
-        does_not=does_not,
+        does=_does(is_filtered, is_local, user),
+        does_not=_does_not(is_filtered, is_local, network, "crowd" in bounds),
         plan=plan,
         shows=(*readable(further), *grounds.tops),
         private_as=_TEMPORARY,
     )
+
+
+def _does(is_filtered: bool, is_local: bool, user: int | None) -> tuple[str, ...]:
+    """What holds, which depends on the machine and on who starts commands."""
+    table = [
+        (
+            True,
+            "sees the system's programs and the workspace only, and writes only to the workspace and private folders",
+        ),
+        (True, "protected files are covered: secrets are not read, files that make programs run code are not changed"),
+        (True, "sees and signals its own processes only; all of them end with the command"),
+        (
+            True,
+            "the kernel's files in /proc and /dev are read-only, those for root alone are covered, /sys is not there",
+        ),
+        (True, "has no privileges and cannot gain any"),
+        (is_filtered, "dangerous system calls are refused, and files that run as their owner are not made"),
+        (not is_local, "opens no unix socket, so it reaches no service of this machine by a path"),
+        (user is not None, f"is the user {NAME}, {user}, and not root; what it makes belongs to root outside"),
+        (True, "CPU time, memory, file sizes and the number of processes are bounded"),
+    ]
+    return tuple(words for holds, words in table if holds)
+
+
+def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -> tuple[str, ...]:
+    table = [
+        (network, "it reaches the network, this machine's own services included"),
+        (True, "what gets a protected name only while a command runs, by any program, is covered from the next one on"),
+        (True, "if a protected file is replaced or removed, the command is ended, but may see it for a moment before"),
+        (True, "a hard link to a protected file is taken for another file"),
+        (True, "a FIFO that another program reads can be written, as a file can, where the workspace can be"),
+        (is_local, "it reaches services of this machine by unix sockets in the folders that it sees"),
+        (not is_local, "programs that need unix sockets fail; best_sandbox(local_sockets=True) allows them"),
+        (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
+        (is_root, "as root, processes are counted a few times a second where no control group can be made"),
+    ]
+    return tuple(words for holds, words in table if holds)
 
 
 def _frame(network: bool) -> list[str]:
@@ -104,14 +135,15 @@ def _empty(private: str | None) -> Iterator[str]:
     yield from ("--bind", private, _TEMPORARY) if private else ("--size", _ROOM, "--tmpfs", _TEMPORARY)
 
 
-def _system(network: bool, further: Sequence[str]) -> Iterator[str]:
+def _system(network: bool, further: Sequence[str], own: Container[str]) -> Iterator[str]:
+    """The system's programs and settings, but for those of the settings that are the command's *own*."""
     for place in readable(further):
         yield from ("--ro-bind", place, place)
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
         if os.path.islink(name):
             yield from ("--symlink", os.readlink(name), name)
     for path in settings():
-        if path != "/etc/resolv.conf" or network:
+        if path not in own and (path != "/etc/resolv.conf" or network):
             yield from ("--ro-bind", os.path.realpath(path), path)
     if os.path.islink("/etc/mtab"):
         yield from ("--symlink", "/proc/self/mounts", "/etc/mtab")

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import ctypes
+import fcntl
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
@@ -24,6 +26,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
 _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT, _SYS_OPENAT2 = 444, 445, 446, 437
 _O_PATH, _RESOLVE_NO_SYMLINKS = 0o10000000, 4
+_CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
+_MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE, _MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
+# nosuid, nodev, noexec, noatime and nodiratime have one number in both lists.
+_ST_SAME_AS_MS, _ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
 
 
 def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
@@ -58,12 +64,10 @@ class Gate(NamedTuple):
     Attributes:
         way: A socket; the child writes a byte when it is there, and reads one to begin.
         said: A file for what is said before the command begins, and is not the command's.
-        errors: The command's standard error.
     """
 
     way: int
     said: int
-    errors: int
 
     def wait(self) -> None:
         os.write(self.way, b"\n")
@@ -72,7 +76,7 @@ class Gate(NamedTuple):
 
     def give(self) -> None:
         """Leave the waiting to `_WAIT`, which is started inside of bubblewrap."""
-        for number, place in ((self.errors, _ERRORS), (self.way, _WAY), (self.said, 2)):
+        for number, place in ((2, _ERRORS), (self.way, _WAY), (self.said, 2)):
             os.dup2(number, place, inheritable=True)
 
 
@@ -124,6 +128,57 @@ def _drop_privileges(wish: dict[str, Any]) -> None:
         _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
+def _guard_devices(wish: dict[str, Any]) -> None:
+    """
+    Make the names of devices read-only for bubblewrap, which shows them to the command.
+
+    Root owns them, and could change their modes for the whole machine. They can still be read and written. Where
+    nothing can be mounted, nothing is done here; the probe of the sandbox notices it then.
+    """
+    if not wish.get("devices") or not _has_own_mounts():
+        return
+    _mount(None, "/", _MS_REC | _MS_SLAVE)
+    for path in filter(os.path.exists, wish["devices"]):
+        _mount(path, path, _MS_BIND)
+        _mount(path, path, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _mount_flags(path))
+        _reopen(path)
+
+
+def _reopen(path: str) -> None:
+    """Open *path* again where it is the command's standard input or output: what is open already can be changed."""
+    device = os.stat(path).st_rdev
+    for number in (0, 1, 2):
+        status = os.fstat(number)
+        if stat.S_ISCHR(status.st_mode) and status.st_rdev == device:
+            flags = fcntl.fcntl(number, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK)
+            opened = os.open(path, flags | os.O_NOCTTY)
+            os.dup2(opened, number, inheritable=True)
+            os.close(opened)
+
+
+def _has_own_mounts() -> bool:
+    """Whether this process has a table of mounts of its own now, if need be as root of a user namespace only."""
+    if _libc.unshare(_CLONE_NEWNS) == 0:
+        return True
+    user, group = os.geteuid(), os.getegid()
+    if _libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS) != 0:
+        return False
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        put(f"/proc/self/{name}", text)
+    return True
+
+
+def _mount_flags(path: str) -> int:
+    """The flags of the mount that *path* is on: inside a container the kernel refuses to lift one of them."""
+    flags = os.statvfs(path).f_flag
+    return flags & _ST_SAME_AS_MS | (_MS_RELATIME if flags & _ST_RELATIME else 0)
+
+
+def _mount(source: str | None, target: str, flags: int) -> None:
+    what = None if source is None else os.fsencode(source)
+    _checked(_libc.mount(what, os.fsencode(target), None, ctypes.c_ulong(flags), None), f"mount {target}")
+
+
 def _landlock(wish: dict[str, Any]) -> None:
     asked = wish.get("landlock")
     if asked is None:
@@ -169,9 +224,28 @@ def bubblewrapped(wish: dict[str, Any], *, is_gated: bool) -> list[str]:
     program, *rest = wish["argv"]
     if wish.get("filter") is not None:
         options = ["--seccomp", str(_memory("filter", base64.b64decode(wish["filter"]))), *options]
+    for path, line in wish.get("names", {}).items():
+        options = [
+            "--perms",
+            "0444",
+            "--ro-bind-data",
+            str(_memory("names", _read(path) + line.encode())),
+            path,
+            *options,
+        ]
     text = b"".join(os.fsencode(each) + b"\0" for each in options)
     waiting = ["/bin/sh", "-c", _WAIT, "sh"] if is_gated else []
     return [program, "--args", str(_memory("options", text)), "--", *waiting, *rest]
+
+
+def _read(path: str) -> bytes:
+    """The content of *path* with a full last line; nothing if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError:
+        return b""
+    return content if content.endswith(b"\n") or not content else content + b"\n"
 
 
 def _memory(name: str, content: bytes) -> int:
@@ -186,6 +260,7 @@ _STEPS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
     ("count the processes of", _enter_pen),
     ("limit", _limit),
     ("drop privileges for", _drop_privileges),
+    ("guard the devices from", _guard_devices),
     ("apply Landlock to", _landlock),
     ("apply seccomp to", _seccomp),
 ]

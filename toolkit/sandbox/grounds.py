@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -66,7 +67,7 @@ class Grounds:
         read_only: What may only be read; of folders inside one another the innermost counts.
         is_kept: Whether a file is protected from being read, or written.
         suspects: Which names of a folder are to be judged at all; all of them unless given.
-        is_searched: Whether what is protected is looked for. If not, nothing is: for trials, which read no file.
+        searched: The folders in which protected files are looked for; all of them unless given. Trials give fewer.
         most_names: A workspace with more of them is refused; to search it would take too long.
         clock: Nanoseconds since 1970.
     """
@@ -75,7 +76,7 @@ class Grounds:
     read_only: tuple[str, ...]
     is_kept: IsKept
     suspects: Suspects = lambda folder, names: set(names)
-    is_searched: bool = True
+    searched: tuple[str, ...] | None = None
     most_names: int = _MOST_NAMES
     clock: Callable[[], int] = time.time_ns
     _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
@@ -95,7 +96,7 @@ class Grounds:
         seen: dict[str, _Seen] = {}
         found: dict[str, Kept] = {}
         try:
-            for top in self.tops if self.is_searched else ():
+            for top in self.tops if self.searched is None else self.searched:
                 for each in self._kept_in(top, seen):
                     # Through links a thing may have several names; the one that protects it most counts.
                     if each.path not in found or _STRICTEST[each.level] < _STRICTEST[found[each.path].level]:
@@ -155,8 +156,9 @@ class Grounds:
             if known is not None and known.is_settled and known.identity == identity:
                 return known
             now = self.clock()
-            with os.scandir(folder) as entries:
-                listed = [(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
+            with os.scandir(folder) as scan:
+                entries = list(scan)
+            listed = [(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
         except OSError:
             return None  # gone, or nobody's to read: then the command cannot either
         suspects = self.suspects(folder, [name for name, *_ in listed])
@@ -176,6 +178,8 @@ class Grounds:
                 kept.append(Kept(path, level, is_folder))
             if is_folder and level != "hidden":  # a secret may lie in what is only not to be written
                 below.append(path)
+        # A FIFO is written through a read-only mount, as the kernel keeps nothing of it on the disk.
+        kept += [] if self.may_write(folder) else _fifos(entries)
         is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
         return _Seen(identity, tuple(kept), tuple(below), len(listed), is_settled)
 
@@ -215,6 +219,14 @@ class Grounds:
                 with contextlib.suppress(OSError):
                     names = os.listdir(place)
                     waiting += [(f"{path}/{name}", os.path.join(place, name), (*above, place)) for name in names]
+
+
+def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            # The first question costs nothing, and leaves hardly any entry for the second.
+            if not entry.is_file(follow_symlinks=False) and stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode):
+                yield Kept(entry.path, "hidden", False)
 
 
 def _end_of(link: str) -> str:

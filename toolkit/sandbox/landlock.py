@@ -122,7 +122,7 @@ def _does(is_filtered: bool, known: int, network: bool) -> tuple[str, ...]:
         (is_filtered and not network, "opens no socket, so it reaches neither the network nor local services"),
         (is_filtered and network, "opens sockets for the network only, none to local services"),
         (not is_filtered and known >= 4 and not network, "opens no TCP connections and listens on no port"),
-        (is_filtered, "dangerous system calls are refused"),
+        (is_filtered, "dangerous system calls are refused, and files that run as their owner are not made"),
         (known >= 6, "signals its own processes only"),
         (True, "has no privileges and cannot gain any; what it starts ends with it"),
         (True, "CPU time, memory, file sizes and the number of processes are bounded"),
@@ -144,6 +144,7 @@ def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tu
         (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
         (not is_filtered and known < 4, "the network is not shut off"),
         (not is_filtered and known >= 4 and not network, "UDP and local sockets are not shut off"),
+        (is_root, "as root, it reads files of /proc that are for root alone, about memory, timers and keys"),
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]
     return tuple(words for holds, words in table if holds)

@@ -13,8 +13,8 @@ from .limits import Limits
 __all__ = ["limits_only", "nothing"]
 
 _EVERYTHING = (
-    "it reads and writes whatever the user may, protected files included",
-    "it reaches the network",
+    "it reads and writes whatever the user may, protected files included; as root, the kernel's settings as well",
+    "it reaches the network, and by unix sockets the services of this machine",
     "it can signal the user's other processes, and one that does may leave a process behind",
 )
 

@@ -8,6 +8,7 @@ allowed. Refused calls fail with "Operation not permitted"; the command goes on.
 from __future__ import annotations
 
 import errno
+import os
 import platform
 import socket
 import struct
@@ -71,6 +72,20 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "iopl": (172, None),
     "ioperm": (173, None),
 }
+# Calls that set a file's mode, and which of their arguments is the mode; the second table has the flags as well.
+_MODES: dict[str, tuple[int | None, int | None, int]] = {
+    "chmod": (90, None, 1),
+    "fchmod": (91, 52, 1),
+    "fchmodat": (268, 53, 2),
+    "fchmodat2": (452, 452, 2),
+    "creat": (85, None, 1),
+    "mknod": (133, None, 1),
+    "mknodat": (259, 33, 2),
+}
+_OPENS: dict[str, tuple[int | None, int | None, int, int]] = {"open": (2, None, 1, 2), "openat": (257, 56, 2, 3)}
+_OPENAT2 = (437, 437)
+_MAKES_A_FILE = 0o20000100  # O_CREAT, or O_TMPFILE
+_RUNS_AS_OWNER, _RUNS_AS_GROUP = 0o4000, 0o2000
 _SOCKET = (41, 198)
 _SOCKETPAIR = (53, 199)
 _IOCTL = (16, 29)
@@ -110,8 +125,10 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
         number = numbers[column]
         if number is not None:
             code += [_jump(_EQUAL, number, 0, 1), _return(_REFUSE)]
-    # Its flags are behind a pointer, where no filter can look; libraries fall back to the older call.
-    code += [_jump(_EQUAL, _CLONE3[column], 0, 1), _return(_ERRNO | errno.ENOSYS)]
+    # Their flags are behind a pointer, where no filter can look; libraries fall back to the older calls.
+    for number in (_CLONE3[column], _OPENAT2[column]):
+        code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
+    code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
     code += _if_called(_CLONE[column], [_load(_FIRST), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)])
     typing = [_jump(_EQUAL, each, 0, 1) + _return(_REFUSE) for each in _TYPING]
     code += _if_called(_IOCTL[column], [_load(_SECOND), *_pieces(b"".join(typing))])
@@ -120,6 +137,23 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
     pair = [_load(_FIRST), _jump(_EQUAL, socket.AF_UNIX, 1, 0), _return(_REFUSE)]
     code += _if_called(_SOCKETPAIR[column], pair)
     return b"".join([*code, _return(_ALLOW)])
+
+
+def _refuse_modes(column: int, bits: int) -> list[bytes]:
+    """Refuse to give a file one of these *bits*: outside it would run with the rights of the user who owns it."""
+    code = []
+    for *numbers, mode in _MODES.values():
+        if (number := numbers[column]) is not None:
+            code += _if_called(number, [_load(_argument(mode)), _jump(_ANY_BIT, bits, 0, 1), _return(_REFUSE)])
+    for *numbers, flags, mode in _OPENS.values():
+        if (number := numbers[column]) is not None:
+            makes = [_load(_argument(flags)), _jump(_ANY_BIT, _MAKES_A_FILE, 0, 3)]
+            code += _if_called(number, [*makes, _load(_argument(mode)), _jump(_ANY_BIT, bits, 0, 1), _return(_REFUSE)])
+    return code
+
+
+def _argument(position: int) -> int:
+    return _FIRST + 8 * position
 
 
 # One instruction: what to do, how far to jump if it holds and if it does not, and with which number.

@@ -155,16 +155,18 @@ class Tended:
         self._is_remounted = self._is_remounted or bool(remounted)
         return os.read(self._news, 4096) if self._news in ready else b""
 
-    def _reap(self) -> None:
+    def _reap(self) -> bool:
+        """Bury the children that have ended; return whether any is left that has not."""
         for _ in range(1000):  # there may be new ones for ever
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                return False
             if pid == 0:
-                return
+                return True
             if pid == self._child:
                 self._status = status
+        return True
 
     def _end(self, polite_seconds: float) -> None:
         """End every descendant: SIGTERM, a while to tidy up, SIGKILL until none is left."""
@@ -184,7 +186,7 @@ class Tended:
             _kill(pid, signal.SIGKILL)
         self._held = ()
         give_up = time.monotonic() + 10.0
-        while _descendants(self._child) and time.monotonic() < give_up:
+        while (_descendants(self._child) or self._reap()) and time.monotonic() < give_up:
             self._signal(signal.SIGKILL)
             self._wait_until_alone(time.monotonic() + 0.05)
         self._reap()
@@ -202,10 +204,14 @@ class Tended:
 
     def _wait_until_alone(self, until: float) -> list[int]:
         """Who still runs after that time."""
-        self._reap()
-        while (others := self._others()) and (seconds := until - time.monotonic()) > 0:
-            self._hear(min(seconds, 0.05))
-            self._reap()
+        has_children = self._reap()
+        # A process that forks and ends while the table of processes is read leaves no trace in it. Its child becomes
+        # ours then, so it is the system that knows whether we are alone.
+        while (others := self._others()) or (has_children and not self._held):
+            if (seconds := until - time.monotonic()) <= 0:
+                break
+            self._hear(min(seconds, 0.05 if others else 0.002))
+            has_children = self._reap()
         return others
 
     def _others(self) -> list[int]:

@@ -1,0 +1,190 @@
+"""The probe: a sandbox counts as contained only after it was tried to get out, here, and nothing succeeded."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+from toolkit.errors import ToolError
+from toolkit.sandbox import best_sandbox, probe, sandboxes
+from toolkit.sandbox.escapes import ATTEMPTS
+from toolkit.sandbox.grounds import grounds_of
+from toolkit.sandbox.plain import nothing
+from toolkit.sandbox.programs import program
+from toolkit.workspace import Workspace
+
+from .levels import level
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED HERE: the probe is for Linux")
+
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED HERE: only root gets out this way")
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """An empty one."""
+    (tmp_path / "project").mkdir()
+    return Workspace(tmp_path / "project")
+
+
+@pytest.fixture
+def put_on_path(tmp_path, monkeypatch):
+    """Put a script on PATH in the place of `bwrap`; the real one is `{bwrap}` in it."""
+
+    def put(script):
+        real = program("bwrap", ())
+        if real is None:
+            pytest.skip("NOT TESTED HERE: `bwrap` is not on PATH")
+        place = tmp_path / "bin"
+        place.mkdir()
+        (place / "bwrap").write_text(f"#!/bin/sh\n{script.format(bwrap=real)}\n")
+        (place / "bwrap").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
+
+    return put
+
+
+def test_bubblewrap_is_contained_after_the_probe(workspace):
+    """Nothing that the probe tried succeeded, and the description says so."""
+    sandbox = level(workspace, "bubblewrap")
+    assert sandbox.findings == ()
+    assert sandbox.contained is True
+    assert "\n+ a probe tried to get out, on this machine, and could not\n" in sandbox.describe()
+
+
+def test_without_the_probe_nothing_is_contained(workspace):
+    """The same sandbox, that was only made."""
+    if isinstance(found := sandboxes(workspace, probe=False)["bubblewrap"], str):
+        pytest.skip(f"NOT TESTED HERE: {found}")
+    assert (found.findings, found.contained) == (None, False)
+    assert found.describe().endswith("no probe has tried to get out, so it does not count as contained")
+
+
+@pytest.mark.parametrize("change", [{}, {"plan": lambda argv, cwd, private: {}}, {"network": False}])
+def test_a_sandbox_that_was_derived_was_not_probed(workspace, change):
+    """What the probe found holds for the one that it ran in."""
+    sandbox = level(workspace, "bubblewrap")
+    assert dataclasses.replace(sandbox, **change).contained is False
+    with pytest.raises((TypeError, ValueError)):
+        dataclasses.replace(sandbox, findings=())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        sandbox.findings = ()
+
+
+def test_a_sandbox_with_findings_says_which(workspace):
+    """It is not contained, whatever its name is."""
+    sandbox = level(workspace, "bubblewrap").with_findings(["a probe could fly: to the moon"])
+    assert sandbox.contained is False
+    assert "\n- a probe could fly: to the moon\n" in sandbox.describe()
+
+
+def test_a_program_that_holds_nothing_is_found_out(workspace, put_on_path):
+    """Commands run in it, so it is chosen; but it is not contained, and every way out is named."""
+    put_on_path('while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+    sandbox = best_sandbox(workspace)
+    assert (sandbox.name, sandbox.contained) == ("bubblewrap", False)
+    for attempt in ("read secrets", "write protected files", "reach unix sockets", "reach network", "signal processes"):
+        assert f"- a probe could {attempt}: " in sandbox.describe()
+
+
+@ROOT_ONLY
+def test_settings_of_the_kernel_that_can_be_written_are_found(workspace, put_on_path):
+    """A program that mounts `/proc` once more, over the one that is read-only."""
+    put_on_path('one=$1; two=$2; shift 2; exec {bwrap} "$one" "$two" --proc /proc "$@"')
+    sandbox = best_sandbox(workspace)
+    assert sandbox.contained is False
+    [finding] = [finding for finding in sandbox.findings if "kernel settings" in finding]
+    assert finding.startswith("a probe could write kernel settings: /proc/sys/")
+
+
+def test_a_folder_outside_that_can_be_written_is_found(workspace, put_on_path):
+    """A program that shows the machine's folder for temporary files."""
+    folder = os.path.realpath(tempfile.gettempdir())
+    put_on_path(f'one=$1; two=$2; shift 2; exec {{bwrap}} "$one" "$two" --bind {folder} {folder} "$@"')
+    findings = best_sandbox(workspace).findings
+    assert any(finding.startswith("a probe could write outside: outside") for finding in findings)
+    assert any(finding.startswith("a probe could read outside: outside/file") for finding in findings)
+
+
+@ROOT_ONLY
+def test_root_without_the_right_to_mount_is_contained_too(workspace):
+    """As in a container that allows user namespaces: root's devices are guarded in a namespace of their own."""
+    level(workspace, "bubblewrap")
+    if shutil.which("setpriv") is None:
+        pytest.skip("NOT TESTED HERE: `setpriv` is not installed")
+    code = (
+        "from toolkit.sandbox import sandboxes; from toolkit.workspace import Workspace; "
+        f"print(sandboxes(Workspace({workspace.root!r}))['bubblewrap'].findings)"
+    )
+    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-all", sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "()\n", done.stderr
+
+
+def test_a_probe_that_does_not_run_finds_nothing_and_proves_nothing(workspace, tmp_path, monkeypatch):
+    """Commands run, but whether they get out is not known."""
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise SystemExit('out of order')")
+    monkeypatch.setattr(probe, "ESCAPES", broken)
+    sandbox = level(workspace, "bubblewrap")
+    assert sandbox.findings == ("a probe could not be run: out of order",)
+    assert sandbox.contained is False
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_nothing_is_left_of_a_probe(workspace, name, tmp_path, monkeypatch):
+    """Neither in the workspace, nor in the folder for temporary files, however deep that is."""
+    deep = tmp_path / ("x" * 100) / ("y" * 100)
+    deep.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    sandbox = level(workspace, name)
+    assert sandbox.contained is (name == "bubblewrap")
+    assert list(deep.iterdir()) == []
+    assert os.listdir(workspace.root) == []
+
+
+OPEN_TO_ALL = [
+    "read_outside",
+    "write_outside",
+    "change_modes",
+    "make_setuid_files",
+    "read_secrets",
+    "write_protected_files",
+    "reach_unix_sockets",
+    "reach_network",
+    "signal_processes",
+    "see_processes",
+]
+
+
+def test_without_a_sandbox_the_attempts_succeed(workspace):
+    """So an attempt that is prevented says something about the sandbox."""
+    findings = probe.probe_sandbox(lambda grounds: nothing(), grounds_of(workspace))
+    assert list(findings) == list(ATTEMPTS)
+    assert [name for name in OPEN_TO_ALL if not findings[name]] == []
+    if os.geteuid() == 0:
+        assert findings["write_kernel_settings"]
+
+
+def test_a_sandbox_in_which_nothing_runs_is_an_error(workspace):
+    """With the reason, which `sandboxes` gives for the level."""
+    with pytest.raises(probe.ProbeError, match="not there"):
+        probe.probe_sandbox(lambda grounds: "it is not there", grounds_of(workspace))
+    broken = dataclasses.replace(nothing(), plan=lambda argv, cwd, private: {"argv": ["/nowhere"], "cwd": cwd})
+    with pytest.raises(probe.ProbeError, match="a trial run failed with exit code 125: .*nowhere"):
+        probe.probe_sandbox(lambda grounds: broken, grounds_of(workspace))
+
+
+def test_a_machine_without_room_for_a_probe_has_no_sandbox(workspace, monkeypatch, tmp_path):
+    """The error says what could not be made."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    if program("bwrap", ()) is None:
+        pytest.skip("NOT TESTED HERE: `bwrap` is not on PATH")
+    with pytest.raises(ToolError, match="a trial run could not be prepared: .*nowhere"):
+        best_sandbox(workspace, level="bubblewrap")

@@ -1,0 +1,309 @@
+"""
+In the sandbox: try to get out, in every way that the sandbox is there to prevent, and print what succeeded.
+
+The program is run by its text, `python -I -S -c TEXT JSON`, so it stands alone. An attempt that succeeds changes
+nothing: a file that it made is removed, a mode or a value is set to what it is, and what could do harm is only opened.
+The answer is one line of JSON: the name of each attempt, with what it reached, or with nothing if it was prevented.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["ATTEMPTS", "try_all"]
+
+_FOLDERS = ("/", "/etc", "/usr", "/usr/bin")
+_ROOTS_FILES = ("kcore", "timer_list", "kpagecount", "kpageflags", "slabinfo", "vmallocinfo", "pagetypeinfo")
+_SYS_FILES = (
+    "kernel/uevent_helper",
+    "power/state",
+    "kernel/mm/transparent_hugepage/enabled",
+    "module/printk/parameters/time",
+)
+_MOST_NAMES = 3
+_CLONE_NEWUSER, _CLONE_NEWNS = 0x10000000, 0x00020000
+_MS_BIND = 4096
+
+
+def write_outside(props: dict[str, Any]) -> Iterator[str]:
+    """Make a file in the system's folders, and in a folder beside the workspace."""
+    for folder in (*_FOLDERS, props["outside"]):
+        path = f"{folder.rstrip('/')}/{props['token']}"
+        with _allowing_refusals():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            os.unlink(path)
+            yield folder
+
+
+def read_outside(props: dict[str, Any]) -> Iterator[str]:
+    """Read a file beside the workspace, and the machine's passwords."""
+    if _holds(props["outside_file"], props["token"]):
+        yield props["outside_file"]
+    if _holds("/etc/shadow", ""):
+        yield "/etc/shadow"
+
+
+def change_modes(props: dict[str, Any]) -> Iterator[str]:
+    """Set the modes of files outside to what they are."""
+    for path in ("/dev/null", "/dev/zero", "/usr/bin/env", "/etc/passwd", props["outside_file"]):
+        with _allowing_refusals():
+            os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))
+            yield path
+    for number in (0, 1, 2):
+        with _allowing_refusals():
+            mode = os.fstat(number).st_mode
+            if not stat.S_ISFIFO(mode):  # a pipe has no name that another program could use
+                os.fchmod(number, stat.S_IMODE(mode))
+                yield f"what is open as descriptor {number}"
+
+
+def write_kernel_settings(props: dict[str, Any]) -> Iterator[str]:
+    """Open every file of `/proc/sys` for writing, and write the value to one that it has."""
+    yield from _open_for_writing("/proc/sys")
+    path = "/proc/sys/kernel/core_pattern"
+    with _allowing_refusals():
+        with open(path, "rb") as file:
+            value = file.read()
+        with open(path, "wb", buffering=0) as file:
+            file.write(value)
+        yield f"{path} (written)"
+
+
+def write_kernel_files(props: dict[str, Any]) -> Iterator[str]:
+    """Open the other files of the kernel for writing: `/proc/sysrq-trigger`, interrupts, buses, `/sys`."""
+    for name in sorted(os.listdir("/proc")):
+        if not name.isdigit() and name not in {"self", "thread-self", "sys", "net", "mounts"}:
+            yield from _open_for_writing(f"/proc/{name}")
+    for name in _SYS_FILES:
+        yield from _open_for_writing(f"/sys/{name}")
+
+
+def read_kernel_memory(props: dict[str, Any]) -> Iterator[str]:
+    """Read the files of `/proc` that tell root about the kernel's memory and timers, and devices of memory."""
+    for path in (*(f"/proc/{name}" for name in _ROOTS_FILES), "/dev/mem", "/dev/port", "/dev/kmsg"):
+        with _allowing_refusals():
+            number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            try:
+                if os.read(number, 8):
+                    yield path
+            finally:
+                os.close(number)
+
+
+def mount_files(props: dict[str, Any]) -> Iterator[str]:
+    """Mount a folder over another one, in the namespaces that there are and in new ones; make a device."""
+    libc = _libc()
+    inside = os.fsencode(props["inside"])
+    for flags in (None, _CLONE_NEWNS, _CLONE_NEWUSER | _CLONE_NEWNS):
+        if _in_child(_mounts, libc, flags, inside):
+            yield "mount" if flags is None else f"mount after unshare({flags:#x})"
+    path = f"{props['inside']}/{props['token']}-device"
+    with _allowing_refusals():
+        os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(7, 0))
+        os.unlink(path)
+        yield "mknod"
+
+
+def make_setuid_files(props: dict[str, Any]) -> Iterator[str]:
+    """Make a file that runs as the user who owns it."""
+    path = f"{props['inside']}/{props['token']}-setuid"
+    with _allowing_refusals():
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o700))
+        try:
+            os.chmod(path, 0o4700)
+            yield "chmod u+s"
+        finally:
+            os.unlink(path)
+
+
+def read_secrets(props: dict[str, Any]) -> Iterator[str]:
+    """Read a protected file of the workspace."""
+    for path in (props["secret"], f"/proc/self/cwd/{os.path.basename(props['secret'])}"):
+        if _holds(path, props["token"]):
+            yield path
+
+
+def write_protected_files(props: dict[str, Any]) -> Iterator[str]:
+    """Open a file of the workspace for writing that makes programs run code."""
+    yield from _open_for_writing(props["protected"])
+
+
+def write_read_only_folders(props: dict[str, Any]) -> Iterator[str]:
+    """Open a file and a FIFO for writing in a folder that may only be read."""
+    for name in ("read_only_file", "read_only_fifo"):
+        yield from _open_for_writing(props[name])
+
+
+def reach_unix_sockets(props: dict[str, Any]) -> Iterator[str]:
+    """Connect to unix sockets of a process outside: in the workspace, in a folder only read, and one without a path."""
+    for address in (props["socket"], props["read_only_socket"], f"\0{props['abstract']}"):
+        if _connects("AF_UNIX", address) or _sends(address):
+            yield "an abstract socket" if address.startswith("\0") else address
+
+
+def reach_network(props: dict[str, Any]) -> Iterator[str]:
+    """Connect to a port of this machine."""
+    if props["port"] and _connects("AF_INET", ("127.0.0.1", props["port"])):
+        yield f"127.0.0.1:{props['port']}"
+
+
+def signal_processes(props: dict[str, Any]) -> Iterator[str]:
+    """Signal a process outside, with a signal that does nothing."""
+    if _is_same_process(props):
+        with _allowing_refusals():
+            os.kill(props["pid"], 0)
+            yield f"process {props['pid']}"
+
+
+def see_processes(props: dict[str, Any]) -> Iterator[str]:
+    """Read the environment and the memory of a process outside."""
+    if _is_same_process(props):
+        for name in ("environ", "mem"):
+            with _allowing_refusals(), open(f"/proc/{props['pid']}/{name}", "rb", buffering=0) as file:
+                if name == "mem" or file.read(1):
+                    yield file.name
+
+
+ATTEMPTS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
+    attempt.__name__: attempt
+    for attempt in (
+        write_outside,
+        read_outside,
+        change_modes,
+        write_kernel_settings,
+        write_kernel_files,
+        read_kernel_memory,
+        mount_files,
+        make_setuid_files,
+        read_secrets,
+        write_protected_files,
+        write_read_only_folders,
+        reach_unix_sockets,
+        reach_network,
+        signal_processes,
+        see_processes,
+    )
+}
+"""What is tried, by name, in this order."""
+
+
+def try_all(props: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what each attempt reached: a few names, and how many more there are."""
+    results = {}
+    for name, attempt in ATTEMPTS.items():
+        reached = list(attempt(props))
+        more = len(reached) - _MOST_NAMES
+        results[name] = [*reached[:_MOST_NAMES], *([f"{more} more"] if more > 0 else [])]
+    return results
+
+
+def _allowing_refusals() -> contextlib.suppress:
+    return contextlib.suppress(OSError, ValueError)
+
+
+def _holds(path: str, text: str) -> bool:
+    with _allowing_refusals(), open(path, "rb") as file:
+        return text.encode() in file.read()
+    return False
+
+
+def _open_for_writing(top: str) -> Iterator[str]:
+    """Yield the files at or below *top* that can be opened for writing. They are closed again, unwritten."""
+    for path in _files(top):
+        with _allowing_refusals():
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW))
+            yield path
+
+
+def _files(top: str) -> Iterator[str]:
+    if not os.path.isdir(top):
+        yield top
+    for folder, _, names in os.walk(top):
+        yield from (f"{folder}/{name}" for name in names)
+
+
+def _libc() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _mounts(libc: Any, flags: int | None, folder: bytes) -> bool:
+    if flags is not None and libc.unshare(flags) != 0:
+        return False
+    is_mounted = bool(libc.mount(b"/usr", folder, None, _MS_BIND, None) == 0)
+    # In a namespace of its own a mount harms nothing outside; there it counts if it opens what is covered.
+    if flags is not None and flags & _CLONE_NEWUSER:
+        return is_mounted and bool(libc.mount(b"proc", folder, b"proc", 0, None) == 0)
+    if is_mounted:
+        libc.umount2(folder, 2)
+    return is_mounted
+
+
+def _in_child(action: Callable[..., bool], *arguments: Any) -> bool:
+    """Whether *action* succeeds, in a process of its own: what it changes about itself ends with it."""
+    try:
+        child = os.fork()
+    except OSError:
+        return False
+    if child == 0:
+        try:
+            os._exit(0 if action(*arguments) else 1)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def _connects(family: str, address: Any) -> bool:
+    import _socket
+
+    with _allowing_refusals():
+        client = _socket.socket(getattr(_socket, family), _socket.SOCK_STREAM)
+        try:
+            client.settimeout(2.0)
+            client.connect(_shorten(address))
+            return True
+        finally:
+            client.close()
+    return False
+
+
+def _sends(address: str) -> bool:
+    """Whether a datagram can be sent to the socket beside *address*."""
+    import _socket
+
+    with _allowing_refusals():
+        client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
+        try:
+            client.sendto(b"probe", _shorten(f"{address}.datagram"))
+            return True
+        finally:
+            client.close()
+    return False
+
+
+def _shorten(address: Any) -> Any:
+    """The address of a socket from its own folder: the kernel takes no more than 107 bytes."""
+    if not isinstance(address, str) or address.startswith("\0"):
+        return address
+    os.chdir(os.path.dirname(address))
+    return os.path.basename(address)
+
+
+def _is_same_process(props: dict[str, Any]) -> bool:
+    """Whether the process with that number is the one outside: in a namespace it may be another one."""
+    try:
+        with open(f"/proc/{props['pid']}/stat", "rb") as file:
+            return bool(file.read().rpartition(b") ")[2].split()[19].decode() == props["started"])
+    except OSError:
+        return os.path.exists(f"/proc/{props['pid']}")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(try_all(json.loads(sys.argv[1]))))

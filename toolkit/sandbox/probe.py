@@ -1,0 +1,203 @@
+"""
+Trying a sandbox before it is trusted: one run that shows that commands run, and that none of them gets out.
+
+The probe stands in a folder of its own: a stand-in for a workspace with a protected file and a socket in it, and a
+neighbour outside. The real workspace is part of the sandbox, too, but nothing in it is searched or touched. Inside,
+`escapes.py` tries everything that the sandbox is to prevent, and says what succeeded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import ToolError
+from .base import Sandbox
+from .grounds import Grounds
+
+__all__ = ["ESCAPES", "Findings", "ProbeError", "probe_sandbox", "run_trial"]
+
+ESCAPES = Path(__file__).with_name("escapes.py")
+_ALIVE = b"42"
+_SCRIPT = 'echo $((6 * 7)); exec "$@"'
+_TIMEOUT_SECONDS = 20
+
+Findings = dict[str, list[str]]
+"""What each attempt to get out reached, by the name of the attempt; an empty list if it was prevented."""
+
+
+class ProbeError(Exception):
+    """Nothing runs in the sandbox; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """
+    The folder in which a probe is run.
+
+    Attributes:
+        folder: Where everything of it lies.
+        token: A word that is nowhere else; the content of what must not be read.
+    """
+
+    folder: str
+    token: str
+
+    @property
+    def inside(self) -> str:
+        return f"{self.folder}/workspace"
+
+    @property
+    def read_only(self) -> str:
+        return f"{self.folder}/read-only"
+
+    @property
+    def outside(self) -> str:
+        return f"{self.folder}/outside"
+
+    def grounds(self, grounds: Grounds) -> Grounds:
+        """Return *grounds* with the folders of this stage; only these are searched for protected files."""
+
+        def is_kept(path: str, access: Literal["read", "write"]) -> bool:
+            names = {"secret"} if access == "read" else {"secret", "protected"}
+            return os.path.dirname(path) == self.inside and os.path.basename(path) in names
+
+        return replace(
+            grounds,
+            writable=(*grounds.writable, self.inside),
+            read_only=(*grounds.read_only, self.read_only),
+            is_kept=is_kept,
+            suspects=lambda folder, names: set(names),
+            searched=(self.inside, self.read_only),
+        )
+
+    def props(self) -> dict[str, Any]:
+        """Return what the attempts are told: where things are that they must not reach."""
+        with open("/proc/self/stat", "rb") as file:
+            started = file.read().rpartition(b") ")[2].split()[19].decode()
+        return {
+            "token": self.token,
+            "inside": self.inside,
+            "outside": self.outside,
+            "outside_file": f"{self.outside}/file",
+            "secret": f"{self.inside}/secret",
+            "protected": f"{self.inside}/protected",
+            "read_only_file": f"{self.read_only}/file",
+            "read_only_fifo": f"{self.read_only}/fifo",
+            "socket": f"{self.inside}/socket",
+            "read_only_socket": f"{self.read_only}/socket",
+            "abstract": f"toolkit-{self.token}",
+            "pid": os.getpid(),
+            "started": started,
+            "port": 0,
+        }
+
+
+def probe_sandbox(make: Callable[[Grounds], Sandbox | str], grounds: Grounds) -> Findings:
+    """
+    Run everything that a sandbox is to prevent in the one that *make* makes for *grounds*.
+
+    Raises:
+        ProbeError: Nothing runs in it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            stage, props = stack.enter_context(_stage())
+        except OSError as error:
+            raise ProbeError(f"a trial run could not be prepared: {error}") from error
+        sandbox = make(stage.grounds(grounds))
+        if isinstance(sandbox, str):
+            raise ProbeError(sandbox)
+        program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(props)]
+        said, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], stage.inside)
+        try:
+            findings: Findings = json.loads(said)
+        except ValueError:
+            return {"not be run": [errors or "it said nothing"]}
+        if os.path.exists(f"{stage.outside}/{stage.token}"):
+            findings["write_outside"].append(stage.outside)
+        return {name: [place.removeprefix(f"{stage.folder}/") for place in places] for name, places in findings.items()}
+
+
+def run_trial(sandbox: Sandbox, root: str) -> None:
+    """
+    Run a command in *sandbox* that does nothing.
+
+    Raises:
+        ProbeError: It did not run.
+    """
+    _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", "true"], root)
+
+
+def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
+    """Return what the program of *argv* said after it began, and its errors."""
+    try:
+        command, env = sandbox.command(argv, cwd=cwd, env={"PATH": os.defpath})
+        done = subprocess.run(  # noqa: S603 -- the argument list is ours
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            start_new_session=True,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError, ToolError) as error:
+        raise ProbeError(f"a trial run failed: {error}") from error
+    errors = done.stderr.decode(errors="replace").strip()[-300:]
+    first, _, rest = done.stdout.partition(b"\n")
+    if first != _ALIVE:
+        raise ProbeError(f"a trial run failed with exit code {done.returncode}: {errors or 'it said nothing'}")
+    return rest, errors
+
+
+@contextlib.contextmanager
+def _stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
+    """Make the folder of a probe, with sockets that are listened on; both end with it."""
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-"))
+        stage = _Stage(os.path.realpath(folder), secrets.token_hex(8))
+        for place, names in (
+            (stage.inside, ("secret", "protected")),
+            (stage.read_only, ("file",)),
+            (stage.outside, ("file",)),
+        ):
+            os.mkdir(place, 0o700)
+            for name in names:
+                Path(place, name).write_text(stage.token)
+        props = stage.props()
+        os.mkfifo(props["read_only_fifo"])
+        # A FIFO that no process reads cannot be opened for writing in any case.
+        stack.callback(os.close, os.open(props["read_only_fifo"], os.O_RDWR))
+        for address in (props["socket"], props["read_only_socket"], f"\0{props['abstract']}"):
+            for kind, name in ((socket.SOCK_STREAM, address), (socket.SOCK_DGRAM, f"{address}.datagram")):
+                listener = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
+                _bind(listener, name)
+                if kind == socket.SOCK_STREAM:
+                    listener.listen()
+        with contextlib.suppress(OSError):  # a machine without a loopback
+            port = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            props["port"] = port.getsockname()[1]
+        yield stage, props
+
+
+def _bind(listener: socket.socket, address: str) -> None:
+    if address.startswith("\0"):
+        listener.bind(address)
+        return
+    # By way of its folder: the kernel takes no more than 107 bytes, and a folder for temporary files may be deep.
+    folder = os.open(os.path.dirname(address), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{folder}/{os.path.basename(address)}")
+    finally:
+        os.close(folder)
