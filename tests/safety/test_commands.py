@@ -18,8 +18,9 @@ from toolkit.safety.dangers import dangers
 from toolkit.safety.shell import parsed
 from toolkit.safety.shell_args import Args
 from toolkit.safety.shell_rows import MACHINE
+from toolkit.safety.shell_rows_run import RUN
 from toolkit.safety.shell_rows_work import WORK
-from toolkit.safety.shell_targets import is_secret, removal, writing
+from toolkit.safety.shell_targets import removal, writing
 
 CORPUS = Path(__file__).parent / "corpus"
 MOST_HARMLESS_FLAGGED = 2
@@ -81,7 +82,7 @@ def test_the_score(capsys):
         (":(){ :|:& };:", "deny", "`:()` is a function that multiplies itself without an end"),
         ("dd if=x of=/dev/sda", "deny", "writes to a raw device"),
         ("git push -f", "ask", "rewrites or deletes what others may have"),
-        ("echo x >> ~/.bashrc", "ask", "`>> ~/.bashrc` changes a file that runs when"),
+        ("echo x >> ~/.bashrc", "ask", "`>> ~/.bashrc` changes a start-up file of a shell (`.bashrc`)"),
         ("echo 'unclosed", "ask", "the command cannot be read, so nobody knows what it would do"),
         ("x=/; rm -rf $x", "deny", "removes the whole file system"),
         ("x=build; x=/; rm -rf $x", "deny", "removes the whole file system"),
@@ -267,10 +268,14 @@ def test_what_can_mean_too_many_things_asks():
 # The tables.
 
 
-@pytest.mark.parametrize("row", [*MACHINE, *WORK], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}")
+@pytest.mark.parametrize(
+    "row", [*MACHINE, *RUN, *WORK], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}"
+)
 def test_every_row_can_hold(row):
     """A pattern that cannot be compiled, or a row without a reason, would be a hole."""
     re.compile(row.word)
+    re.compile(row.value)
+    assert row.options or not row.value
     assert row.names.split()
     assert row.why
     assert row.verdict in ("ask", "deny")
@@ -333,10 +338,6 @@ def test_what_must_not_be_removed(target, word):
         ("/dev/input/x", "ask"),
         ("/proc/sys/x", "ask"),
         ("/etc/passwd", "ask"),
-        ("~/.bashrc", "ask"),
-        ("$HOME/.ssh/authorized_keys", "ask"),
-        (".git/hooks/pre-commit", "ask"),
-        ("a/.git/config", "ask"),
         ("/etc/cron.d/x", "ask"),
         ("{x,/etc/y}", "ask"),
         ("{a,b}" * 20, "ask"),
@@ -352,30 +353,6 @@ def test_what_must_not_be_written(target, word):
     """By its name alone."""
     found = writing(target)
     assert (found.word if found else None) == word
-
-
-@pytest.mark.parametrize(
-    ("target", "secret"),
-    [
-        (".env", True),
-        ("a/.env.production", True),
-        ("~/.ssh/id_ed25519", True),
-        ("~/.aws/credentials", True),
-        ("server.pem", True),
-        ("/etc/shadow", True),
-        ("/proc/1/environ", True),
-        ("{a,.env}", True),
-        ("{a,b}" * 20, True),
-        (".env.example", False),
-        ("~/.ssh/known_hosts", False),
-        ("~/.ssh/id_rsa.pub", False),
-        ("environment.py", False),
-        ("keys.md", False),
-    ],
-)
-def test_what_is_a_secret(target, secret):
-    """By its name alone."""
-    assert is_secret(target) is secret
 
 
 def test_dangers_of_one_command():

@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..access import Access
 from ..errors import nearest
@@ -22,6 +22,10 @@ from .hosts import AllowedHosts
 from .hosts import judged as judged_host
 from .paths import Folders, resolved, shown
 from .protected import BUILT_IN, Protected, ProtectedFiles
+from .repositories import protecting_repository
+
+if TYPE_CHECKING:
+    from .command_files import CommandFiles
 
 __all__ = ["Check", "SafetyChecks"]
 
@@ -72,11 +76,11 @@ class SafetyChecks:
         further: Iterable[Check] = (),
     ) -> None:
         self._folders = Folders([os.getcwd()] if folders is None else folders, read_only=read_only_folders)
-        table = _table(several(protected, "protected"), several(unprotected, "unprotected"))
+        files = ProtectedFiles(_table(several(protected, "protected"), several(unprotected, "unprotected")))
         built_in: list[Check] = [
             _FolderCheck(self._folders),
-            _ProtectedFileCheck(self._folders, ProtectedFiles(table)),
-            _CommandCheck(),
+            _ProtectedFileCheck(self._folders, files),
+            _CommandCheck(self._folders, files),
             _HostCheck(AllowedHosts(allowed_hosts)),
         ]
         checks = _named([*built_in, *further])
@@ -165,6 +169,8 @@ class _ProtectedFileCheck:
         # Under any of its names: a link called notes.txt may lead to .env, and .env to elsewhere.
         for path in {each: None for place in places for each in (*place.passed, place.path)}:
             rule = self._files.protecting(path, _reads_or_writes(access))
+            if rule is None and _reads_or_writes(access) == "write":
+                rule = protecting_repository(self._files, path)
             if rule is not None:
                 return _refusal(self.name, _protected(path, rule))
         return None
@@ -174,10 +180,17 @@ class _CommandCheck:
     name = "dangerous-command"
     kinds = ("command",)
 
-    def judge(self, access: Access) -> Finding | None:
-        from .commands import judged  # it may need tree-sitter, which most users of this file do not
+    def __init__(self, folders: Folders, files: ProtectedFiles) -> None:
+        self._folders = folders
+        self._protected = files
+        self._files: CommandFiles | None = None
 
-        return judged(access.target)
+    def judge(self, access: Access) -> Finding | None:
+        from .commands import CommandFiles, judged  # they take long to load, and most calls run no command
+
+        if self._files is None:
+            self._files = CommandFiles(self._protected, self._folders)
+        return judged(access.target, self._files)
 
 
 class _HostCheck:

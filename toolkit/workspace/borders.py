@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 from ..errors import Safety, ToolError
 from ..safety.paths import Folders, shown
 from ..safety.protected import Protected, ProtectedFiles
+from ..safety.repositories import protecting_repository
 from .beneath import Folder
 
 __all__ = ["Borders", "Spot"]
@@ -108,6 +109,8 @@ class Borders:
     def _judge(self, names: Iterable[str], access: Literal["read", "write"]) -> None:
         for name in names:
             rule = self._protected.protecting(name, access)
+            if rule is None and access == "write":
+                rule = protecting_repository(self._protected, name)
             if rule is not None:
                 raise Safety(_kept(name, rule))
 
