@@ -20,7 +20,7 @@ from ..options import several
 from ..verdicts import Finding
 from .hosts import AllowedHosts
 from .hosts import judged as judged_host
-from .paths import Folders, resolved, shown
+from .paths import BadPath, Folders, resolved, shown
 from .protected import BUILT_IN, Protected, ProtectedFiles
 from .repositories import protecting_repository
 
@@ -128,7 +128,7 @@ def _sound(finding: object, by: str) -> Finding | None:
     if finding is None:
         return None
     if isinstance(finding, Finding) and finding.word in {"ask", "deny"}:
-        return replace(finding, by=by, source="check")
+        return replace(finding, by=by, source="arguments" if finding.source == "arguments" else "check")
     if isinstance(finding, Finding) and finding.word == "allow":
         return None  # a check lifts nothing
     if isinstance(finding, Coroutine):
@@ -141,6 +141,11 @@ def _refusal(by: str, reason: str) -> Finding:
     return Finding("deny", by, reason, "check")
 
 
+def _correction(by: str, reason: str) -> Finding:
+    """Deny a call whose arguments lead to no file; the model may send others."""
+    return Finding("deny", by, reason, "arguments")
+
+
 class _FolderCheck:
     name = "folder"
     kinds = ("read", "write")
@@ -149,7 +154,10 @@ class _FolderCheck:
         self._folders = folders
 
     def judge(self, access: Access) -> Finding | None:
-        reason = self._folders.outside(access.target, _reads_or_writes(access))
+        try:
+            reason = self._folders.find_objection(access.target, _reads_or_writes(access))
+        except BadPath as error:
+            return _correction(self.name, str(error))
         return _refusal(self.name, reason) if reason else None
 
 
@@ -164,6 +172,8 @@ class _ProtectedFileCheck:
     def judge(self, access: Access) -> Finding | None:
         try:
             places = self._folders.places(access.target)
+        except BadPath as error:
+            return _correction(self.name, str(error))
         except ValueError as error:
             return _refusal(self.name, str(error))
         # Under any of its names: a link called notes.txt may lead to .env, and .env to elsewhere.

@@ -78,10 +78,12 @@ class ProtectedFiles:
         if not names and is_write and is_absolute:
             # The root of the disk holds every file that is protected by its whole path.
             return next((shape.rule for shape in self._shapes if shape.is_anchored), None)
-        starred = self._starred if self._clues.search("/".join(names)) else []
+        has_clue = self._clues.search("/".join(names)) is not None
         for start, name in enumerate(names):
-            named = [shape for each in _readings(name) for shape in self._named.get(each, ())]
-            for shape in named + starred:
+            shapes = [shape for each in _readings(name) for shape in self._named.get(each, ())]
+            if has_clue and self._clues.search(name):
+                shapes += [shape for shape in self._starred if (shape.clue or "") in name]
+            for shape in shapes:
                 if shape.is_anchored and (start or not is_absolute):
                     continue
                 if shape.matches(names, start, is_write=is_write, with_content=with_content):
