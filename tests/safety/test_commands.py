@@ -23,7 +23,7 @@ from toolkit.safety.shell_rows_work import WORK
 from toolkit.safety.shell_targets import removal, writing
 
 CORPUS = Path(__file__).parent / "corpus"
-MOST_HARMLESS_FLAGGED = 2
+MOST_HARMLESS_FLAGGED = 3
 
 
 def corpus(name: str) -> list[str]:
@@ -33,9 +33,11 @@ def corpus(name: str) -> list[str]:
     return [re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line) for line in commands]
 
 
-DANGEROUS, HARMLESS = corpus("dangerous"), corpus("harmless")
-# The grammar cannot read the first, and nobody knows what the second evaluates: they ask, and count in the score.
-FLAGGED = HARMLESS[-2:]
+DANGEROUS = [*corpus("dangerous"), *corpus("attempts")]
+HARMLESS = [*corpus("harmless"), *corpus("look_alikes")]
+# The grammar cannot read the first, nobody knows what the second evaluates, and the third is also read with the
+# variable as it stands, because it may be set only sometimes: they ask, and count in the score.
+FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 
 
 @pytest.mark.parametrize("command", DANGEROUS)
@@ -55,7 +57,7 @@ def test_a_harmless_command_is_not_flagged(command):
 
 
 def test_the_score(capsys):
-    """All dangerous commands are found, and at most two harmless ones flagged; the numbers are printed."""
+    """All dangerous commands are found, and at most three harmless ones flagged; the numbers are printed."""
     words = [found.word if (found := judged(command)) else "missed" for command in DANGEROUS]
     flagged = [command for command in HARMLESS if judged(command)]
     with capsys.disabled():
@@ -258,6 +260,30 @@ def test_no_text_takes_long(unit):
     started = time.process_time()
     judged(unit * (19_990 // len(unit)))
     judged(f"rm -rf {shlex.quote(unit * (9_000 // len(unit)))}")
+    assert time.process_time() - started < 5
+
+
+LONG_LINES = [
+    "tar -" + "C" * 19_000 + " x",
+    "x=a; " + "x=$x$x; " * 400 + "cat $x",
+    "x=a; " + "x+=$x; " * 400 + "cat $x",
+    "cat" + " a*" * 6_000,
+    "cat " + "*a" * 4_000,
+    "cat [" + "a" * 9_000,
+    "sed '" + "w x" * 6_000 + "'",
+    "vim -c '" + " w" * 9_000 + "'",
+    "psql -c '" + "\\o " * 6_000 + "'",
+    "awk '" + '"a"' * 6_000 + "'",
+    "; ".join(f"echo {number} >> x" for number in range(400)) + "; sh x",
+]
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("line", LONG_LINES, ids=lambda line: line[:20])
+def test_no_long_line_takes_long(line):
+    """The same for options, values, globs and scripts."""
+    started = time.process_time()
+    judged(line)
     assert time.process_time() - started < 5
 
 

@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
-from .file_rows import FILES, GIT, NAMES_ONLY, NOT_FILES, OUTPUT, SCRIPTS, FileRow
+from .file_rows import FILES, GIT, NAMES_ONLY, NOT_FILES, OUTPUT, SAYS_WRITE, SCRIPTS, FileRow
 from .name_globs import is_glob
 from .paths import Folders
 from .protected import BUILT_IN, Protected, ProtectedFiles
@@ -28,35 +28,6 @@ __all__ = ["CommandFiles", "FileUse", "files_of"]
 
 Use: TypeAlias = Literal["read", "write"]
 _USES: dict[str, Use] = {"r": "read", "w": "write"}
-# How scripts say that a file is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
-_SAYS_WRITE = frozenset(
-    [
-        "w",
-        "W",
-        ">",
-        "wq",
-        "x",
-        "up",
-        "sav",
-        "saveas",
-        "write",
-        "update",
-        "output",
-        "once",
-        "backup",
-        "save",
-        "log",
-        "clone",
-        "trace",
-        "o",
-        "out",
-        "g",
-        "gx",
-        "s",
-        "tee",
-        "\\T",
-    ]
-)
 # What the shell would put there; anything else that is worked out at run time stays as it is.
 _STANDS_FOR = (
     (re.compile(r"^(?:\$HOME|\$\{HOME\})(?=/|$)"), "~"),
@@ -65,6 +36,8 @@ _STANDS_FOR = (
     (re.compile(r"\$\(git rev-parse --git-path ([\w./-]+)\)"), r".git/\1"),
     (re.compile(r"\$\{\w+:?[-=+]([^{}]*)\}"), r"\1"),
 )
+_MOST_DANGERS = 10
+_ASSIGNED = re.compile(r"[\w.-]+=\S+")
 _HANDS_ON = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
 _FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname"})
 
@@ -97,7 +70,7 @@ class CommandFiles:
     def __init__(self, files: ProtectedFiles | None = None, folders: Folders | None = None) -> None:
         self._files = files or ProtectedFiles(BUILT_IN)
         # A root that is itself protected says nothing about the files in it.
-        is_free = folders is not None and self._files.protecting(folders.root, "write") is None
+        is_free = folders is not None and self._files.protecting(f"{folders.root}/x", "write") is None
         self._folders = folders if is_free else None
 
     def protecting(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
@@ -110,16 +83,20 @@ class CommandFiles:
                     return rule
         return None
 
+    def is_kept(self, path: str) -> bool:
+        """Return whether tools do not write the file *path*; a folder on the way to such a file does not count."""
+        return self._files.protecting(path, "write", with_content=False) is not None
+
     def is_secret(self, word: str) -> bool:
         """Return whether *word* names a file that is not even read."""
         return self.protecting(FileUse(word, "read")) is not None
 
     def dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
         """Yield what is wrong with the files that a command uses."""
-        for use in files_of(_with_braces_spelled_out(args)):
-            danger = self.danger(use._replace(dots=dots or use.dots), folders)
-            if danger is not None:
-                yield danger
+        uses = dict.fromkeys(files_of(_with_braces_spelled_out(args)))
+        dangers = (self.danger(use._replace(dots=dots or use.dots), folders) for use in uses)
+        # A person reads three reasons at most.
+        yield from islice((danger for danger in dangers if danger is not None), _MOST_DANGERS)
 
     def danger(self, use: FileUse, folders: Sequence[str] = ("",)) -> Danger | None:
         """Return what is wrong with one use of a file."""
@@ -144,7 +121,7 @@ class CommandFiles:
     def _rule_by_name(self, path: str, use: FileUse) -> Protected | None:
         if is_glob(path):
             return self._files.could_protect(path, use.use, dots=use.dots)
-        return self._files.protecting(path, use.use, with_content=use.tree)
+        return self._files.protecting(path, use.use, with_content=True if use.tree else None)
 
     def _rule_on_disk(self, path: str, use: FileUse) -> Protected | None:
         """Look where links lead, and whether a repository takes the file for its settings."""
@@ -171,14 +148,21 @@ def files_of(args: Args) -> Iterator[FileUse]:
     name = command.name
     if name == "git":
         yield from _git_files(args)
-    elif (row := FILES.get(name)) is not None or name not in NAMES_ONLY:
-        yield from _row_files(args, row or FileRow(), args.words, is_known=row is not None)
+    elif (row := FILES.get(name)) is not None:
+        yield from _row_files(args, row, args.words, is_known=True)
+        yield from _handed_on(command)
+    elif name not in NAMES_ONLY:
+        # A word with a blank is a text more often than a name.
+        words = [word for word in args.words if not re.search(r"\s", word)]
+        yield from _row_files(args, FileRow(), words, is_known=False)
         yield from _handed_on(command)
     yield from _output_files(args)
+    if name not in NAMES_ONLY:
+        yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
     for pattern in SCRIPTS.get(name, ()):
         for text in (*args.words, input_text(command) or ""):
             for how, file in pattern.findall(text):
-                yield FileUse(file, "write" if how in _SAYS_WRITE else "read")
+                yield FileUse(file, "write" if how.lower() in SAYS_WRITE else "read")
 
 
 def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool) -> Iterator[FileUse]:
@@ -189,6 +173,7 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
     letters = row.operands if holds else row.operands.replace("w", "r")
     left_out = {value for option, value in args.option_values if NOT_FILES.fullmatch(option)}
     operands = [word for word in args.operands_of(words) if word not in left_out]
+    name = args.command.name
     for at, word in enumerate(operands):
         is_last = row.last and at == len(operands) - 1 and at > 0 and not args.values("-t", "--target-directory")
         letter = row.last if is_last else letters[min(at, len(letters) - 1)]
@@ -196,8 +181,10 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
             yield from _written_into(args, operands[:-1], word)
         elif letter in _USES:
             yield FileUse(word.rpartition("@")[2], _USES[letter], tree=reads_trees)
-        if "=" in word and not word.startswith("="):
-            yield FileUse(word.partition("=")[2].lstrip("@"), "write" if word.startswith("of=") else "read")
+        if _ASSIGNED.fullmatch(word):
+            # `dd of=file`, and a variable that an awk program may write to.
+            is_written = word.startswith("of=") or (name in SCRIPTS and any(">" in text for text in words))
+            yield FileUse(word.partition("=")[2].lstrip("@"), "write" if is_written else "read")
     if not is_known or row.operands == "r":
         yield from _option_files(words)
 

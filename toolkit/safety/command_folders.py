@@ -7,6 +7,7 @@ may go to counts for every command: rather one reading too many than one too few
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Iterable
 
 from .shell_args import Args
@@ -14,7 +15,7 @@ from .shell_records import SimpleCommand
 
 __all__ = ["TooManyFolders", "folders_of"]
 
-_MOST_FOLDERS = 24
+_MOST_FOLDERS = 100
 # Options by which a program goes elsewhere before it does anything.
 _OPTIONS = {
     "env": "-C --chdir",
@@ -56,11 +57,12 @@ def folders_of(commands: Iterable[SimpleCommand], fill_in: Callable[[str], Itera
     """
     folders = [""]
     for command in commands:
-        for target in dict.fromkeys(name for word in _targets(command) for name in fill_in(word)):
-            folders += [path for folder in folders if (path := _go(folder, target)) not in folders]
-            if len(folders) > _MOST_FOLDERS:
-                raise TooManyFolders("goes to more folders than can be looked at")
-    return tuple(dict.fromkeys(folders))
+        targets = dict.fromkeys(name for word in _targets(command) for name in fill_in(word))
+        folders += [_go(folder, target) for target in targets for folder in folders]
+        folders = list(dict.fromkeys(folders))
+        if len(folders) > _MOST_FOLDERS:
+            raise TooManyFolders("goes to more folders than can be looked at")
+    return tuple(folders)
 
 
 def _targets(command: SimpleCommand) -> list[str]:
@@ -75,4 +77,4 @@ def _targets(command: SimpleCommand) -> list[str]:
 def _go(folder: str, target: str) -> str:
     if not folder or target.startswith(("/", "~", "$")):
         return target
-    return f"{folder.rstrip('/')}/{target}"
+    return posixpath.normpath(f"{folder}/{target}")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 from ..verdicts import Finding
 from .command_files import CommandFiles, FileUse
@@ -29,7 +30,11 @@ _BY = "check `dangerous-command`"
 _MOST_SHOWN = 80
 _MOST_REASONS = 3
 _MOST_READINGS = 2_000
+_MOST_PATHS = 20_000
 _MOST_TEXTS_IN_TEXTS = 4
+_MOST_DERIVED = 8
+_LONGEST_DERIVED = 256
+_UNKNOWN = re.compile(r"[$`]|[<>]\(")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 
@@ -82,6 +87,10 @@ def _of_commands(
     whole_folders = [folder for folder in folders if folder.startswith(("/", "~", "$HOME"))]
     dots = any("dotglob" in command.plain for command in script.commands)
     readings = 0
+    words = sum(len(command.plain) for command in script.commands)
+    if words * len(folders) > _MOST_PATHS:
+        yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
+        return
     for command in script.commands:
         for danger in flows(command, files):
             yield command.source, danger
@@ -133,9 +142,18 @@ def _of_text(command: SimpleCommand, text: str, files: CommandFiles, level: int)
 def _values(script: Script) -> dict[str, list[str]]:
     """Every value that the text itself gives to a variable."""
     values: dict[str, list[str]] = {}
-    for each in script.assignments:
-        if each.is_literal and each.value not in values.setdefault(each.name, []):
-            values[each.name].append(each.value)
+    for assignment in script.assignments:
+        known = values.setdefault(assignment.name, [])
+        if assignment.is_literal:
+            texts = [assignment.value]
+        elif len(known) < _MOST_DERIVED:
+            # `x=$y/z`, and `x+=z`, which may also be put behind what is there.
+            filled = islice(_filled_in(assignment.value, values), _MOST_DERIVED)
+            ends = [text for text in filled if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
+            texts = ends + [before + text for before in known for text in ends]
+        else:
+            texts = []
+        known += [text for text in dict.fromkeys(texts) if text not in known]
     for command in script.commands:
         if command.name == "set":
             words = [word for word in command.plain[1:] if word != "--"]

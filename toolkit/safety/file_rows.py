@@ -1,9 +1,9 @@
 """
 Which files a program reads and writes, as data: by its operands and by the values of its options.
 
-A program that has no row is taken to read every word. For every program, the value of an option whose name speaks
-of output (`OUTPUT`) is written. The rows follow the manual pages that `shell_rows` names; looked for were options
-with a file or a folder as their value, and operands that are written, removed or unpacked into.
+A program that has no row is taken to read every word without a blank. For every program, the value of an option whose
+name speaks of output (`OUTPUT`) is written. The rows follow the manual pages that `shell_rows_run` names; looked for
+were options with a file or a folder as their value, and operands that are written, removed or unpacked into.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["FILES", "GIT", "NAMES_ONLY", "NOT_FILES", "OUTPUT", "SCRIPTS", "FileRow"]
+__all__ = ["FILES", "GIT", "NAMES_ONLY", "NOT_FILES", "OUTPUT", "SAYS_WRITE", "SCRIPTS", "FileRow"]
 
 
 class FileRow(NamedTuple):
@@ -41,6 +41,11 @@ def _rows(table: dict[str, FileRow]) -> dict[str, FileRow]:
 
 
 FILES: dict[str, FileRow] = _rows({
+    # shown or run
+    "cat head tail less more most bat tac nl sort cut paste join comm diff vimdiff sdiff cmp": FileRow(),
+    "strings od hexdump wc": FileRow(),
+    "base64 base32 md5sum sha1sum sha256sum sha512sum b2sum cksum fold fmt column rev expand iconv pr": FileRow(),
+    "source . sh bash zsh dash ksh fish open xdg-open pbcopy xclip": FileRow(),
     # made, changed, removed
     "rm rmdir unlink trash del srm shred wipe tee touch sponge mkfifo mknod truncate": FileRow("w"),
     "mv rename": FileRow("w", writes="-t --target-directory"),
@@ -174,8 +179,14 @@ _SQLITE = re.compile(
 _IN_QUOTES = re.compile(r"()[\"']([^\"'\n]+)[\"']")
 _AWK = re.compile(r"(>|<)?>?\s*\"([^\"\n]+)\"")
 _PSQL = re.compile(r"\\(o|out|g|gx|w|write|i|ir|include|s|copy)\s+(?:[^\n]*\s(?:to|from)\s+)?['\"]?([^\s'\"]+)")
+_OUTFILE = re.compile(r"(?i)into\s+(outfile|dumpfile)\s*['\"]([^'\"]+)")
 _MYSQL = re.compile(r"(?i)(?:^|[;\s])(tee|source|\\\.|\\T)\s+([^\s;]+)")
 
+# What stands before a file that is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
+SAYS_WRITE = frozenset({
+    "w", ">", "wq", "x", "up", "sav", "saveas", "write", "update", "output", "once", "backup", "save", "log", "clone",
+    "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile",
+})  # fmt: skip
 # Texts in a language of the program's own: the first group says how the file in the second is used.
 SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys(("sed", "gsed"), (_SED,)),
@@ -183,5 +194,5 @@ SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys(("ed", "ex", "vim", "vi", "nvim", "view"), (_VIM,)),
     "sqlite3": (_SQLITE, _IN_QUOTES),
     "psql": (_PSQL, _IN_QUOTES),
-    **dict.fromkeys(("mysql", "mariadb"), (_MYSQL, _IN_QUOTES)),
+    **dict.fromkeys(("mysql", "mariadb"), (_MYSQL, _OUTFILE, _IN_QUOTES)),
 }

@@ -81,12 +81,20 @@ def _walk(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_aimed: bool
         if other is None and one is not _END:
             waiting.append((i + 1, j, aimed))
         if one is not None and other is not None and _END not in (one, other) and _may_be_equal(one, other):
-            says = isinstance(other, str) and one is not _ANY and (other.isalnum() or i == j == 0)
+            says = isinstance(other, str) and _says_letter(one) and (other.isalnum() or i == j == 0)
             waiting.append((i + 1, j + 1, aimed or says))
     return False
 
 
 _END = ""
+_MOST_LETTERS = 5
+
+
+def _says_letter(token: _Token) -> bool:
+    """Return whether *token* stands for one letter, or one of a few: `[ab]` does, and `[a-z]` and `?` do not."""
+    if isinstance(token, str):
+        return True
+    return token is not None and len(token.pattern) <= _MOST_LETTERS and not re.search(r"[\^-]", token.pattern[1:-1])
 
 
 def _may_be_equal(left: _Token, right: _Token) -> bool:

@@ -63,19 +63,20 @@ class ProtectedFiles:
         self._met: dict[tuple[str, bool], list[_Shape]] = {}
 
     def protecting(
-        self, path: str, access: Literal["read", "write"], *, with_content: bool = False
+        self, path: str, access: Literal["read", "write"], *, with_content: bool | None = None
     ) -> Protected | None:
         """
         What protects *path* from being read or written; None if nothing does.
 
-        *with_content* is for a folder that is read with all that is in it.
+        *with_content* is whether a folder is meant with all that is in it: if not said, when it is written.
 
         A folder that is part of a pattern is not written either: whoever replaces `.git`
         replaces `.git/hooks`. The path is taken as it is written, links are not followed.
         """
         names = folded(path)
         is_write, is_absolute = access == "write", _ABSOLUTE.match(path) is not None
-        if not names and is_write and is_absolute:
+        with_content = is_write if with_content is None else with_content
+        if not names and is_write and with_content and is_absolute:
             # The root of the disk holds every file that is protected by its whole path.
             return next((shape.rule for shape in self._shapes if shape.is_anchored), None)
         has_clue = self._clues.search("/".join(names)) is not None
@@ -195,14 +196,14 @@ class _Shape:
         self.clue = max(texts, key=len) if len(texts) > 1 else None
         self.but = tuple(_compiled("/".join(folded(each))) for each in rule.but)
 
-    def matches(self, names: tuple[str, ...], start: int, *, is_write: bool, with_content: bool = False) -> bool:
+    def matches(self, names: tuple[str, ...], start: int, *, is_write: bool, with_content: bool) -> bool:
         if not is_write and self.rule.level == "not written":
             return False
         end = start + len(self.names)
         if not all(map(_is, names[start:end], self.names)):
             return False
         if end > len(names):
-            return is_write or with_content  # a folder on the way to the file
+            return with_content  # a folder on the way to the file
         if end < len(names):
             return self.is_tree
         return not all(any(_is(each, but) for but in self.but) for each in _readings(names[-1]))

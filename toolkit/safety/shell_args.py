@@ -39,6 +39,7 @@ _WHOLE = frozenset({
     "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
 })  # fmt: skip
 _SHORTEST_ABBREVIATION = 3
+_LONGEST_CLUSTER = 40
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Args:
                 found.append((word, following))
             if word.startswith("--"):
                 continue
-            for index, letter in enumerate(word[1:], start=2):
+            for index, letter in enumerate(word[1:_LONGEST_CLUSTER], start=2):
                 if rest := word[index:]:
                     found.append((f"-{letter}", rest))
                 elif following is not None and len(word) > 2:

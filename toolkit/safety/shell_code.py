@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .command_files import CommandFiles, FileUse
+from .command_files import CommandFiles
 from .shell_args import Args
 from .shell_records import SimpleCommand
 from .shell_targets import Danger, writing
@@ -50,7 +50,7 @@ _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 # A pipe from or to a text, once the texts are taken for one letter.
 _AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
-_HARMFUL_AWK = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
+_HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
 
 
 def language(name: str) -> str | None:
@@ -86,9 +86,7 @@ def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
     if code:
         yield from code_dangers(spoken, code)
     for path in _TEXT_IN_CODE.findall(code or ""):
-        # A folder on the way to a protected file is in many texts, and `/` in most.
-        is_file = len(path.strip("/.")) > 1 and ("/" in path.strip("/") or path.startswith("."))
-        if files.is_secret(path) or (is_file and files.protecting(FileUse(path, "write"))) or writing(path) is not None:
+        if files.is_kept(path) or files.is_secret(path) or writing(path) is not None:
             yield Danger("ask", f"runs code that is about `{path}`")
 
 

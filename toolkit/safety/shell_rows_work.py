@@ -39,7 +39,9 @@ WORK: tuple[Row, ...] = (
     Row("git", _LOSES, "reset", "--hard --merge --keep"),
     Row("git", _LOSES, "clean", "-f --force"),
     Row("git", _LOSES, "checkout", "-f --force"),
-    Row("git", _LOSES, "checkout|restore", word=r"\.|\./|\*|:/"),
+    Row("git", _LOSES, "checkout", word=r"\.|\./|\*|:/"),
+    Row("git", _LOSES, "restore", word=r"\.|\./|\*|:/", unless="-S --staged"),
+    Row("git", _LOSES, "restore", "-W --worktree", word=r"\.|\./|\*|:/"),
     Row("git", _LOSES, "switch", "-f --force --discard-changes"),
     Row("git", _LOSES, "stash clear|stash drop"),
     Row("git", _LOSES, "worktree remove", "-f --force"),
@@ -75,7 +77,11 @@ WORK: tuple[Row, ...] = (
     # containers
     Row("docker podman nerdctl", _ESCAPES, options="--privileged --cap-add --device --security-opt"),
     Row("docker podman nerdctl", _ESCAPES, word=r"--(pid|net|network|ipc|uts|userns)=host|.*docker\.sock.*"),
-    Row("docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?/:.*|.*(source|src)=/(,.*)?"),
+    Row(
+        "docker podman nerdctl",
+        _ESCAPES,
+        word=r"(-v|--volume=)?/:.*|.*(source|src)=/((etc|root|home|var|usr|proc|sys|dev)/?)?(,.*)?",
+    ),
     Row(
         "docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?(/(etc|root|home|var|usr|proc|sys|dev)|~|\$HOME)/?:.*"
     ),

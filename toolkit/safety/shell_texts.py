@@ -17,9 +17,12 @@ _PASSES_THROUGH = frozenset({"cat", "tee", "sponge"})
 def input_text(command: SimpleCommand) -> str | None:
     """Return what *command* reads from standard input, if the line shows it."""
     text = known_input(command)
-    if text is not None or command.piped_from is None:
+    if text is not None:
         return text
-    return output_text(command.piped_from)
+    if command.piped_from is not None:
+        return output_text(command.piped_from)
+    is_substituted = any(each.operator == "<" and each.target.startswith("<(") for each in command.redirections)
+    return output_text(command.inner[-1]) if is_substituted and command.inner else None
 
 
 def output_text(command: SimpleCommand) -> str | None:

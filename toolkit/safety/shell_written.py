@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
+from .command_files import files_of
 from .shell_args import Args
 from .shell_code import DOWNLOADERS, code_dangers, language, unseen
 from .shell_records import Script, SimpleCommand
@@ -23,7 +24,6 @@ __all__ = ["WrittenText", "written_and_run"]
 _DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _UNSEEN = Danger("ask", "runs a text that it has just written, and that nobody has seen")
 _OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
-_FOLDER_OPTIONS = ("-P", "--directory-prefix", "--output-dir", "-d", "--dir")
 # Programs that read commands of their own language from a file.
 _READ_SCRIPTS = {
     "make": "-f --file --makefile", "gmake": "-f --file --makefile", "awk": "-f --file", "gawk": "-f --file",
@@ -120,8 +120,8 @@ def _written_files(args: Args) -> Iterator[str]:
         yield from args.values(*_OUTPUT_OPTIONS)
         # Without a name of its own a file is called like the end of its address.
         yield from (word for word in args.operands if "/" in word)
-    elif not _DECODES.isdisjoint(command.name.split()):
-        yield from args.values("-out", "-o", "--output")
+    if command.name in _DECODES:
+        yield from (use.word for use in files_of(args) if use.use == "write")
 
 
 _DECODES = frozenset({"openssl", "base64", "gpg", "uudecode", "xxd"})
