@@ -432,6 +432,8 @@ async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
         ("/dev/zero", "safety", "outside the folders"),
         ("/proc/self/environ", "safety", "every process has for itself"),
         ("/proc/self/root/etc/passwd", "safety", "every process has for itself"),
+        ("~/.profile", "safety", "is not expanded"),
+        ("~root/.profile", "safety", "is not expanded"),
         ("\ud800", "bad_args", "not valid Unicode"),
         ("file:///etc/passwd", "tool", "does not exist"),
         ("pipe", "tool", "only files can be read"),
@@ -453,8 +455,6 @@ async def test_hostile_paths_end_in_a_clear_refusal(dispatcher, root, tmp_path, 
 
 
 NO_PATHS = [
-    ("~/.profile", "is not expanded; write the whole path"),
-    ("~root/.profile", "is not expanded; write the whole path"),
     ("loop", "in a circle; name the file itself"),
     ("loop/x", "in a circle; name the file itself"),
     ("x" * 300, "shorten it"),

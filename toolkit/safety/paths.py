@@ -158,7 +158,7 @@ def _checked(path: str) -> str:
     if not path:
         raise BadPath("the path is empty; name a file, or write `.` for the folder itself")
     if path[0] == "~":
-        raise BadPath(f"{shown(path)} begins with `~`, which is not expanded; write the whole path, or `./~...`")
+        raise ValueError(f"{shown(path)} begins with `~`, which is not expanded; write the whole path, or `./~...`")
     if "\0" in path:
         raise BadPath(f"{shown(path)} holds a NUL character, which no path can; send it without")
     try:
