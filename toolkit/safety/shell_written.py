@@ -67,7 +67,7 @@ def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
         for file in _written_files(args):
             content = content or _content(command)
             # A second text behind the first one makes a file that nobody has seen as a whole, unless both are known.
-            files[_name(file)] = _joined(files.get(_name(file)), content, command)
+            files[_name(file)] = _append_text(files.get(_name(file)), content, command)
 
 
 def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
@@ -138,7 +138,7 @@ def _content(command: SimpleCommand) -> _Written:
     return _Written(None, next(iter(unseen(sources)), _UNSEEN))
 
 
-def _joined(before: _Written | None, content: _Written, command: SimpleCommand) -> _Written:
+def _append_text(before: _Written | None, content: _Written, command: SimpleCommand) -> _Written:
     appends = any(each.operator.startswith((">>", "&>>")) for each in command.redirections) or "-a" in command.words
     if before is None or not appends:
         return content
