@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from .shell_nodes import MOST_COMMANDS
+from .shell_outline import outline
 from .shell_records import Assignment, CannotParse, Redirection, Script, SimpleCommand
 from .shell_tree import Reader
 from .shell_wrappers import Text, opened
@@ -149,9 +150,12 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
     # Backticks hold bytes of the same text, which `reread` gets one character a byte.
-    return Reader(
-        source.decode("latin-1"), lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path)
-    ).read(root, via)
+    characters = source.decode("latin-1")
+    reader = Reader(characters, lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path))
+    reader.read(root, via)
+    if outline(characters) != (reader.word_spans, reader.backticks, reader.targets):
+        raise CannotParse("bash may take it apart in another way than we do")
+    return reader
 
 
 # The grammar looks letters up in tables that end at 255, and beyond them reads whatever is there: some texts end the

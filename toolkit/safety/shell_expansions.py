@@ -40,6 +40,7 @@ class Expansions(Source):
             for child in node.children:
                 self.visit(child, inside)
             return
+        self.backticks.add((node.start_byte, node.end_byte))
         text = self.text[node.start_byte + 1 : node.end_byte - 1]
         if re.search(r"(?<!\\)(?:\\\\)*`", text) or not self.source_of(node).endswith("`"):
             raise CannotParse("backticks that do not match")

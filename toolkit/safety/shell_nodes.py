@@ -110,6 +110,10 @@ class Source(ABC):
         self.functions: list[str] = []
         self.spawns = False
         self.has_substitution = False
+        # Where things stand, for the comparison with the second reading.
+        self.word_spans: set[tuple[tuple[int, int], ...]] = set()
+        self.backticks: set[tuple[int, int]] = set()
+        self.targets: set[tuple[int, int]] = set()
 
     def add(self, command: SimpleCommand) -> None:
         """Keep a command that was found."""
