@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,28 +31,29 @@ _PROGRAMS = (
     "setarch linux64 i386 x86_64 unshare runcon nsenter uclampset chroot tee ls true false echo printf pwd test head "
     "sort wc grep sed awk"
 )
-# The batch is over once every process that the lines started is gone: each of them holds descriptor 77.
+# The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
+# tells the number of its line, unless the line has taken it away with the environment.
 _DRIVER = r"""
 enable -n kill enable suspend logout
 exec 77>&3 3>&- 78>progress
 mapfile -d '' -t __lines < lines
 FUNCNEST=40
+__alone=$1 __number=0
+shift
 cd room
-if [ "$1" = alone ]; then
-    for __line in "${__lines[@]}"; do
-        echo >&78
-        ( ulimit -t 1; exec 78>&-; exec bash -c "$__line" ) </dev/null >/dev/null 2>&1
-    done
-else
-    shift
-    for __line in "${__lines[@]}"; do
-        echo >&78
-        ( ulimit -t 1; exec 78>&-; eval "$__line" ) </dev/null >/dev/null 2>&1
-    done
-fi
+for __line in "${__lines[@]}"; do
+    echo >&78
+    if [ "$__alone" = alone ]; then
+        ( ulimit -t 1; export LINE_NUMBER=$__number; exec 78>&-; exec bash -c "$__line" ) </dev/null >/dev/null 2>&1
+    else
+        ( ulimit -t 1; export LINE_NUMBER=$__number; exec 78>&-; eval "$__line" ) </dev/null >/dev/null 2>&1
+    fi
+    __number=$((__number + 1))
+done
 exec 77>&-
 read -r
 """
+_STAND_IN = "#!/bin/sh\necho \"${{LINE_NUMBER:-unknown}}\" >> '{mark}'\n"
 _WAIT_SECONDS = 10
 _ORPHAN_SECONDS = 3
 
@@ -72,9 +73,11 @@ class Bash:
         programs.mkdir()
         for name in _PROGRAMS.split():
             if (path := shutil.which(name)) is not None:
-                (programs / name).symlink_to(os.path.realpath(path) if name not in ("sh", "linux64", "i386", "x86_64") else path)
+                (programs / name).symlink_to(
+                    os.path.realpath(path) if name not in ("sh", "linux64", "i386", "x86_64") else path
+                )
         stand_in = programs / STAND_IN
-        stand_in.write_text(f"#!/bin/sh\necho started >> '{self._mark}'\n")
+        stand_in.write_text(_STAND_IN.format(mark=self._mark))
         stand_in.chmod(0o755)
         (self._folder / "driver").write_text(_DRIVER)
         limits = Limits(processes=200, file_bytes=4 << 20, memory_bytes=1 << 30)
@@ -85,34 +88,28 @@ class Bash:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def start_stand_in(self, lines: Sequence[str]) -> list[str]:
-        """Return those of *lines* that start the stand-in."""
-        return [line for line in self._suspects(list(lines)) if self._starts([line], alone=True)]
+        """Return those of *lines* that start the stand-in, also when `bash -c` runs them alone."""
+        suspects = self._marked(lines)
+        return self._marked(suspects, alone=True) if suspects else []
 
     def run_alone(self, line: str) -> bool:
         """Return whether `bash -c` starts the stand-in for *line*."""
-        return self._starts([line], alone=True)
+        return bool(self._marked([line], alone=True))
 
-    def _suspects(self, lines: list[str]) -> Iterator[str]:
-        """Halve what starts the stand-in until single lines are left."""
-        if not lines or not self._starts(lines):
-            return
-        if len(lines) == 1:
-            yield lines[0]
-            return
-        middle = len(lines) // 2
-        yield from self._suspects(lines[:middle])
-        yield from self._suspects(lines[middle:])
-
-    def _starts(self, lines: Sequence[str], *, alone: bool = False) -> bool:
-        """Run *lines*; one that hangs is noted, and those behind it are run all the same."""
+    def _marked(self, lines: Sequence[str], *, alone: bool = False) -> list[str]:
+        """Run *lines*, and return those that the stand-in names; a line that hangs is noted and left out."""
+        marked: list[str] = []
         rest = list(lines)
-        marked = False
         while rest:
             done = self._run(rest, alone=alone)
-            marked = marked or self._mark.exists()
+            numbers = set(self._mark.read_text().split()) if self._mark.exists() else set()
+            if "unknown" in numbers and len(rest) > 1:
+                middle = len(rest) // 2
+                return marked + self._marked(rest[:middle], alone=alone) + self._marked(rest[middle:], alone=alone)
+            marked += [line for at, line in enumerate(rest) if str(at) in numbers or "unknown" in numbers]
             if done is None:
-                return marked
-            self.hung.append(rest[done - 1] if done else rest[0])
+                break
+            self.hung.append(rest[max(done - 1, 0)])
             rest = rest[max(done, 1) :]
         return marked
 
@@ -128,8 +125,14 @@ class Bash:
         env = {"PATH": str(self._folder / "programs"), "LC_ALL": "C.UTF-8", "HOME": str(room)}
         command, env = self.sandbox.command(argv, cwd=str(self._folder), env=env, third_fd=theirs)
         process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
-            command, env=env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            pass_fds=[theirs], start_new_session=True, cwd=self._folder,
+            command,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[theirs],
+            start_new_session=True,
+            cwd=self._folder,
         )
         os.close(theirs)
         try:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from .shell_evaluation import refuse_late_texts
 from .shell_nodes import MOST_COMMANDS
 from .shell_outline import outline
 from .shell_records import Assignment, CannotParse, Redirection, Script, SimpleCommand
@@ -64,7 +65,7 @@ def parsed(text: str) -> Script:
         top = gathered.read(text, (), 0)
     except RecursionError:
         raise CannotParse("it is nested too deeply") from None
-    return Script(
+    script = Script(
         commands=tuple(gathered.commands),
         top=tuple(top),
         redirections=tuple(gathered.redirections),
@@ -73,6 +74,8 @@ def parsed(text: str) -> Script:
         spawns_in_loop=gathered.spawns,
         has_substitution=gathered.has_substitution,
     )
+    refuse_late_texts(script, evaluates=gathered.evaluates)
+    return script
 
 
 class _Gathered:
@@ -86,6 +89,7 @@ class _Gathered:
         self.spawns = False
         self._characters = 0
         self.has_substitution = False
+        self.evaluates = False
 
     def read(self, text: str, via: tuple[str, ...], depth: int, outer: SimpleCommand | None = None) -> list[Any]:
         self._characters += len(text)
@@ -97,6 +101,7 @@ class _Gathered:
         self.functions += found.functions
         self.spawns = self.spawns or found.spawns
         self.has_substitution = self.has_substitution or found.has_substitution
+        self.evaluates = self.evaluates or found.evaluates
         for command in found.commands:
             self._add(command if outer is None else _inherit(command, outer), depth)
         return found.commands
@@ -105,10 +110,10 @@ class _Gathered:
         self.commands.append(command)
         if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
-        if command.name in _EVALUATE_NAMES and any(
-            "[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]
-        ):
-            raise CannotParse(f"`{command.name}` may run what stands in its brackets")
+        if command.name in _EVALUATE_NAMES:
+            self.evaluates = self.evaluates or not all(command.literal) or command.name == "let"
+            if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
+                raise CannotParse(f"`{command.name}` may run what stands in its brackets")
         for inside in opened(command):
             if isinstance(inside, Text):
                 self.read(inside.text, (*command.via, inside.via), depth + 1, command)

@@ -39,6 +39,7 @@ BLANK = re.compile(r"(?:[ \t]|\\\n)*")
 SPACE = re.compile(r"(?:[ \t\n]|\\\n)*")
 JOINED = re.compile(r"(?:\\\n)*")
 
+_NAMED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
 _ENDS_WORD = " \t\n;&|()<>"
 EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "array"]
@@ -110,6 +111,7 @@ class Source(ABC):
         self.functions: list[str] = []
         self.spawns = False
         self.has_substitution = False
+        self.evaluates = False  # whether a number or a name is worked out from what a variable holds
         # Where things stand, for the comparison with the second reading.
         self.word_spans: set[tuple[tuple[int, int], ...]] = set()
         self.backticks: set[tuple[int, int]] = set()
@@ -170,12 +172,19 @@ class Source(ABC):
                 chunks[-1] = (start, node.end_byte, [*before, node])
             else:
                 chunks.append((node.start_byte, node.end_byte, [node]))
+        # `{name}` before a redirection is no word, but where the descriptor's number goes.
+        chunks = [chunk for chunk in chunks if not self.names_descriptor(chunk)]
         if before_redirection and len(chunks) > 1 and self.is_descriptor(chunks[-1]):
             # The grammar takes the `0` of `>& file 0>&1` for a word.
             chunks.pop()
         if any(map(self.is_descriptor, chunks)):
             raise CannotParse("a number before a redirection is not understood")
         return chunks
+
+    def names_descriptor(self, chunk: Chunk) -> bool:
+        start, end, _ = chunk
+        follows = self.text[end : end + 1] in ("<", ">") and self.text[end + 1 : end + 2] != "("
+        return follows and _NAMED_DESCRIPTOR.fullmatch(self.text, start, end) is not None
 
     def is_descriptor(self, chunk: Chunk) -> bool:
         start, end, _ = chunk

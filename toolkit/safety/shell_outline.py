@@ -223,7 +223,14 @@ class LineOutline(WordOutline):
         if found is None:
             return False
         operator, self.at = found.group(), found.end()
-        if self.text.startswith(_JOINED, self.at) and self.text[self.at + 2 : self.at + 3] in ("<", ">", "&", "|", "-", "("):
+        if self.text.startswith(_JOINED, self.at) and self.text[self.at + 2 : self.at + 3] in (
+            "<",
+            ">",
+            "&",
+            "|",
+            "-",
+            "(",
+        ):
             refuse(f"`{operator}` over two lines")
         self.skip_blanks()
         begins = self.at

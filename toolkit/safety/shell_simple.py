@@ -123,6 +123,7 @@ class SimpleCommands(Expansions):
 
     def test(self, node: Node, around: Around) -> None:
         """`[ ... ]`, `[[ ... ]]` and `(( ... ))` as commands of three words."""
+        self.evaluates = True
         self.no_text_between(node, SPACE)
         mark = len(self.commands)
         inside = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
@@ -170,6 +171,7 @@ class SimpleCommands(Expansions):
         name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
         if _NAME.fullmatch(name) is None:
             raise CannotParse(f"`{name}` is no name for a variable")
+        self.evaluates = self.evaluates or "[" in self.source_of(node.children[0])
         equals = next(child for child in node.children if child.type in ("=", "+="))
         for child in node.children:
             self.visit(child, replace(around, tail=None))

@@ -93,7 +93,7 @@ class Reader(SimpleCommands):
         for child in node.children:
             if child.type == "variable_assignment":
                 # `for ((i = 0; ...))`: arithmetic, where spaces mean nothing.
-                self.has_substitution = True
+                self.has_substitution = self.evaluates = True
                 self.assignments.append(Assignment(name=self.source_of(child.children[0]), value="", is_literal=False))
                 self.parts(child, inside)
             else:

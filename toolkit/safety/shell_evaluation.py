@@ -1,0 +1,93 @@
+"""
+Texts that run later than they are written: as a number, through a prompt, from a file.
+
+Where bash works out a number it also runs `$(...)` inside a subscript, and it does so with what a variable holds:
+after `a='x[$(id)]'` the harmless `((a))` runs `id`. The text is refused where it enters a variable, so that `((i++))`
+and `$((count + 1))` stay readable whatever they count, and so that a shell that lives on has no such value. What
+another program prints or a file holds is not looked at: `n=$(cat size); ((n))` is read, and so are pieces that
+several calls put together.
+"""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterator
+
+from .shell_records import CannotParse, Script, SimpleCommand
+from .shell_words import unescaped_live
+from .shell_wrappers import SHELLS
+
+__all__ = ["refuse_late_texts"]
+
+# A subscript with a substitution in it: what bash runs when the text is used as a number or as a name.
+_RUNS_AS_NUMBER = re.compile(r"\w\s*\[.*?(?:\$\(|`|\$\{)", re.DOTALL)
+_READERS = frozenset({"read", "mapfile", "readarray"})
+_TAKE_VALUES = frozenset(
+    {"set", "read", "mapfile", "readarray", "printf", "declare", "typeset", "export", "readonly", "local"}
+)
+# Variables whose value bash expands, or reads as commands, by itself.
+_EXPANDED = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
+_ALWAYS_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
+_INSIDE = frozenset({"$()", "``", "<()"})
+
+
+def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
+    """
+    Raise `CannotParse` if a text in *script* may run although it is no command.
+
+    Args:
+        evaluates: Whether the script works out numbers or names from variables.
+    """
+    _refuse_variables(script)
+    values = [assignment.value for assignment in script.assignments]
+    values += [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
+    for value in values:
+        if _RUNS_AS_NUMBER.search(value):
+            raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
+    together = "".join(assignment.value for assignment in script.assignments)
+    if evaluates and "[" in together and ("`" in together or ("$" in together and "(" in together)):
+        if any(_is_dead(assignment.value) for assignment in script.assignments if assignment.is_literal):
+            raise CannotParse("the values that it puts together may run if they are used as a number")
+    _refuse_written_scripts(script)
+
+
+def _is_dead(value: str) -> bool:
+    """Whether a value that is known exactly has a sign that would begin a substitution."""
+    return "$" in value or "`" in value
+
+
+def _refuse_variables(script: Script) -> None:
+    for assignment in script.assignments:
+        if assignment.name in _ALWAYS_RUN:
+            raise CannotParse(f"shells run what `{assignment.name}` holds")
+        if assignment.name in _EXPANDED and unescaped_live(assignment.value):
+            raise CannotParse(f"shells expand what `{assignment.name}` holds")
+
+
+def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
+    """Yield what a command may put into a variable."""
+    into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
+    if command.name in _TAKE_VALUES or (evaluates and (into_variable or command.name in ("echo", "printf"))):
+        yield from (word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if known)
+    if into_variable or any(source.name in _READERS for source in command.fed_by):
+        for redirection in command.redirections:
+            if redirection.operator.startswith("<<"):
+                yield redirection.target.replace("\\$", "$").replace("\\`", "`")
+
+
+def _refuse_written_scripts(script: Script) -> None:
+    """Refuse a script that the same line writes before it runs it."""
+    written = {os.path.normpath(each.target) for each in script.redirections if each.writes}
+    for command in script.commands:
+        if command.name == "tee":
+            written.update(map(os.path.normpath, command.plain[1:]))
+    if not written:
+        return
+    for command in script.commands:
+        runs = list(command.plain[1:]) if command.name in (*SHELLS, "source", ".") else []
+        runs += [each.target for each in command.redirections if each.operator == "<" and command.name in SHELLS]
+        runs += [command.plain[0]] if "/" in command.plain[0] else []
+        for path in runs:
+            if os.path.normpath(path) in written and not path.startswith("/dev/"):
+                raise CannotParse(f"it writes `{path}` and then runs it")
