@@ -31,6 +31,7 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.abspath(".hypothes
 def pytest_configure(config):
     """Make the mark known."""
     config.addinivalue_line("markers", "unmeasured: adds nothing to the coverage, and takes a fraction of the time")
+    config.addinivalue_line("markers", "long: takes minutes; only `make test-all` runs it")
 
 
 def pytest_collection_finish():

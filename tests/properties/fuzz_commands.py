@@ -12,19 +12,20 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 
 from toolkit.permissions.commands import commands_concerned
 from toolkit.safety.commands import judged
 
 from .bash_runs import Bash
-from .command_lines import STAND_IN, command_lines
+from .command_lines import STAND_IN, command_lines, unescape
 
-__all__ = ["Tally", "fuzz", "is_harmless", "real_lines"]
+__all__ = ["Tally", "fuzz", "fuzz_all", "is_harmless", "real_lines"]
 
 _BATCH = 400
 _CHUNK = 20_000
@@ -48,6 +49,11 @@ class Tally:
     findings: list[str] = field(default_factory=list)
     hung: list[str] = field(default_factory=list)
 
+    @property
+    def share(self) -> float:
+        """The lines that were judged harmless and run, of all."""
+        return self.harmless / max(self.lines, 1)
+
     def add(self, other: Tally) -> None:
         """Count *other* in."""
         self.lines += other.lines
@@ -64,26 +70,44 @@ def is_harmless(line: str) -> bool:
 def real_lines() -> list[str]:
     """Return the lines of both corpora."""
     lines = [line for name in ("harmless", "dangerous") for line in (_CORPUS / f"{name}.txt").read_text().splitlines()]
-    return [
-        line.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
-        for line in lines
-        if line and not line.startswith("# ")
-    ]
+    return [unescape(line) for line in lines if line and not line.startswith("# ")]
 
 
-def fuzz(seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless) -> Tally:
-    """Generate *count* lines from *seed*, and run those that are *harmless*."""
-    tally = Tally(lines=count)
+def fuzz(seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless, max_findings: int = 100) -> Tally:
+    """Generate *count* lines from *seed*, and run those that are *harmless*, until there are enough findings."""
+    tally = Tally()
     bash = Bash()
+
+    def generate() -> Iterator[str]:
+        for line in islice(command_lines(seed, real_lines()), count):
+            tally.lines += 1
+            if harmless(line) and _may_run(line):
+                yield line
+
     try:
-        lines = islice(command_lines(seed, real_lines()), count)
-        for batch in _batches(line for line in lines if "\0" not in line and harmless(line) and _may_run(line)):
+        for batch in _batches(generate()):
             tally.harmless += len(batch)
             tally.findings += bash.start_stand_in(batch)
+            if len(tally.findings) >= max_findings:
+                break
         tally.hung = list(dict.fromkeys(bash.hung))
     finally:
         bash.close()
     return tally
+
+
+def fuzz_all(seed: int, count: int, *, workers: int, on_finding: Callable[[str], None] | None = None) -> Tally:
+    """Do the same with several processes; every chunk has a seed of its own, so their number changes nothing."""
+    total = Tally()
+    sizes = [min(_CHUNK, count - begun) for begun in range(0, count, _CHUNK)]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        pending = [pool.submit(fuzz, seed * 1_000_000 + at, size) for at, size in enumerate(sizes)]
+        for future in as_completed(pending):
+            tally = future.result()
+            total.add(tally)
+            for line in tally.findings if on_finding else ():
+                on_finding(line)
+    return total
 
 
 def _may_run(line: str) -> bool:
@@ -99,28 +123,24 @@ def _batches(lines: Iterable[str]) -> Iterable[list[str]]:
 
 def main() -> int:
     """Run the chunks side by side, and tell what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[1] if __doc__ else None)
+    parser = argparse.ArgumentParser(description="Look for lines that are judged harmless and start a program.")
     parser.add_argument("--lines", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     begun = time.monotonic()
-    total = Tally()
-    chunks = -(-options.lines // _CHUNK)
-    with ProcessPoolExecutor(options.workers) as pool:
-        # Every chunk has a seed of its own, so that the number of workers changes nothing.
-        pending = [pool.submit(fuzz, options.seed * 1_000_000 + at, min(_CHUNK, options.lines)) for at in range(chunks)]
-        for future in as_completed(pending):
-            tally = future.result()
-            total.add(tally)
-            for line in tally.findings:
-                print(f"finding: {line!r}", flush=True)
+    tally = fuzz_all(
+        options.seed,
+        options.lines,
+        workers=options.workers,
+        on_finding=lambda line: print(f"finding: {line!r}", flush=True),
+    )
     seconds = time.monotonic() - begun
     print(
-        f"{total.lines} lines, {total.harmless} ({total.harmless / total.lines:.1%}) harmless and run, "
-        f"{len(total.hung)} did not end, {len(total.findings)} findings, {seconds:.0f} s"
+        f"seed {options.seed}: {tally.lines} lines, {tally.harmless} ({tally.share:.1%}) harmless and run, "
+        f"{len(tally.hung)} did not end, {len(tally.findings)} findings, {seconds:.0f} s"
     )
-    return 1 if total.findings else 0
+    return 1 if tally.findings else 0
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from .shell_wrappers import SHELLS
 __all__ = ["refuse_late_texts"]
 
 # A subscript with a substitution in it: what bash runs when the text is used as a number or as a name.
-_RUNS_AS_NUMBER = re.compile(r"\w\s*\[.*?(?:\$\(|`|\$\{)", re.DOTALL)
+_RUNS_AS_NUMBER = re.compile(r"\w\[.*?(?:\$\(|`|\$\{)", re.DOTALL)
+_SUBSCRIPT = re.compile(r"\w\[[^\]]*")
 _READERS = frozenset({"read", "mapfile", "readarray"})
 _TAKE_VALUES = frozenset(
     {"set", "read", "mapfile", "readarray", "printf", "declare", "typeset", "export", "readonly", "local"}
@@ -45,16 +46,10 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
     for value in values:
         if _RUNS_AS_NUMBER.search(value):
             raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
-    together = "".join(assignment.value for assignment in script.assignments)
-    if evaluates and "[" in together and ("`" in together or ("$" in together and "(" in together)):
-        if any(_is_dead(assignment.value) for assignment in script.assignments if assignment.is_literal):
-            raise CannotParse("the values that it puts together may run if they are used as a number")
+    together = "".join(values)
+    if evaluates and "[" in together and any(assignment.quotes_signs for assignment in script.assignments):
+        raise CannotParse("the values that it puts together may run if they are used as a number")
     _refuse_written_scripts(script)
-
-
-def _is_dead(value: str) -> bool:
-    """Whether a value that is known exactly has a sign that would begin a substitution."""
-    return "$" in value or "`" in value
 
 
 def _refuse_variables(script: Script) -> None:
@@ -69,7 +64,10 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     """Yield what a command may put into a variable."""
     into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
     if command.name in _TAKE_VALUES or (evaluates and (into_variable or command.name in ("echo", "printf"))):
-        yield from (word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if known)
+        # Of a word with a live substitution only the subscript itself counts: `[info] $(date)` is a message.
+        for word, known in zip(command.plain[1:], command.literal[1:], strict=True):
+            found = word if known else "".join(_SUBSCRIPT.findall(word))
+            yield found
     if into_variable or any(source.name in _READERS for source in command.fed_by):
         for redirection in command.redirections:
             if redirection.operator.startswith("<<"):

@@ -29,6 +29,7 @@ _SIGNS_IN_TESTS = {
     "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
 }
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
+_ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # These two are reserved words to the shell, but a plain command after them reads like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
@@ -131,6 +132,8 @@ class SimpleCommands(Expansions):
             self.visit(child, inside)
         if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
             raise CannotParse("a quoted substitution that a test may run")
+        if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
+            raise CannotParse("a quoted substitution that a test may run")
         self._no_other_signs(node)
         self.word_spans.add(((node.start_byte, node.end_byte),))
         around = around.opened()
@@ -177,7 +180,8 @@ class SimpleCommands(Expansions):
             self.visit(child, replace(around, tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
-        found = Assignment(name=name, value=word.plain, is_literal=literal)
+        quotes_signs = word.is_literal and ("$" in word.plain or "`" in word.plain)
+        found = Assignment(name=name, value=word.plain, is_literal=literal, quotes_signs=quotes_signs)
         self.assignments.append(found)
         return found
 

@@ -69,7 +69,7 @@ class Reader(SimpleCommands):
         visit = _VISITS.get(node.type)
         if visit is None:
             raise CannotParse(f"a part of kind `{node.type}` is not understood")
-        visit(self, node, replace(around, level=around.level + 1, parent=node.type))
+        visit(self, node, around.inside(node.type))
 
     def statements(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)

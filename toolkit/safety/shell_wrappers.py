@@ -88,8 +88,7 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
             sure = sure and known and option is not None
             if option is not None and option.kind == "text":
                 value = option.value if option.value is not None else "".join(command.plain[at + 1 : at + 2])
-                rest = command.plain[at + option.steps :]
-                yield from _text_option(command, value, rest)
+                yield from _text_option(command, value, at + option.steps)
                 if command.name == "env":
                     return
             at += option.steps if option is not None else 1
@@ -132,15 +131,17 @@ def _assigned(name: str, word: str) -> tuple[str, str] | None:
     return found.group(1), found.group(2)
 
 
-def _text_option(command: SimpleCommand, value: str, rest: Sequence[str]) -> Iterator[Opened]:
-    """Open an option whose value is a command line."""
+def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Opened]:
+    """Open an option whose value is a command line; *behind* is the place of the word after it."""
     if command.name != "env":
         yield Text(value, f"{command.name} -c")
     elif "\\" in value or "#" in value:
         raise CannotParse("`env -S` has escapes and comments of its own")
     else:
         # What is split begins with options and variables of `env`, and goes on with its other words.
-        yield Text(" ".join(["env", value, *map(shlex.quote, rest)]), "env")
+        words = zip(command.words[behind:], command.literal[behind:], strict=True)
+        rest = [shlex.quote(word) if known else word for word, known in words]
+        yield Text(" ".join(["env", value, *rest]), "env")
 
 
 def _rest(command: SimpleCommand, start: int, prefix: Prefix, assigned: list[Assignment]) -> Opened:
