@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from itertools import islice
@@ -27,7 +27,6 @@ from .command_lines import STAND_IN, command_lines, unescape
 
 __all__ = ["Tally", "fuzz", "fuzz_all", "is_harmless", "real_lines"]
 
-_BATCH = 400
 _CHUNK = 20_000
 _CORPUS = Path(__file__).parents[1] / "safety" / "corpus"
 
@@ -73,8 +72,19 @@ def real_lines() -> list[str]:
     return [unescape(line) for line in lines if line and not line.startswith("# ")]
 
 
-def fuzz(seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless, max_findings: int = 100) -> Tally:
-    """Generate *count* lines from *seed*, and run those that are *harmless*, until there are enough findings."""
+def fuzz(
+    seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless, max_findings: int = 100, batch: int = 400
+) -> Tally:
+    """
+    Generate lines, and run those that are judged harmless.
+
+    Args:
+        seed: What decides on the lines.
+        count: How many are generated.
+        harmless: The judge.
+        max_findings: How many are enough to stop.
+        batch: How many lines share one bash.
+    """
     tally = Tally()
     bash = Bash()
 
@@ -85,9 +95,9 @@ def fuzz(seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless
                 yield line
 
     try:
-        for batch in _batches(generate()):
-            tally.harmless += len(batch)
-            tally.findings += bash.start_stand_in(batch)
+        for lines in _batches(generate(), batch):
+            tally.harmless += len(lines)
+            tally.findings += bash.start_stand_in(lines)
             if len(tally.findings) >= max_findings:
                 break
         tally.hung = list(dict.fromkeys(bash.hung))
@@ -96,8 +106,13 @@ def fuzz(seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless
     return tally
 
 
-def fuzz_all(seed: int, count: int, *, workers: int, on_finding: Callable[[str], None] | None = None) -> Tally:
-    """Do the same with several processes; every chunk has a seed of its own, so their number changes nothing."""
+def fuzz_all(seed: int, count: int, *, workers: int, on_chunk: Callable[[Tally, Tally], None] | None = None) -> Tally:
+    """
+    Do the same with several processes.
+
+    Every chunk has a seed of its own, so the number of processes changes nothing. The tally of a chunk, and that of
+    all so far, are given to *on_chunk*.
+    """
     total = Tally()
     sizes = [min(_CHUNK, count - begun) for begun in range(0, count, _CHUNK)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -105,8 +120,8 @@ def fuzz_all(seed: int, count: int, *, workers: int, on_finding: Callable[[str],
         for future in as_completed(pending):
             tally = future.result()
             total.add(tally)
-            for line in tally.findings if on_finding else ():
-                on_finding(line)
+            if on_chunk is not None:
+                on_chunk(tally, total)
     return total
 
 
@@ -115,10 +130,14 @@ def _may_run(line: str) -> bool:
     return "kill" not in line.translate({ord(sign): None for sign in "\\'\"\n"})
 
 
-def _batches(lines: Iterable[str]) -> Iterable[list[str]]:
-    lines = iter(lines)
-    while batch := list(islice(lines, _BATCH)):
+def _batches(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    while batch := list(islice(lines, size)):
         yield batch
+
+
+def _tell(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def main() -> int:
@@ -129,17 +148,16 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     begun = time.monotonic()
-    tally = fuzz_all(
-        options.seed,
-        options.lines,
-        workers=options.workers,
-        on_finding=lambda line: print(f"finding: {line!r}", flush=True),
-    )
-    seconds = time.monotonic() - begun
-    print(
-        f"seed {options.seed}: {tally.lines} lines, {tally.harmless} ({tally.share:.1%}) harmless and run, "
-        f"{len(tally.hung)} did not end, {len(tally.findings)} findings, {seconds:.0f} s"
-    )
+
+    def tell(chunk: Tally, total: Tally) -> None:
+        for line in chunk.findings:
+            _tell(f"finding: {line!r}")
+        _tell(
+            f"seed {options.seed}: {total.lines} lines, {total.harmless} ({total.share:.1%}) harmless and run, "
+            f"{len(total.hung)} did not end, {len(total.findings)} findings, {time.monotonic() - begun:.0f} s"
+        )
+
+    tally = fuzz_all(options.seed, options.lines, workers=options.workers, on_chunk=tell)
     return 1 if tally.findings else 0
 
 

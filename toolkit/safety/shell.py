@@ -111,7 +111,9 @@ class _Gathered:
         if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
         if command.name in _EVALUATE_NAMES:
-            self.evaluates = self.evaluates or not all(command.literal) or command.name == "let"
+            self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
+            # `declare -i b=a` works `a` out.
+            self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
             if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
                 raise CannotParse(f"`{command.name}` may run what stands in its brackets")
         for inside in opened(command):

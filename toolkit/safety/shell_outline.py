@@ -32,6 +32,7 @@ _DESCRIPTOR = re.compile(r"(?:\d+|\{[A-Za-z_]\w*(?:\[[^\]]*\])?\})\Z")
 _OPERATOR = re.compile(r"<<<|<<-?|<&|<>|<(?!\()|>>|>&|>\||>(?!\()|&>>?")
 _TIME_OPTION = re.compile(r"(-p|--)(?=[ \t\n;&|()<>]|$)")
 _NAME = re.compile(r"[A-Za-z_]\w*(?=[ \t\n;]|$)")
+_CASE_END = re.compile(r";;&|;;|;&")
 _WORD_ENDS = frozenset("\n;&|()")
 _COMPOUND = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
 _DECLARES = frozenset({"declare", "typeset", "export", "readonly", "local"})
@@ -95,11 +96,7 @@ class LineOutline(WordOutline):
     def expect(self, word: str) -> None:
         """Step over a sign or a reserved word that has to stand here."""
         self.skip_newlines()
-        if word in ")(":
-            is_here = self.text.startswith(word, self.at)
-        else:
-            is_here = self.reserved() == word
-        if not is_here:
+        if not (self.text.startswith(word, self.at) if word in ")(" else self.reserved() == word):
             refuse(f"`{word}` is missing")
         self.at += len(word)
 
@@ -201,9 +198,9 @@ class LineOutline(WordOutline):
                 refuse("`(` is not understood here")
             self.function(words[0])
             return
-        if prefix and len(words) > 1 and self.text[slice(*prefix[0])] == "coproc":
-            if _RESERVED.match(self.text, words[1][0]):
-                refuse("`coproc` is not understood here")
+        is_coproc = bool(prefix) and self.text[slice(*prefix[0])] == "coproc"
+        if is_coproc and len(words) > 1 and _RESERVED.match(self.text, words[1][0]):
+            refuse("`coproc` is not understood here")
         if words and self.text[slice(*words[0])] == "[":
             words = [(words[0][0], words[-1][1])]
         if prefix or words:
@@ -376,7 +373,7 @@ class LineOutline(WordOutline):
                 self.at += 1
             self.patterns()
             self.statements(frozenset({";;", "esac"}))
-            found = re.compile(r";;&|;;|;&").match(self.text, self.at)
+            found = _CASE_END.match(self.text, self.at)
             if found:
                 self.at = found.end()
 

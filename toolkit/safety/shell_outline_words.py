@@ -5,6 +5,7 @@ Where a word ends, by bash's own rules; the part of the second reading that is a
 from __future__ import annotations
 
 import re
+import sys
 from abc import ABC, abstractmethod
 from typing import NoReturn, TypeAlias
 
@@ -30,6 +31,11 @@ _MOST_NESTED = 60
 def refuse(why: str) -> NoReturn:
     """Give the text up."""
     raise CannotParse(why)
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
+    found = pattern.match(text, at, end)
+    return found.end() if found else at
 
 
 class WordOutline(ABC):
@@ -58,9 +64,7 @@ class WordOutline(ABC):
 
     def skip_blanks(self) -> None:
         """Step over blanks, joined lines and a comment; the end of the line stays."""
-        found = _BLANKS.match(self.text, self.at)
-        assert found is not None  # it matches nothing, too
-        self.at = found.end()
+        self.at = _end(_BLANKS, self.text, self.at)
 
     def skip_newlines(self) -> None:
         """Step over blanks and the ends of lines, and over the here-documents that begin there."""
@@ -83,9 +87,7 @@ class WordOutline(ABC):
         if assigns:
             at = self._subscript_end(at)
         while True:
-            found = _PLAIN.match(text, at)
-            assert found is not None  # it matches nothing, too
-            at = found.end()
+            at = _end(_PLAIN, text, at)
             sign = text[at : at + 1]
             if sign == "$":
                 at = self._dollar(at, quoted=False)
@@ -161,9 +163,7 @@ class WordOutline(ABC):
     def _string(self, at: int) -> int:
         """Return the end of a text in double quotes."""
         while True:
-            found = _IN_STRING.match(self.text, at)
-            assert found is not None  # it matches nothing, too
-            at = found.end()
+            at = _end(_IN_STRING, self.text, at)
             sign = self.text[at : at + 1]
             if sign == '"':
                 return at + 1
@@ -321,9 +321,7 @@ class WordOutline(ABC):
 
     def _live_body(self, at: int, end: int) -> None:
         while at < end:
-            found = _IN_BODY.match(self.text, at, end)
-            assert found is not None  # it matches nothing, too
-            at = found.end()
+            at = _end(_IN_BODY, self.text, at, end)
             if at < end:
                 at = self._live(at, self.text[at])
         if at > end + 1:

@@ -53,6 +53,11 @@ _SETARCH = Prefix(
     guess=True,
 )
 _GUESS = Prefix(guess=True)
+_ARCHITECTURES = "linux32 linux64 i386 i486 i586 i686 x86_64 athlon ppc64 armv7l aarch64 s390x"
+_LAUNCHERS = (
+    "gosu su-exec setuidgid chpst softlimit setlock authbind cgexec firejail bwrap eatmydata faketime tini dumb-init "
+    "dbus-run-session xvfb-run rlwrap chronic ifne torify tsocks flatpak-spawn daemonize start-stop-daemon"
+)
 
 PREFIXES: dict[str, Prefix] = {
     # with other rights
@@ -96,12 +101,8 @@ PREFIXES: dict[str, Prefix] = {
     "choom": Prefix(values="-n -p --adjust --pid"),
     "runcon": Prefix(values="-t -u -r -l --type --user --role --range", flags="-c --compute", guess=True),
     "setarch": _SETARCH,
-    **dict.fromkeys("linux32 linux64 i386 i486 i586 i686 x86_64 athlon ppc64 armv7l aarch64 s390x".split(), _SETARCH),
-    **dict.fromkeys("gosu su-exec setuidgid chpst softlimit setlock authbind cgexec firejail bwrap".split(), _GUESS),
-    **dict.fromkeys(
-        "eatmydata faketime tini dumb-init dbus-run-session xvfb-run rlwrap chronic ifne torify".split(), _GUESS
-    ),
-    **dict.fromkeys("tsocks flatpak-spawn daemonize start-stop-daemon".split(), _GUESS),
+    **dict.fromkeys(_ARCHITECTURES.split(), _SETARCH),
+    **dict.fromkeys(_LAUNCHERS.split(), _GUESS),
     "distrobox": Prefix(after="enter", guess=True),
     "toolbox": Prefix(after="run", guess=True),
     "systemd-run": Prefix(

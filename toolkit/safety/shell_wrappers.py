@@ -8,13 +8,13 @@ might start at is listed: rather one command too many than one too few.
 
 from __future__ import annotations
 
-import functools
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
+from .shell_options import options_of, read_option, values_of
 from .shell_prefixes import PREFIXES, Prefix
 from .shell_records import Assignment, CannotParse, SimpleCommand
 
@@ -73,7 +73,7 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
         at = _behind_subcommand(command, prefix.after.split())
         if not at:
             return
-    first, options = at, _options(prefix)
+    first, options = at, options_of(prefix)
     assigned: list[Assignment] = []
     skip = prefix.skip
     while at < len(command.words):
@@ -84,7 +84,7 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
             assigned.append(Assignment(name=found[0], value=found[1], is_literal=known))
             at += 1
         elif word.startswith("-") and options and (len(word) > 1 or "-" in options):
-            option = _read_option(word, options)
+            option = read_option(word, options)
             sure = sure and known and option is not None
             if option is not None and option.kind == "text":
                 value = option.value if option.value is not None else "".join(command.plain[at + 1 : at + 2])
@@ -161,51 +161,6 @@ def _part(command: SimpleCommand, start: int, end: int, assigned: list[Assignmen
         outer=command,
         assignments=(*command.assignments, *(assigned or ())),
     )
-
-
-class _Option(NamedTuple):
-    """An option as it was written: what kind it is, how many words it takes, and its value if that is attached."""
-
-    kind: str
-    steps: int
-    value: str | None = None
-
-
-@functools.cache
-def _options(prefix: Prefix) -> Mapping[str, str]:
-    kinds = {"value": prefix.values, "flag": prefix.flags, "attached": prefix.attached, "text": prefix.texts}
-    return {name: kind for kind, names in kinds.items() for name in names.split()}
-
-
-def _read_option(word: str, options: Mapping[str, str]) -> _Option | None:
-    """Read the option *word*; None if nobody knows how many words it takes."""
-    if word.startswith("--"):
-        written, equals, value = word.partition("=")
-        # An abbreviation may mean several options, as long as all of them take the same.
-        kinds = (
-            {options[written]}
-            if written in options
-            else {kind for name, kind in options.items() if name.startswith(written) and len(written) > 2}
-        )
-        if len(kinds) != 1:
-            return _Option("flag", 1) if re.fullmatch(r"--\d+", word) else None
-        (kind,) = kinds
-        if equals:
-            return _Option(kind, 1, value)
-        return _Option(kind, 2 if kind in ("value", "text") else 1)
-    if word in options:
-        return _Option(options[word], 2 if options[word] in ("value", "text") else 1)
-    if re.fullmatch(r"-[+]?\d+", word):
-        return _Option("flag", 1)
-    for at, letter in enumerate(word[1:], start=1):
-        kind = options.get(f"-{letter}", "")
-        if not kind:
-            return None
-        if kind == "attached":
-            return _Option(kind, 1)
-        if kind in ("value", "text"):
-            return _Option(kind, 2) if at == len(word) - 1 else _Option(kind, 1, word[at + 1 :])
-    return _Option("flag", 1)
 
 
 def _is_quoted(command: SimpleCommand, at: int) -> bool:
@@ -346,35 +301,17 @@ def _source(command: SimpleCommand) -> Iterator[Opened]:
         yield from _input(command)
 
 
-def _values_of(command: SimpleCommand, letter: str, takes: str) -> Iterator[str]:
-    """Yield the values of an option; *takes* are the letters of all options with one."""
-    at = 1
-    while at < len(command.plain):
-        word = command.plain[at]
-        at += 1
-        if not word.startswith("-") or word == "-" or word == "--":
-            return
-        for place, name in enumerate(word[1:], start=2):
-            if name in takes:
-                value = word[place:]
-                if not value:
-                    value, at = "".join(command.plain[at : at + 1]), at + 1
-                if name == letter:
-                    yield value
-                break
-
-
 def _mapfile(command: SimpleCommand) -> Iterator[Opened]:
     """`mapfile -C text -c 1`: the text runs for every line."""
-    for text in _values_of(command, "C", "dnOsuCc"):
+    for text in values_of(command, "C", "dnOsuCc"):
         yield Text(text, f"{command.name} -C")
 
 
 def _completion(command: SimpleCommand) -> Iterator[Opened]:
     """`compgen -C command`, `-F function` and `-W words`, of which the words are expanded."""
-    for text in (*_values_of(command, "C", "oAGWFCXPS"), *_values_of(command, "F", "oAGWFCXPS")):
+    for text in (*values_of(command, "C", "oAGWFCXPS"), *values_of(command, "F", "oAGWFCXPS")):
         yield Text(text, f"{command.name} -C")
-    for text in _values_of(command, "W", "oAGWFCXPS"):
+    for text in values_of(command, "W", "oAGWFCXPS"):
         yield Text(f": {text}", f"{command.name} -W")
 
 
