@@ -27,7 +27,7 @@ from .command_lines import STAND_IN, command_lines, unescape
 
 __all__ = ["Tally", "fuzz", "fuzz_all", "is_harmless", "real_lines"]
 
-_CHUNK = 20_000
+_CHUNK = 10_000
 _CORPUS = Path(__file__).parents[1] / "safety" / "corpus"
 
 

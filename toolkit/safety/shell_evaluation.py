@@ -20,8 +20,8 @@ from .shell_wrappers import SHELLS
 
 __all__ = ["refuse_late_texts"]
 
-# A subscript with a substitution in it: what bash runs when the text is used as a number or as a name.
-_RUNS_AS_NUMBER = re.compile(r"\w\[.*?(?:\$\(|`|\$\{)", re.DOTALL)
+_OPENS_SUBSCRIPT = re.compile(r"\w\[")
+_IN_SUBSCRIPT = re.compile(r"\$[({]|[`\[\]'\"\\]")
 _SUBSCRIPT = re.compile(r"\w\[[^\]]*")
 _READERS = frozenset({"read", "mapfile", "readarray"})
 _TAKE_VALUES = frozenset(
@@ -41,15 +41,33 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
         evaluates: Whether the script works out numbers or names from variables.
     """
     _refuse_variables(script)
-    values = [assignment.value for assignment in script.assignments]
-    values += [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
-    for value in values:
-        if _RUNS_AS_NUMBER.search(value):
+    assigned = [assignment.unexpanded for assignment in script.assignments]
+    texts = [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
+    for value in (*assigned, *texts):
+        if _runs_as_number(value):
             raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
-    together = "".join(values)
-    if evaluates and "[" in together and any(assignment.quotes_signs for assignment in script.assignments):
+    if (
+        evaluates
+        and any("[" in value for value in assigned)
+        and any("$" in value or "`" in value for value in assigned)
+    ):
         raise CannotParse("the values that it puts together may run if they are used as a number")
     _refuse_written_scripts(script)
+
+
+def _runs_as_number(value: str) -> bool:
+    """Whether a subscript in *value* holds a substitution, which bash runs if the value is a number or a name."""
+    for begins in _OPENS_SUBSCRIPT.finditer(value):
+        depth = 1
+        for found in _IN_SUBSCRIPT.finditer(value, begins.end()):
+            sign = found.group()
+            if sign in ("$(", "${", "`"):
+                return True
+            # A quoted bracket does not end a subscript, so quotes are taken for the worst.
+            depth += (sign == "[") - (sign == "]") + (sign in "'\"\\") * len(value)
+            if not depth:
+                break
+    return False
 
 
 def _refuse_variables(script: Script) -> None:
@@ -68,7 +86,11 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
         for word, known in zip(command.plain[1:], command.literal[1:], strict=True):
             found = word if known else "".join(_SUBSCRIPT.findall(word))
             yield found
-    if into_variable or any(source.name in _READERS for source in command.fed_by):
+    if (
+        command.name in _READERS
+        or (evaluates and into_variable)
+        or any(source.name in _READERS for source in command.fed_by)
+    ):
         for redirection in command.redirections:
             if redirection.operator.startswith("<<"):
                 yield redirection.target.replace("\\$", "$").replace("\\`", "`")

@@ -200,7 +200,7 @@ class Source(ABC):
         start, end, nodes = chunk
         spans = dict(span for node in nodes for span in spans_of(node))
         word = read_word(self.text[start:end], spans, start=start, tilde_after=tilde_after)
-        return Word(utf8(word.plain), word.is_literal)
+        return Word(utf8(word.plain), word.is_literal, utf8(word.unexpanded))
 
     def is_word(self, node: Node) -> bool:
         leaf = node.child_count == 0 and node.is_named and node.type not in PARTS_OF_HEREDOC

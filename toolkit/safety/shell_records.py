@@ -22,13 +22,13 @@ class Assignment:
         name: The variable's name, without an index.
         value: What it is set to, quotes removed, expansions left as written.
         is_literal: Whether the value is known exactly.
-        quotes_signs: Whether a `$` or a backtick in what is written is quoted, and so part of the value.
+        unexpanded: The value with an `x` for all that the shell expands; a `$(` in it was quoted, and is text.
     """
 
     name: str
     value: str
     is_literal: bool
-    quotes_signs: bool = False
+    unexpanded: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -114,7 +114,9 @@ class SimpleCommands(Expansions):
             value = self.word_of((start, end, nodes), tilde_after=":")
             name, _, plain = value.plain.partition("=")
             literal = value.is_literal and not name.endswith("+")
-            assignments.append(Assignment(name=name.rstrip("+"), value=plain, is_literal=literal))
+            assignments.append(
+                Assignment(name=name.rstrip("+"), value=plain, is_literal=literal, unexpanded=value.unexpanded)
+            )
             at += 1
         self.assignments += assignments
         return [*chunks[:first], *chunks[at:]]
@@ -180,10 +182,16 @@ class SimpleCommands(Expansions):
             self.visit(child, replace(around, tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
-        quotes_signs = word.is_literal and ("$" in word.plain or "`" in word.plain)
-        found = Assignment(name=name, value=word.plain, is_literal=literal, quotes_signs=quotes_signs)
+        found = Assignment(name=name, value=word.plain, is_literal=literal, unexpanded=self._unexpanded(node, word))
         self.assignments.append(found)
         return found
+
+    def _unexpanded(self, node: Node, word: Word) -> str:
+        """What an assignment sets, without what is expanded; of an array, the same of all its values."""
+        values = [part for child in node.children if child.type == "array" for part in child.children if part.is_named]
+        if not values:
+            return word.unexpanded
+        return " ".join(self.word_of(chunk).unexpanded for chunk in self.chunks(values))
 
     def bare_redirect(self, node: Node, around: Around) -> None:
         if self.redirect(node, around)[1]:

@@ -82,7 +82,14 @@ class Reader(SimpleCommands):
         values = node.children_by_field_name("value")
         words = [self.word_of(chunk) for chunk in self.chunks(values)] or [Word("", is_literal=False)]
         for word in words:
-            self.assignments.append(Assignment(name=self.source_of(name), value=word.plain, is_literal=word.is_literal))
+            self.assignments.append(
+                Assignment(
+                    name=self.source_of(name),
+                    value=word.plain,
+                    is_literal=word.is_literal,
+                    unexpanded=word.unexpanded,
+                )
+            )
         self.statements(node, around)
 
     def loop(self, node: Node, around: Around) -> None:

@@ -81,7 +81,8 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
         if known and word == "--":
             at, options = at + 1, {}
         elif prefix.sets and (found := _assigned(command.name, word)) is not None:
-            assigned.append(Assignment(name=found[0], value=found[1], is_literal=known))
+            unexpanded = found[1] if known else ""
+            assigned.append(Assignment(name=found[0], value=found[1], is_literal=known, unexpanded=unexpanded))
             at += 1
         elif word.startswith("-") and options and (len(word) > 1 or "-" in options):
             option = read_option(word, options)
