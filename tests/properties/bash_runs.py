@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import select
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -54,8 +53,9 @@ exec 77>&-
 read -r
 """
 _STAND_IN = "#!/bin/sh\necho \"${{LINE_NUMBER:-unknown}}\" >> '{mark}'\n"
-_WAIT_SECONDS = 10
-_ORPHAN_SECONDS = 3
+_WAIT_SECONDS = 6
+# Asked to end, the sandbox ends all that was started in it.
+_END_SECONDS = 5
 
 
 class Bash:
@@ -141,11 +141,12 @@ class Bash:
             os.close(ours)
             assert process.stdin is not None
             process.stdin.close()
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_ORPHAN_SECONDS)
-            if process.poll() is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
+            for ask in (None, process.terminate, process.kill):
+                if ask is not None:
+                    ask()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_END_SECONDS)
+                    break
             process.wait()
 
     def _is_over(self, process: subprocess.Popen[bytes], pipe: int) -> bool:
