@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from toolkit.permissions.commands import commands_concerned
 from toolkit.safety.shell import CannotParse, parsed
 
 
@@ -36,6 +37,10 @@ from toolkit.safety.shell import CannotParse, parsed
         "PROMPT_COMMAND=id",
         "BASH_ALIASES[x]=id",
         "env BASH_ENV=y bash -c ls",
+        "trap \"x $(echo '; id')\" EXIT",
+        "a='; id'; trap \"echo $a\" EXIT",
+        "mapfile -C \"x $(echo '; id')\" a",
+        "a='x; id'; script -qc \"echo $a\"",
     ],
 )
 def test_a_value_that_would_run_is_refused(line):
@@ -59,8 +64,33 @@ def test_a_value_that_would_run_is_refused(line):
         'log="items[$(wc -l < f)]"',
         'echo "[info] $(date) $((n + 1))"',
         "PS1='> '; ENV=production make",
+        'tmp=$(mktemp); trap "rm -f $tmp" EXIT',
     ],
 )
 def test_ordinary_numbers_and_texts_stay_readable(line):
     """A variable that comes from elsewhere is not held against a line."""
     assert parsed(line).commands or parsed(line).assignments
+
+
+@pytest.mark.parametrize(
+    ("line", "holds"),
+    [
+        ("cat f | sh", True),
+        ("echo $x | bash -s y", True),
+        ("printf 'a\\n' | source /dev/stdin", True),
+        ("echo a | tee f | sh", True),
+        ("printf 'a\\n' | sh /dev/stdin x", True),
+        ('sh -c "$(cat f)"', True),
+        ("bash <(cat f)", True),
+        ('eval "$(ssh-agent)"', True),
+        ("echo ls | sh", False),
+        ("ls | bash x.sh", False),
+        ("cat f | bash -c 'wc -l'", False),
+        ("ls | bash -o errexit x.sh", False),
+        ("source .venv/bin/activate", False),
+        ("make | tee log", False),
+    ],
+)
+def test_every_deny_holds_for_a_text_that_nobody_has_seen(line, holds):
+    """It could be any command; a script by its name is judged by its name."""
+    assert commands_concerned(line, "git push:*") is holds

@@ -14,7 +14,8 @@ allowed as well, or to stand in the pattern itself: `xargs grep:*`.
 A deny holds if any part could match, wherever it stands. Programs are
 compared without their folder (`/bin/rm`), and options that stand before the next
 word do not hide it (`git -C x push`). Words are compared, not what they mean:
-`rm -fr` is not `rm -rf`, so deny `rm:*`.
+`rm -fr` is not `rm -rf`, so deny `rm:*`. A text that nobody has seen when a shell runs it
+(`echo $x | sh`, `sh -c "$(cat f)"`) could be any command, so every deny holds for it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..safety.shell import CannotParse, Script, SimpleCommand, parsed
+from ..safety.shell_evaluation import runs_unseen_text
 from ..safety.shell_wrappers import SHELLS
 
 __all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "unreadable"]
@@ -116,6 +118,8 @@ def commands_concerned(text: str, pattern: str) -> bool:
     except CannotParse:
         return True
     own = _read(pattern)
+    if any(map(runs_unseen_text, script.commands)):
+        return True
     return any(own.concerns(each) for command in script.commands for each in _readings(_as_run(command)))
 
 

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 
 from .shell_records import CannotParse, Script, SimpleCommand
 from .shell_words import unescaped_live
-from .shell_wrappers import SHELLS
+from .shell_wrappers import SHELLS, STANDARD_INPUT, known_input
 
-__all__ = ["refuse_late_texts"]
+__all__ = ["refuse_late_texts", "runs_unseen_text"]
 
 _OPENS_SUBSCRIPT = re.compile(r"\w\[")
 _IN_SUBSCRIPT = re.compile(r"\$[({]|[`\[\]'\"\\]")
@@ -30,6 +30,14 @@ _TAKE_VALUES = frozenset(
 # Variables whose value bash expands, or reads as commands, by itself.
 _EXPANDED = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
 _ALWAYS_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
+_SUBSTITUTES = re.compile(r"\$\(|`|<\(")
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+_SIGNS = re.compile(r"[;&|<>()$`\n]")
+# Programs that give a text to a shell; of `eval` and the shells themselves `shell_flows` says the same.
+_RUN_TEXTS = frozenset({
+    "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
+    "flock", "npx",
+})  # fmt: skip
 _INSIDE = frozenset({"$()", "``", "<()"})
 
 
@@ -52,7 +60,39 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
         and any("$" in value or "`" in value for value in assigned)
     ):
         raise CannotParse("the values that it puts together may run if they are used as a number")
+    _refuse_made_texts(script)
     _refuse_written_scripts(script)
+
+
+def runs_unseen_text(command: SimpleCommand) -> bool:
+    """Whether *command* runs a text that only exists once it runs: what is piped to a shell, or `eval "x $(y)"`."""
+    if not command.literal[0]:
+        return False
+    if command.name in ("eval", "trap"):
+        return any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command))
+    if command.name not in (*SHELLS, "source", "."):
+        return False
+    if any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command)):
+        return True
+    reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
+    return reads and bool(command.fed_by) and known_input(command) is None and not any(_shell_texts(command))
+
+
+def _known_words(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
+    return zip(command.plain[1:], command.literal[1:], strict=True)
+
+
+def _shell_texts(command: SimpleCommand) -> Iterator[bool]:
+    """Whether a shell has a script or a text, so that its input is only data; its first operand decides."""
+    for at, word in enumerate(command.plain[1:], start=1):
+        if word in STANDARD_INPUT:
+            return
+        if word.startswith(("-", "+")):
+            if "s" in word and not word.startswith("--"):
+                return
+        elif command.plain[at - 1] not in ("-o", "+o", "-O", "+O"):
+            yield True
+            return
 
 
 def _runs_as_number(value: str) -> bool:
@@ -94,6 +134,17 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
         for redirection in command.redirections:
             if redirection.operator.startswith("<<"):
                 yield redirection.target.replace("\\$", "$").replace("\\`", "`")
+
+
+def _refuse_made_texts(script: Script) -> None:
+    """Refuse `trap "x $y"` and the like if what is filled in may hold further commands."""
+    odd = {assignment.name for assignment in script.assignments if _SIGNS.search(assignment.unexpanded)}
+    for command in script.commands:
+        if command.name not in _RUN_TEXTS:
+            continue
+        for word, known in _known_words(command):
+            if not known and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
+                raise CannotParse(f"`{command.name}` runs a text that is made while it runs")
 
 
 def _refuse_written_scripts(script: Script) -> None:

@@ -191,6 +191,8 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
     if has_text and at < len(command.words):
         yield Text(command.plain[at], f"{command.name} -c")
     elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
+        if at + 1 < len(command.words) and command.fed_by and known_input(command) is None:
+            raise CannotParse(f"`{command.name} {command.plain[at]}` runs what another command prints")
         yield from _input(command)
 
 
