@@ -65,6 +65,7 @@ from toolkit.safety.shell_prefixes import PREFIXES
         "bash -oc errexit 'rm x'",
         "bash -O nullglob -c 'rm x'",
         "bash -norc -c 'rm x'",
+        "bash + -c 'rm x'",
         "source /dev/fd/0 <<< 'rm x'",
         "gosu root rm x",
         "cross-env A=1 rm x",

@@ -178,8 +178,8 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
         elif word in ("--", "-"):
             at += 1
             break
-        elif word[:1] in ("-", "+") and len(word) > 1:
-            if word[1] != "-":
+        elif word[:1] in ("-", "+"):
+            if word[1:2] != "-":
                 has_text = has_text or (word[0] == "-" and "c" in word)
                 if word[0] == "-" and "s" in word and not has_text:
                     at = len(command.words)
