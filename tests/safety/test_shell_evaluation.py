@@ -22,6 +22,7 @@ from toolkit.safety.shell import CannotParse, parsed
         "read a <<EOF\nx[\\$(id)]\nEOF\n((a))",
         "mapfile a <<< 'x[$(id)]'",
         "printf -v a %s 'x[$(id)]'",
+        "printf -v a %s x[ y \\`id\\`]; echo ${!a}",
         "a=$(echo 'x[$(id)]'); ((a))",
         "a=$(cat <<'EOF'\nx[$(id)]\nEOF\n); ((a))",
         "echo 'x[$(id)]' | { read a; declare -i b=a; }",

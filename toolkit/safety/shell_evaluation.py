@@ -121,11 +121,11 @@ def _refuse_variables(script: Script) -> None:
 def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     """Yield what a command may put into a variable."""
     into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
-    if command.name in _TAKE_VALUES or (evaluates and (into_variable or command.name in ("echo", "printf"))):
-        # Of a word with a live substitution only the subscript itself counts: `[info] $(date)` is a message.
-        for word, known in zip(command.plain[1:], command.literal[1:], strict=True):
-            found = word if known else "".join(_SUBSCRIPT.findall(word))
-            yield found
+    takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
+    if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
+        # The words may be put together. Of one with a live substitution only a subscript counts: `[info] $(date)` is a
+        # message.
+        yield "".join(word if known else "".join(_SUBSCRIPT.findall(word)) for word, known in _known_words(command))
     if (
         command.name in _READERS
         or (evaluates and into_variable)
