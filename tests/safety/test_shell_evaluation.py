@@ -31,6 +31,7 @@ from toolkit.safety.shell import CannotParse, parsed
         "a='x[y[z[0]]+$(id)]'; let a",
         '[ -v "x[\\$(id)]" ]',
         "[[ -v 'x[$(id)]' ]]",
+        "\\[ -v 'x[$(id)]' ]",
         "time a='x[$(id)]' b",
         "PS4='$(id)' bash -x y",
         "export PS1='`id`'",

@@ -46,7 +46,7 @@ _MOST_OPENED = 12
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # Builtins that evaluate `a[$(id)]` in what looks like the name of a variable.
 _EVALUATE_NAMES = frozenset({
-    "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "mapfile",
+    "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "[", "mapfile",
     "readarray", "wait", "getopts",
 })  # fmt: skip
 
