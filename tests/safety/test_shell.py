@@ -341,7 +341,7 @@ def test_functions_and_endless_loops_are_told():
         ("ssh -p 22 host rm x", ("rm", "x")),
         ("ssh host <<'EOF'\nrm x\nEOF", ("rm", "x")),
         ("find . -name y -exec rm x \\;", ("rm", "x")),
-        ("find . -ok rm x +", ("rm", "x")),
+        ("find . -ok rm x \\;", ("rm", "x")),
         ("fd y -x rm x", ("rm", "x")),
         ("eval rm x", ("rm", "x")),
         ("eval 'rm x'", ("rm", "x")),

@@ -33,7 +33,8 @@ def output_text(command: SimpleCommand) -> str | None:
         return None
     words = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+|--", word)]
     if command.name == "echo":
-        return " ".join(words).replace("\\n", "\n")
+        # Whether `echo` reads a backslash as a sign depends on the shell and its options.
+        return None if any("\\" in word for word in words) else " ".join(words)
     if len(words) == 1 and not re.search(r"%|\\(?!n)", words[0]):
         return words[0].replace("\\n", "\n")
     if len(words) == 2 and re.fullmatch(r"%s(\\n)?", words[0]):

@@ -32,10 +32,11 @@ _ANSI_NAMES = {
 
 
 class Word(NamedTuple):
-    """A word without its quotes, and whether it is known exactly."""
+    """A word without its quotes, whether it is known exactly, and what of it stays if nothing is expanded."""
 
     plain: str
     is_literal: bool
+    unexpanded: str = ""
 
 
 def unescaped_live(text: str) -> bool:
@@ -54,6 +55,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         tilde_after: Characters after which a tilde is a home folder too: `=` and `:` in an assignment.
     """
     plain: list[str] = []
+    expansions: list[int] = []
     # Where braces and patterns are looked for: what is quoted counts as one harmless letter.
     bare: list[str] = []
     literal, seen, at, quoted = True, 0, 0, False
@@ -61,6 +63,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         here = text[at]
         if (end := spans.get(start + at)) is not None:
             plain.append(text[at : end - start])
+            expansions.append(len(plain) - 1)
             bare.append("x")
             literal, seen, at = False, seen + 1, end - start
         elif here == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
@@ -100,7 +103,10 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             at += 1
     if quoted or seen != sum(1 for each in spans if start <= each < start + len(text)):
         raise CannotParse(f"the quotes in {_shown(text)} are not understood")
-    return Word("".join(plain), literal and _stays("".join(bare), tilde_after))
+    whole = "".join(plain)
+    for place in expansions:
+        plain[place] = "x"
+    return Word(whole, literal and _stays("".join(bare), tilde_after), "".join(plain) if expansions else whole)
 
 
 def _stays(bare: str, tilde_after: str) -> bool:

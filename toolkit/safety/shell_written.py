@@ -8,7 +8,7 @@ and any other text that the line writes and runs asks. What a compiler makes cou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from .command_files import files_of
@@ -58,16 +58,20 @@ def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
         for file in _run_files(args):
             written = files.get(_name(file))
             if written is not None:
-                yield from ((command, outcome) for outcome in _outcomes(command, written))
+                content = written if not _names_any(written.text, files) else _Written(None)
+                yield from ((command, outcome) for outcome in _outcomes(command, content))
         if command.name in _PASSES_ON and len(args.operands) > 1:
             source = files.get(_name(args.operands[0]))
             if source is not None:
                 files[_name(args.operands[-1])] = source
-        content = None
         for file in _written_files(args):
-            content = content or _content(command)
             # A second text behind the first one makes a file that nobody has seen as a whole, unless both are known.
-            files[_name(file)] = _append_text(files.get(_name(file)), content, command)
+            files[_name(file)] = _append_text(files.get(_name(file)), _content(command), command)
+
+
+def _names_any(text: str | None, files: Iterable[str]) -> bool:
+    """Return whether a script names a file that the line writes as well: then what it runs is not in its own text."""
+    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text or "") for name in files if name)
 
 
 def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
