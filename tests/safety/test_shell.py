@@ -92,7 +92,6 @@ def test_quotes_and_escapes_are_removed(written, word):
         ("a$IFS/", "a$IFS/"),
         ('$"hello"', "hello"),
         ("$'\\xff'", "\\xff"),
-        ("$'a\\0b'", "a\\0b"),
     ],
 )
 def test_a_word_that_the_shell_works_out_is_not_literal(written, plain):

@@ -91,6 +91,8 @@ def test_options_in_every_spelling_do_not_hide_a_command(line):
         "set -k",
         "set -o posix",
         "hash -py rm",
+        "script --com $'rm\\0x'",
+        "flock out -c $'rm\\x00x'",
     ],
 )
 def test_what_cannot_be_told_is_refused(line):

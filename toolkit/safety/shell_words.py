@@ -134,8 +134,9 @@ def _ansi(text: str) -> tuple[str, bool]:
         if kind == "e":
             return _ANSI_NAMES.get(given, "\\" + given)
         code = ord(given.upper()) & 0x1F if kind == "c" else int(given, 8 if kind == "o" else 16)
-        if code == 0 or code > 0x7F:
-            # NUL ends the word, and bytes above ASCII may join with their neighbours.
+        if code == 0:
+            raise CannotParse("it holds a NUL character, which ends a word before its end is seen")
+        if code > 0x7F:  # such bytes may join with their neighbours
             known = False
             return found.group()
         return chr(code)
