@@ -96,3 +96,27 @@ def test_ordinary_numbers_and_texts_stay_readable(line):
 def test_every_deny_holds_for_a_text_that_nobody_has_seen(line, holds):
     """It could be any command; a script by its name is judged by its name."""
     assert commands_concerned(line, "git push:*") is holds
+
+
+@pytest.mark.parametrize(
+    "declare", [r"\export", "'export'", "ex''port", "command export", "builtin declare -x", r"\readonly"]
+)
+@pytest.mark.parametrize("variable", ["PS4='$(rm x)'", "BASH_ENV=./y", "PROMPT_COMMAND='rm x'"])
+def test_a_quoted_builtin_still_sets_variables(declare, variable):
+    """The grammar takes `\\export` for any command, and bash does not."""
+    with pytest.raises(CannotParse):
+        parsed(f"{declare} {variable}; bash -xc :")
+
+
+@pytest.mark.parametrize("line", ["declare -n r=PS4; r='$(rm x)'; set -x", "typeset -xn r=a", r"\local -n r=a"])
+def test_a_second_name_for_a_variable_is_refused(line):
+    """What is set by the second name could be any variable."""
+    with pytest.raises(CannotParse):
+        parsed(line)
+
+
+def test_a_quoted_export_is_listed_with_its_value():
+    """As an unquoted one is, for the checks that look at variables."""
+    assert ("LD_PRELOAD", "./x.so") in [
+        (each.name, each.value) for each in parsed(r"\export LD_PRELOAD=./x.so").assignments
+    ]

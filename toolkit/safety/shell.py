@@ -12,6 +12,7 @@ This is a reading, no boundary: a program can still do what it likes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -49,6 +50,11 @@ _EVALUATE_NAMES = frozenset({
     "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "[", "mapfile",
     "readarray", "wait", "getopts",
 })  # fmt: skip
+
+
+# Builtins whose words set variables.
+_DECLARE = frozenset({"declare", "typeset", "export", "readonly", "local"})
+_NAME = re.compile(r"(\w+)(?:\[.*\])?\+?", re.DOTALL)
 
 
 class MissingShellParser(CannotParse):
@@ -110,6 +116,9 @@ class _Gathered:
         self.commands.append(command)
         if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
+        if command.name in _DECLARE:
+            seen = {(assignment.name, assignment.value) for assignment in self.assignments}
+            self.assignments += [each for each in _declared(command) if (each.name, each.value) not in seen]
         if command.name in _EVALUATE_NAMES:
             self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
             # `declare -i b=a` works `a` out.
@@ -122,6 +131,21 @@ class _Gathered:
             else:
                 self.assignments += inside.assignments
                 self._add(inside, depth + 1)
+
+
+def _declared(command: SimpleCommand) -> Iterator[Assignment]:
+    """
+    Yield the variables that `export a=1` and the like set.
+
+    The grammar sees them only if the word `export` is not quoted; behind `\\export` and `command export` they are
+    words.
+    """
+    for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
+        if re.match(r"[-+]\w*n", word) and command.name not in ("export", "readonly"):
+            raise CannotParse(f"`{command.name} {word}` gives a variable a second name")
+        name, sign, value = word.partition("=")
+        if sign and (found := _NAME.fullmatch(name)):
+            yield Assignment(name=found[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
 
 
 def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
