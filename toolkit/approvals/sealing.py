@@ -7,7 +7,7 @@ store can, and whoever takes a sealed request has to remember its id.
 
 A record is signed as a whole in each of its states: what was shown, what runs, who decided, who claimed it and
 what came of it. A record that carries no signature, or a wrong one, is refused. An older copy of a record has a
-valid signature of its own; a process refuses one that is older than what it has seen itself.
+valid signature of its own; a store object refuses one that is older than what it has seen itself.
 """
 
 from __future__ import annotations

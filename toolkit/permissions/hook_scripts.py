@@ -151,7 +151,7 @@ def _why_loading_code(tool: str, words: Sequence[str]) -> str | None:
         # Without these the folder itself is the first place where modules are looked for, also those of Python.
         if any(re.match(r"-[A-Za-z]*[IP]", option) for option in options):
             return None
-        return f"`{tool} {options[-1]}` imports modules from the project first; write `{tool} -I {options[-1]}`"
+        return f"`{tool} {options[-1]}` looks for modules in the project first, unless it is `{tool} -I {options[-1]}`"
     code = words[len(options) : len(options) + 1]
     if any(map(_LOADS.search, code)) or any(re.match("-r|--require|--import", option) for option in options):
         return f"`{tool}` loads files that the command does not name"
