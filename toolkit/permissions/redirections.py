@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..safety.shell import CannotParse, Script, parsed
 
@@ -45,7 +45,7 @@ def _paths(script: Script, writes: bool) -> Iterator[str | None]:
                 yield None if folder is None else os.path.join(folder, redirection.target)
 
 
-def _folders(script: Script) -> list[str | None]:
+def _folders(script: Script) -> Sequence[str | None]:
     """
     Return where relative paths may start from after each `cd`; None if that is not known.
 
