@@ -132,7 +132,9 @@ class Dispatcher:
         self._begin(catalog, settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
         # settings, so one that was made for a single call lives as long as the call.
-        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.threads)
+        self._ending = weakref.finalize(
+            settings, _end, self._planner.follow(), settings.threads, settings.check_threads
+        )
         self._ending.atexit = False
 
     def _begin(self, catalog: CatalogView, settings: Settings) -> None:
@@ -375,7 +377,8 @@ class Dispatcher:
         self._ending()
 
 
-def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:
+def _end(subscriptions: Iterable[Callable[[], None]], *pools: Threads) -> None:
     for stop in subscriptions:
         stop()
-    threads.close()
+    for threads in pools:
+        threads.close()

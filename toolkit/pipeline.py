@@ -156,7 +156,7 @@ class Walk:
                 self._decode(repair=repair)
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
-                await self.deadline.within(self.settings.in_thread(work))
+                await self.deadline.within(self.settings.in_check_thread(work))
             await self._author_check()
         except DefinitionError as error:
             return failure(error, self.plan, redaction=self.redaction())

@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # most calls ask nobody
 
 __all__ = ["Settings"]
 
+# Large arguments are checked here. Python computes in one thread at a time, so more would not be faster.
+_CHECK_THREADS = 2
 _KINDS: Kinds = {
     "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
     "resources": ((Mapping,), "a dictionary from types to values, or None"),
@@ -99,6 +101,7 @@ class Settings:
         self.chain = Chain.of(several(hooks, "hooks"))
         self.redaction = Redaction(redact)
         self.threads = Threads(max_concurrency)
+        self.check_threads = Threads(_CHECK_THREADS)
         self.judges = Judges(safety, permissions, _files_of(approvals, audit))
         self.abandoned = Abandoned()
         self._classify = checked_rules(classify)
@@ -132,6 +135,10 @@ class Settings:
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Where blocking hooks go."""
         return await self.threads.run(work)
+
+    async def in_check_thread(self, work: Callable[[], Any]) -> Any:
+        """Do *work* that only computes. Tools that hang in their threads do not hold it up."""
+        return await self.check_threads.run(work)
 
 
 def _check_parts(permissions: Any, parts: Mapping[str, Any]) -> None:

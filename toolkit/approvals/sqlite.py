@@ -10,6 +10,7 @@ read it, in a folder where only its owner can put anything.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -25,6 +26,8 @@ from .records import ApprovalError, Record, dumped, loaded
 from .stores import Change, Changing, is_pending
 
 __all__ = ["SQLiteApprovals"]
+
+_log = logging.getLogger("toolkit")
 
 _FORMAT = 1
 _APPLICATION = 0x746B6170  # "tkap": tells our file from any other SQLite file
@@ -99,13 +102,13 @@ class SQLiteApprovals(Changing):
         principal: str | EllipsisType | None = ...,
         now: float | None = None,
     ) -> list[ApprovalRequest]:
-        """What can still be answered *now*, the oldest first."""
+        """Return what can still be answered *now*, the oldest first; a record with a wrong signature is only logged."""
         now = time.time() if now is None else now
         with self._opened() as connection:
             rows = connection.execute(
                 "SELECT id, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
-        records = [self._record(*row) for row in rows]
+        records = filter(None, (self._listed(*row) for row in rows))
         return [each.request for each in records if is_pending(each, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
@@ -180,6 +183,16 @@ class SQLiteApprovals(Changing):
         if _key(record.request.id) != key:
             raise self._error(f"holds a record under another's id; {_MOVE_IT}")
         return self._checked(record)
+
+    def _listed(self, key: Any, text: Any) -> Record | None:
+        """Return a record for a list; None for one that others wrote, so that it does not hide the rest."""
+        try:
+            return self._record(key, text)
+        except ApprovalError as error:
+            if error.why != "forged":
+                raise
+            _log.warning("left out of the list of pending requests: %s", error)
+            return None
 
     def _error(self, problem: str) -> ApprovalError:
         return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")
