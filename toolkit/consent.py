@@ -49,7 +49,9 @@ class Consent:
         opened: The request that waits for an answer, if the call ends so.
     """
 
-    def __init__(self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread) -> None:
+    def __init__(
+        self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread, in_hook_thread: InThread
+    ) -> None:
         self.answered: frozenset[str] = frozenset()
         self.record: Record | None = None
         self.opened: Record | None = None
@@ -57,6 +59,7 @@ class Consent:
         self._call = call
         self._approvals = approvals
         self._in_thread = in_thread
+        self._in_hook_thread = in_hook_thread
 
     async def request(
         self,
@@ -115,7 +118,7 @@ class Consent:
             self._tool,
             decoded,
             call=self._call,
-            in_thread=self._in_thread,
+            in_thread=self._in_hook_thread,
             seconds=approvals.preview_seconds,
             max_chars=approvals.preview_chars,
             redact=redaction.text,
@@ -157,7 +160,7 @@ class Consent:
 
     async def answer(self, record: Record) -> Decision | None:
         """What somebody says at once; None if nobody is asked, or has no answer."""
-        decision = await self._approvals.answer(record.request, self._in_thread)
+        decision = await self._approvals.answer(record.request, self._in_hook_thread)
         if decision is not None and self._approvals.seal is not None:
             # It need not travel: it is answered where it was made, perhaps at the second try.
             await self._kept(lambda s: s.get(record.request.id) or s.add(record))

@@ -132,7 +132,7 @@ class Dispatcher:
         self._begin(catalog, settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
         # settings, so one that was made for a single call lives as long as the call.
-        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.threads)
+        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.pools)
         self._ending.atexit = False
 
     def _begin(self, catalog: CatalogView, settings: Settings) -> None:
@@ -347,15 +347,24 @@ class Dispatcher:
                 raise RuntimeError("the dispatcher is closed")
             if self._background is None:
                 self._background = BackgroundLoop(cleanup_seconds=self._settings.cleanup_seconds)
-        with self._settings.threads.lent():
+        with self._settings.lent():
             return self._background.wait_for(lambda: self.call(name, arguments, **options))
 
     # Life.
 
     @property
     def abandoned(self) -> int:
-        """How many calls still run in threads that nobody waits for."""
+        """How many calls still run although no caller waits for them: they could not be stopped."""
         return self._settings.abandoned.alive
+
+    @property
+    def abandoned_threads(self) -> int:
+        """
+        How many threads run a tool or a hook that could not be stopped.
+
+        Each is replaced, up to `max_concurrency` of them; a number that stays near that means that a tool hangs.
+        """
+        return sum(pool.given_up for pool in self._settings.pools)
 
     async def __aenter__(self) -> Self:
         return self
@@ -375,7 +384,8 @@ class Dispatcher:
         self._ending()
 
 
-def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:
+def _end(subscriptions: Iterable[Callable[[], None]], pools: Iterable[Threads]) -> None:
     for stop in subscriptions:
         stop()
-    threads.close()
+    for threads in pools:
+        threads.close()

@@ -70,7 +70,10 @@ class Hearing:
         self._judgement: Judgement | None = None
         self._asked = 0
         self._seen = ""
-        self.consent = Consent(case.plan.tool, case.call, case.settings.approvals, case.settings.in_thread)
+        settings = case.settings
+        self.consent = Consent(
+            case.plan.tool, case.call, settings.approvals, settings.in_thread, settings.in_hook_thread
+        )
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """

@@ -11,9 +11,10 @@ all, until something surprises (`lanes.py`). Whatever happens ends in a
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -139,6 +140,10 @@ class Walk:
             result = self._stumbled(further)
         return await self.ended(result)
 
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Register a call whose first attempt, a plain await, cannot be stopped; it goes on in *task*."""
+        self.tries.abandon_plain(task, self.arguments)
+
     async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
         """The result of a call that ran, if an after-hook has something to say about it."""
         self.tries.count = 1
@@ -206,7 +211,7 @@ class Walk:
         for step, said in from_answer(self.settings.chain.before, answer):
             try:
                 told = self._told(step, ShownCall.of(self.call, self.arguments)) if said is UNASKED else said
-                outcome: Any = await told if inspect.isawaitable(told) else told
+                outcome: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
                 match outcome:
                     case Proceed():
                         pass
@@ -263,7 +268,7 @@ class Walk:
             # A view of its own: the hooks inside are at work while this one waits for them.
             shown = ShownCall.of(self.call, self.arguments)
             try:
-                found = await step.run_around(self.settings.in_thread, self.deadline.left(), shown, inner)
+                found = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown, inner)
                 if not isinstance(found, ToolResult):
                     _refuse("around", "a result", found)
             except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
@@ -286,7 +291,7 @@ class Walk:
         for step, said in from_answer(self.settings.chain.after, answer):
             try:
                 told = self._told(step, ShownCall.of(self.call, self.arguments), result) if said is UNASKED else said
-                found: Any = await told if inspect.isawaitable(told) else told
+                found: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
                 if not isinstance(found, ToolResult):
                     _refuse("after", "a result", found)
             except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
@@ -330,7 +335,12 @@ class Walk:
         """What a hook says, or an awaitable of it."""
         if step.is_plain and self.deadline.at is None:
             return step.function(*arguments)
-        return step.run(self.settings.in_thread, self.deadline.left(), *arguments)
+        return step.run(self.settings.hook_runner, self.deadline.left(), *arguments)
+
+    def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
+        """Await what a hook says; a hook with limits of its own keeps to them."""
+        is_limited = not step.is_plain or self.deadline.at is not None
+        return told if is_limited else self.settings.hook_runner.attend(told, step)
 
     def _access(self) -> AccessJudge:
         return self.hearing.access()
