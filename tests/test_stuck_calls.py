@@ -463,3 +463,37 @@ def test_a_tool_whose_call_is_closed_is_closed_with_it():
     call.send(None)
     call.close()
     assert closed == [True]
+
+
+def test_a_stuck_call_whose_loop_is_closed_is_over():
+    """It can never go on, so it holds up no call in the next loop."""
+    catalog, runs = Catalog(), []
+
+    @catalog.tool
+    async def hang() -> str:
+        """Hang at the first call."""
+        runs.append(1)
+        while len(runs) == 1:
+            try:
+                await asyncio.get_running_loop().create_future()
+            except asyncio.CancelledError:
+                continue
+            except GeneratorExit:
+                runs.append(1)
+                raise
+        return "done"
+
+    dispatcher = Dispatcher(catalog, cleanup_seconds=SOON)
+
+    async def leave():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(SOON):
+                await dispatcher.call("hang")
+        assert dispatcher.abandoned == 1
+
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda loop, context: None)  # which hears that a task was left pending
+    loop.run_until_complete(leave())
+    loop.close()
+    assert asyncio.run(dispatcher.call("hang", {})).text == "done"
+    assert dispatcher.abandoned == 0

@@ -121,20 +121,24 @@ class Abandoned:
         """Forget everything, as a forked child has to: the threads and loops of its parent are not there."""
         self.alive = 0
         self._lock = threading.Lock()
-        self._running: dict[object, StuckCall] = {}
+        self._running: dict[object, tuple[StuckCall, asyncio.AbstractEventLoop | None]] = {}
         self._waiters: list[_Waiter] = []
 
-    def add(self, call: StuckCall) -> Callable[[], None]:
-        """Register *call* until the function that this returns is called, from any thread."""
+    def add(self, call: StuckCall, loop: asyncio.AbstractEventLoop | None = None) -> Callable[[], None]:
+        """
+        Register *call* until the function that this returns is called, from any thread.
+
+        A call that runs in *loop* is also over once that is closed.
+        """
         token = object()
         with self._lock:
-            self._running[token] = call
+            self._running[token] = call, loop
             self.alive = len(self._running)
         return lambda: self._remove(token)
 
     def add_task(self, task: asyncio.Task[Any], call: StuckCall) -> None:
         """Register *call* until *task* is done."""
-        ended = self.add(call)
+        ended = self.add(call, task.get_loop())
         self.hold(task)
         task.add_done_callback(lambda _: ended())
 
@@ -156,7 +160,14 @@ class Abandoned:
                 waiter.loop.call_soon_threadsafe(_settle, waiter.future)
 
     def _blockers(self, caller: Caller, tool: str) -> list[str]:
-        return [call.tool for call in self._running.values() if call.holds_up(caller, tool)]
+        return [call.tool for call in self._calls() if call.holds_up(caller, tool)]
+
+    def _calls(self) -> list[StuckCall]:
+        closed = [token for token, (_, loop) in self._running.items() if loop is not None and loop.is_closed()]
+        for token in closed:
+            del self._running[token]
+        self.alive = len(self._running)
+        return [call for call, _ in self._running.values()]
 
     def blockers(self, caller: Caller, tool: str) -> list[str]:
         """Return the tools of the calls that a call of *tool* which must run alone has to wait for, each once."""
@@ -166,7 +177,7 @@ class Abandoned:
     def still_runs(self, caller: Caller, digest: str) -> bool:
         """Return whether the same call of the same caller runs."""
         with self._lock:
-            return any((call.caller, call.digest) == (caller, digest) for call in self._running.values())
+            return any((call.caller, call.digest) == (caller, digest) for call in self._calls())
 
     async def wait_for_blockers(self, caller: Caller, tool: str, timeout_seconds: float | None) -> bool:
         """Wait until nothing holds up a call of *tool* that must run alone; False if time runs out first."""

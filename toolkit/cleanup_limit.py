@@ -142,9 +142,7 @@ class _Wait:
         loop: asyncio.AbstractEventLoop = self.future.get_loop()
         return loop
 
-    def add_done_callback(
-        self, wakeup: Callable[[Any], object], *, context: contextvars.Context | None = None
-    ) -> None:
+    def add_done_callback(self, wakeup: Callable[[Any], object], *, context: contextvars.Context | None = None) -> None:
         self._wakeup, self._context = wakeup, context
         self.future.add_done_callback(wakeup, context=context)
 

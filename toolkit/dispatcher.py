@@ -24,6 +24,7 @@ from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
 from .errors import DefinitionError, UnknownTool, nearest
+from .forks import renew_in_children
 from .judges import Judge
 from .pipeline import Walk, walk
 from .planner import Planner
@@ -143,6 +144,7 @@ class Dispatcher:
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
+        renew_in_children(self)
 
     # One call.
 
@@ -365,6 +367,13 @@ class Dispatcher:
         Each is replaced, up to `max_concurrency` of them; a number that stays near that means that a tool hangs.
         """
         return sum(pool.given_up for pool in self._settings.pools)
+
+    def renew(self) -> None:
+        """Prepare for calls in a forked child, which has none of its parent's threads; `os.fork()` calls this."""
+        self._lock = threading.Lock()
+        if self._background is not None:
+            self._background.leave_to_parent()
+            self._background = None
 
     async def __aenter__(self) -> Self:
         return self

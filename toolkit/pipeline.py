@@ -16,9 +16,10 @@ import inspect
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .attempt import TimedOut, has_to_pass
+from .attempt import TimedOut, has_to_pass, warn_of_abandoned
+from .cleanup_limit import await_with_limit
 from .codecs import UNSURE
 from .context import Progress
 from .cutting import truncated
@@ -45,6 +46,8 @@ if TYPE_CHECKING:  # most calls are not judged
     from .hearing import Hearing
 
 __all__ = ["Walk", "walk"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 _NOTHING: Mapping[Any, Any] = {}
@@ -161,7 +164,7 @@ class Walk:
                 self._decode(repair=repair)
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
-                await self.deadline.within(self.settings.in_thread(work))
+                await self.within(self.settings.in_thread(work))
             await self._author_check()
         except DefinitionError as error:
             return failure(error, self.plan, redaction=self.redaction())
@@ -199,7 +202,7 @@ class Walk:
     async def _author_check(self) -> None:
         if self.plan.validate is not None:
             found = objections(self.plan.validate, dict(self.decoded), wait=True)
-            problems = found if isinstance(found, list) else await self.deadline.within(found)
+            problems = found if isinstance(found, list) else await self.within(found)
             if problems:
                 raise BadArgs(problems)
 
@@ -336,6 +339,16 @@ class Walk:
         if step.is_plain and self.deadline.at is None:
             return step.function(*arguments)
         return step.run(self.settings.hook_runner, self.deadline.left(), *arguments)
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await *work* as long as the call has time; once it is cancelled, its cleanup has a limit."""
+        limited = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
+        found: T = await self.deadline.within(limited)
+        return found
+
+    def _abandon_check(self, task: asyncio.Task[Any]) -> None:
+        warn_of_abandoned(f"the checks of {self.plan.name}", self.settings.cleanup_seconds)
+        self.settings.abandoned.hold(task)
 
     def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
         """Await what a hook says; a hook with limits of its own keeps to them."""
