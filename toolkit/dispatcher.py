@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .background import BackgroundLoop
 from .batch import run_batch
 from .call_ids import unique_ids
+from .call_metadata import UnreadableMetadata, copy_metadata
 from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
@@ -169,6 +170,8 @@ class Dispatcher:
         if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
+        if type(call.metadata) is UnreadableMetadata:
+            return unstarted(call, call.metadata.describe(), None, self._settings)
         try:
             plan = self._planner.find(call.name)
         except DefinitionError as error:
@@ -178,7 +181,7 @@ class Dispatcher:
         call.tool = plan.tool
         if plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(call.arguments, call.id, call.session, call.principal, call)
-        return walk(call, plan, self._settings, resources or {}, timeout_seconds)
+        return walk(call, plan, self._settings, {} if resources is None else resources, timeout_seconds)
 
     def _adopted(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
@@ -198,7 +201,7 @@ class Dispatcher:
             session,
             call.principal or principal or (None if session is None else session.principal),
             call.turn,
-            None if call.metadata is None else dict(call.metadata),
+            None if call.metadata is None else copy_metadata(call.metadata),
         )
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
@@ -298,7 +301,7 @@ class Dispatcher:
             self._settings,
             session=session,
             principal=principal,
-            resources=resources or {},
+            resources={} if resources is None else resources,
             timeout_seconds=timeout_seconds,
         )
 

@@ -159,7 +159,7 @@ class Walk:
         try:
             is_long = isinstance(self.arguments, (str, bytes, bytearray)) and len(self.arguments) > _LONG_TEXT
             if not is_long:
-                self.arguments = _parsed(self.arguments, self.plan)
+                self._read_arguments()
             if not is_long and count_values(self.arguments, _MANY_VALUES) < _MANY_VALUES:
                 self._decode(repair=repair)
             else:
@@ -173,6 +173,17 @@ class Walk:
                 return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
             return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
         return None
+
+    def _read_arguments(self) -> None:
+        """Make a JSON object of the arguments; from a mapping that fails, an empty one, before the error is raised."""
+        try:
+            self.arguments = _parsed(self.arguments, self.plan)
+        except (BadArgs, DefinitionError):
+            raise
+        except BaseException:
+            # Hooks, masks and the audit log would stumble over the same mapping again.
+            self.arguments = self.call.arguments = {}
+            raise
 
     def _decode(self, *, repair: bool) -> None:
         """Decode the arguments, repaired if they have to be; raise `BadArgs` if they are refused."""
@@ -193,7 +204,7 @@ class Walk:
         """Do the same in a thread, and word there what is wrong, so that the event loop does not stall."""
         try:
             if is_text:
-                self.arguments = _parsed(self.arguments, self.plan)
+                self._read_arguments()
             self._decode(repair=repair)
         except BadArgs as error:
             _ = error.problems

@@ -120,8 +120,20 @@ class Plan:
         """What to mask in the exits of a call with these arguments, in whatever forms they came."""
         if not self._secrets:
             return self._settings.redaction
-        named = [each[name] for each in arguments if isinstance(each, Mapping) for name in self._secrets & each.keys()]
-        return self._settings.redaction.with_secrets(named)
+        secrets = [secret for mapping in arguments for secret in _values_of(mapping, self._secrets)]
+        return self._settings.redaction.with_secrets(secrets)
+
+
+def _values_of(arguments: Any, names: frozenset[str]) -> list[Any]:
+    """Return the values of *names* in *arguments*; a caller's own mapping that fails has none."""
+    if not isinstance(arguments, Mapping):
+        return []
+    try:
+        return [arguments[name] for name in names & arguments.keys()]
+    except BaseException as error:
+        if has_to_pass(error):
+            raise
+        return []
 
 
 async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:

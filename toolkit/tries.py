@@ -187,7 +187,10 @@ class Tries:
         return StuckCall(self._plan.name, caller, self._digest(), is_alone, is_read_only=facts.read_only)
 
     def _digest(self) -> str:
-        return ShownCall.of(self._call, self._arguments).digest()
+        try:
+            return ShownCall.of(self._call, self._arguments).digest()
+        except (Exception, SystemExit):  # noqa: BLE001 -- a value of a stranger's class that cannot be read
+            return f"the call {self._call.id}"
 
     # Classify, retry.
 
