@@ -38,6 +38,7 @@ from .session import Session
 from .settings import Settings
 from .skipped import unstarted
 from .threads import Threads
+from .trio_check import is_under_trio, refuse_under_trio
 from .validation import Validation
 from .verdicts import Verdict
 from .views import CatalogView
@@ -170,6 +171,8 @@ class Dispatcher:
         if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
+        if is_under_trio():
+            return refuse_under_trio(call.id, call.name)
         if type(call.metadata) is UnreadableMetadata:
             return unstarted(call, call.metadata.describe(), None, self._settings)
         try:
@@ -231,6 +234,8 @@ class Dispatcher:
         call of the batch has already is run under a numbered one, such as `t1~repeat-2`.
         """
         adopted = self._adopted_batch(calls, session, principal)
+        if is_under_trio():
+            return [await refuse_under_trio(call.id, call.name) for call in adopted]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
@@ -292,6 +297,8 @@ class Dispatcher:
         """
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+        if is_under_trio():
+            return await refuse_under_trio("", "")
         from .resuming import resumed
 
         return await resumed(

@@ -39,6 +39,7 @@ from .results import ToolCall, ToolResult
 from .settings import Settings
 from .strictjson import count_values
 from .tries import Tries
+from .trio_check import is_under_trio, refuse_under_trio
 from .validation import objections
 
 if TYPE_CHECKING:  # most calls are not judged
@@ -106,6 +107,8 @@ class Walk:
     async def result(self, answer: Answer | None = None) -> ToolResult:
         """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
         plan, chain = self.plan, self.settings.chain
+        if is_under_trio():
+            return await refuse_under_trio(self.call.id, self.plan.name)
         result = None
         try:
             if self.decoded is UNSURE or plan.validate is not None:
@@ -136,6 +139,8 @@ class Walk:
 
     async def rescued(self, error: BaseException) -> ToolResult:
         """The result of a call whose first attempt, a plain await, raised *error*."""
+        if is_under_trio() and not has_to_pass(error):
+            return await refuse_under_trio(self.call.id, self.plan.name)
         result = await self.tries.rescued(error, self.arguments, self.decoded)
         try:
             result = await self._unless_interrupted(result) or await self.execute()

@@ -124,7 +124,7 @@ async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_thr
     if isinstance(given, Mapping):
         try:
             given = ApprovalRequest.from_json(given)
-        except (Exception, SystemExit) as error:  # the mapping is the caller's own, and may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- the caller's own mapping
             raise ApprovalError(f"this is no sealed request: {described(error)}", why="forged") from None
     if not isinstance(given, ApprovalRequest):
         raise TypeError(
