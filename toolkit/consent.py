@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from .approvals.canonical import canonical
 from .approvals.comparisons import shows
 from .approvals.identity import canonical_arguments, digest_of_call, identity_of
-from .approvals.owners import owner
+from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.previews import Preview, PreviewFailed, preview_of
 from .approvals.records import ApprovalError, Record
@@ -287,12 +287,18 @@ def is_exact(record: Record, tool: Tool) -> bool:
     return identity_of(tool) == record.identity and digest == request.digest
 
 
-def lost() -> ToolResult:
-    """The result of a call that was claimed by a process that is gone."""
+def lost(record: Record, approvals: Approvals) -> ToolResult:
+    """Return the result of a call that was claimed, and whose outcome the store does not have; say why not."""
+    claimed_by = "" if record.claim is None else record.claim.owner
+    if record.request.id in approvals.lost and claimed_by == owner():
+        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
+    elif is_alive(claimed_by) is False:
+        why = "it was approved and started, but its process ended before the outcome was kept"
+    else:
+        why = "it was approved and started where this process cannot see it, and no outcome was kept"
     return ToolResult.error(
         "tool",
-        "it was approved and started, but its process ended before the outcome was kept: "
-        "it may or may not have happened",
+        f"{why}: it may or may not have happened",
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",
     )

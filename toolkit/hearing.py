@@ -180,7 +180,7 @@ class Hearing:
 
     async def _lost(self, record: Record, decision: Decision) -> ToolResult:
         await self.consent.claim(record, decision, None)
-        return lost()
+        return lost(record, self._case.settings.approvals)
 
     async def interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
         """The same, for a call that found while it ran, and before it did anything, that a person is needed."""
