@@ -15,14 +15,13 @@ import warnings
 
 import pytest
 
+from tests.clocks import until
 from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks.cache import Cache
 from toolkit.hooks.stats import Stats
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-
-SOON = 0.02
 
 
 def run_in_child(work):
@@ -149,18 +148,26 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
 
 def test_a_child_forgets_the_stuck_calls_of_its_parent(catalog):
     """Their threads are not there, so the same call may run, and changes need not wait."""
-    release, runs = threading.Event(), []
+    entered, release, runs = threading.Event(), threading.Event(), []
 
     @catalog.tool
     def hang() -> str:
         """Hang the first time."""
         runs.append(1)
         if len(runs) == 1:
+            entered.set()
             release.wait(10)
         return "done"
 
     dispatcher = Dispatcher(catalog, max_concurrency=1)
-    assert dispatcher.call_sync("hang", timeout_seconds=SOON).kind == "timeout"
+
+    async def abandon():
+        task = asyncio.ensure_future(dispatcher.call("hang"))
+        await until(entered.is_set)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(abandon())
     assert (dispatcher.abandoned, dispatcher.abandoned_threads) == (1, 1)
     try:
         assert run_in_child(lambda: (dispatcher.abandoned_threads, dispatcher.call_sync("hang").text)) == "(0, 'done')"

@@ -30,4 +30,4 @@ def _code_of(function: Any) -> CodeType | None:
     while isinstance(function, functools.partial):
         function = function.func
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return code if isinstance(code, CodeType) else None
+    return code if type(code) is CodeType else None  # a mock says that it is one

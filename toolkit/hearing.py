@@ -218,6 +218,8 @@ class Hearing:
             )
         except AuditError as error:
             _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
+        except TimeoutError:
+            _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
 
     def access(self) -> AccessJudge:
         """What the running tool gets as `context.permissions`."""
@@ -325,7 +327,7 @@ class Hearing:
             "principal": call.principal,
             **redaction.value(fields),
         }
-        await case.settings.in_thread(lambda: audit.write(event, **line))
+        await case.within(case.settings.in_thread(lambda: audit.write(event, **line)))
 
 
 def _denied(judgement: Judgement) -> ToolResult:

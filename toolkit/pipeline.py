@@ -329,6 +329,8 @@ class Walk:
             result = await self.after(result, answer)
         result = self.finished(result)
         if self.settings.audit is not None or self._hearing is not None:
+            # What came of it is written down, also if the call's own time is over.
+            self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
             await self.hearing.end(result)
         return result
 
