@@ -30,7 +30,7 @@ INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
-    "approvals": "canonical identity comparisons owners records stores memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
+    "approvals": "canonical identity comparisons owners records stores packed_record memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats shell_records shell_processes shell_commands shell_answers shell_events shell_files shell __init__",
     "permissions": "request names paths urls commands redirections values rule_texts rules gaps ownership hook_scripts trust toml_files files modes possible grants policy gate __init__",
     "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_prefixes shell_wrappers shell shell_args shell_targets shell_code shell_flows shell_rows shell_rows_work dangers commands protected paths hosts checks __init__",
