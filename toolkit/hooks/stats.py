@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, deque
+from array import array
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,12 +14,13 @@ from ..tokens import estimated_tokens
 __all__ = ["Stats", "ToolStats", "reached_by"]
 
 _UNKNOWN = "(unknown)"
+_OTHERS = "(others)"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStats:
     """
-    What one tool did; "(unknown)" stands for all names that no tool has.
+    What one tool did; "(unknown)" stands for all names that no tool has, "(others)" for the tools beyond `max_tools`.
 
     Attributes:
         failures: How many calls ended in each kind of error.
@@ -41,13 +43,23 @@ class ToolStats:
 
 
 class _Tally:
-    __slots__ = ("calls", "chars", "cost", "failures", "retries", "seconds")
+    __slots__ = ("_next", "_window", "calls", "chars", "cost", "failures", "retries", "seconds")
 
     def __init__(self, window: int) -> None:
         self.calls = self.chars = self.retries = 0
         self.cost = 0.0
         self.failures: Counter[str] = Counter()
-        self.seconds: deque[float] = deque(maxlen=window)
+        self.seconds = array("d")  # a list of floats takes four times as much
+        self._window = window
+        self._next = 0
+
+    def add_seconds(self, seconds: float) -> None:
+        """Keep a latency; the oldest goes when the window is full."""
+        if len(self.seconds) < self._window:
+            self.seconds.append(seconds)
+        else:
+            self.seconds[self._next] = seconds
+            self._next = (self._next + 1) % self._window
 
 
 class Stats:
@@ -55,6 +67,8 @@ class Stats:
     Count calls, failures, retries, sizes and costs by tool, and keep the latencies of the last *window* calls.
 
     Args:
+        window: How many latencies of each tool are kept.
+        max_tools: How many tools have numbers of their own; further ones are counted together as "(others)".
         cost: What a call costs; by default the number in the tool's `metadata={"cost": ...}`.
     """
 
@@ -62,11 +76,15 @@ class Stats:
         self,
         *,
         window: int = 1000,
+        max_tools: int = 1000,
         cost: Callable[[ToolCall, ToolResult], float] | None = None,
     ) -> None:
         if window < 1:
             raise ValueError(f"window has to be at least 1, got {window}")
+        if max_tools < 1:
+            raise ValueError(f"max_tools has to be at least 1, got {max_tools}")
         self._window = window
+        self._max_tools = max_tools
         self._cost = cost or _stated_cost
         self._tallies: dict[str, _Tally] = {}
 
@@ -78,7 +96,7 @@ class Stats:
         if result.is_error:
             tally.failures[result.kind] += 1
         if result.attempts:
-            tally.seconds.append(result.duration_seconds)
+            tally.add_seconds(result.duration_seconds)
             tally.cost += self._cost(call, result)
         return result
 
@@ -89,9 +107,12 @@ class Stats:
     def _tally(self, call: ToolCall) -> _Tally:
         # Names that no tool has are a model's invention, and there is no end to them.
         name = _UNKNOWN if call.tool is None else call.tool.name
-        if name not in self._tallies:
-            self._tallies[name] = _Tally(self._window)
-        return self._tallies[name]
+        tally = self._tallies.get(name)
+        if tally is None:
+            # Nor to the names of tools that come and go.
+            name = name if len(self._tallies) < self._max_tools else _OTHERS
+            tally = self._tallies.setdefault(name, _Tally(self._window))
+        return tally
 
 
 def _stated_cost(call: ToolCall, result: ToolResult) -> float:
