@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..results import ToolCall, ToolResult
@@ -43,23 +43,35 @@ class ToolStats:
 
 
 class _Tally:
-    __slots__ = ("_next", "_window", "calls", "chars", "cost", "failures", "retries", "seconds")
+    __slots__ = ("calls", "chars", "cost", "failures", "retries", "seconds")
 
     def __init__(self, window: int) -> None:
         self.calls = self.chars = self.retries = 0
         self.cost = 0.0
         self.failures: Counter[str] = Counter()
-        self.seconds = array("d")  # a list of floats takes four times as much
+        self.seconds = _Latencies(window)
+
+
+class _Latencies:
+    """The last *window* latencies; a list of floats would take four times as much memory."""
+
+    __slots__ = ("_next", "_seconds", "_window")
+
+    def __init__(self, window: int) -> None:
+        self._seconds = array("d")
         self._window = window
         self._next = 0
 
-    def add_seconds(self, seconds: float) -> None:
+    def append(self, seconds: float) -> None:
         """Keep a latency; the oldest goes when the window is full."""
-        if len(self.seconds) < self._window:
-            self.seconds.append(seconds)
+        if len(self._seconds) < self._window:
+            self._seconds.append(seconds)
         else:
-            self.seconds[self._next] = seconds
+            self._seconds[self._next] = seconds
             self._next = (self._next + 1) % self._window
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._seconds)
 
 
 class Stats:
@@ -96,7 +108,7 @@ class Stats:
         if result.is_error:
             tally.failures[result.kind] += 1
         if result.attempts:
-            tally.add_seconds(result.duration_seconds)
+            tally.seconds.append(result.duration_seconds)
             tally.cost += self._cost(call, result)
         return result
 
