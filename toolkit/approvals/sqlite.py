@@ -106,7 +106,7 @@ class SQLiteApprovals(Changing):
         now = time.time() if now is None else now
         with self._opened() as connection:
             rows = connection.execute(
-                "SELECT id, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
+                "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
         records = filter(None, (self._listed(*row) for row in rows))
         return [each.request for each in records if is_pending(each, session, principal, now)]
@@ -152,6 +152,9 @@ class SQLiteApprovals(Changing):
             raise self._error(_PROBLEMS.get(code, "cannot be used: {}").format(error)) from error
         except OSError as error:
             raise self._error(f"cannot be used: {error.strerror or error}; check the path and its folder") from error
+        except UnicodeDecodeError as error:
+            # SQLite quotes the file in its messages, and what is damaged there need not be text.
+            raise self._error(f"is damaged; {_MOVE_IT}") from error
         except UnsafeFileError as error:
             raise self._error(str(error)) from None
 
@@ -172,16 +175,18 @@ class SQLiteApprovals(Changing):
             )
 
     def _read(self, connection: sqlite3.Connection, request_id: str) -> Record | None:
-        row = connection.execute("SELECT id, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
+        row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
         return None if row is None else self._record(*row)
 
-    def _record(self, key: Any, text: Any) -> Record:
+    def _record(self, key: Any, state: Any, text: Any) -> Record:
         try:
             record = loaded(text)
         except ValueError as error:
             raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_IT}") from error
         if _key(record.request.id) != key:
             raise self._error(f"holds a record under another's id; {_MOVE_IT}")
+        if record.state != state:
+            raise self._error(f"holds a record in another state than its own; {_MOVE_IT}")
         return self._checked(record)
 
     def _listed(self, key: Any, text: Any) -> Record | None:
