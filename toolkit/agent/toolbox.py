@@ -14,6 +14,7 @@ import copy
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..approvals.comparisons import is_same_request
@@ -205,7 +206,7 @@ class Toolbox(Dispatcher):
                 await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
             except ApprovalError:
                 # Its tool has changed or is gone. Then nobody can approve it here, but perhaps elsewhere.
-                await approvals.kept(lambda store, name=request.id: _deny(store, name, approvals.clock()), in_thread)
+                await approvals.kept(partial(_deny, request_id=request.id, now=approvals.clock()), in_thread)
 
     async def is_first(self, held: ApprovalRequest) -> bool:
         """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""

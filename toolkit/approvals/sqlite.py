@@ -189,10 +189,10 @@ class SQLiteApprovals(Changing):
             raise self._error(f"holds a record in another state than its own; {_MOVE_IT}")
         return self._checked(record)
 
-    def _listed(self, key: Any, text: Any) -> Record | None:
+    def _listed(self, key: Any, state: Any, text: Any) -> Record | None:
         """Return a record for a list; None for one that others wrote, so that it does not hide the rest."""
         try:
-            return self._record(key, text)
+            return self._record(key, state, text)
         except ApprovalError as error:
             if error.why != "forged":
                 raise
