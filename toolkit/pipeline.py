@@ -162,10 +162,14 @@ class Walk:
     async def check(self, *, repair: bool = True) -> ToolResult | None:
         """Decode the arguments; return a result if they are refused."""
         try:
-            is_long = isinstance(self.arguments, (str, bytes, bytearray)) and len(self.arguments) > _LONG_TEXT
+            length = len(self.arguments) if isinstance(self.arguments, (str, bytes, bytearray)) else None
+            is_long = length is not None and length > _LONG_TEXT
             if not is_long:
                 self._read_arguments()
-            if not is_long and count_values(self.arguments, _MANY_VALUES) < _MANY_VALUES:
+            # A short text cannot hold many values, so they need not be counted.
+            if (length or _LONG_TEXT) < _MANY_VALUES or (
+                not is_long and count_values(self.arguments, _MANY_VALUES) < _MANY_VALUES
+            ):
                 self._decode(repair=repair)
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
