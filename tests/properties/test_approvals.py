@@ -382,9 +382,9 @@ class Approving(RuleBasedStateMachine):
             return lambda: None
         if self.kind == "memory":
             kept = self.memory._kept  # noqa: SLF001 -- nobody else can alter it
-            record = kept[name]
-            kept[name] = replace(record, arguments=arguments)
-            return lambda: kept.__setitem__(name, record)
+            packed = kept[name]
+            kept[name] = PackedRecord(replace(packed.unpack(), arguments=arguments))
+            return lambda: kept.__setitem__(name, packed)
         return self.written(name, lambda record: {**record, "arguments": arguments})
 
     def written(self, name: str, change: Any) -> Any:
