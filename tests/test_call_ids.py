@@ -125,3 +125,8 @@ async def test_an_agent_keeps_a_conversation_in_which_every_id_stands_once():
     results = [result for message in run.messages if hasattr(message, "results") for result in message.results]
     assert [result.text for result in results] == ["a cat", "a dog"] * 2
     assert len({result.call_id for result in results}) == 4
+
+
+def test_an_id_that_is_repeated_thousands_of_times_is_numbered_at_once():
+    """A server that answers so must not hold up the event loop; in quadratic time this takes minutes."""
+    assert unique_ids(["t1"] * 20_000)[-1] == "t1~repeat-20000"

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import copy
 import pickle
+from difflib import SequenceMatcher
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkit.errors import BadArgs, Problem, Transient, UnknownTool, nearest
 
@@ -123,6 +126,25 @@ def test_near_names_are_found(name, known, found):
     """Case and separators do not count, letters may be swapped, junk is near to nothing."""
     assert nearest(name, known)[: len(found)] == found
     assert bool(nearest(name, known)) is bool(found)
+
+
+VERBS = ["get", "list", "create", "update", "remove", "send", "find", "count", "merge", "split"]
+NOUNS = ["weather", "invoice", "customer", "branch", "commit", "folder", "archive", "image", "text", "calendar"]
+
+
+@given(number=st.integers(0, 1_999), at=st.integers(0, 20), letter=st.sampled_from("abcxyz_"))
+def test_one_slip_in_one_of_many_names_is_seen(number, at, letter):
+    """Only the likeliest of a long list are compared letter by letter, and the right one is always among them."""
+    known = [f"{VERBS[index % 10]}_{NOUNS[index // 10 % 10]}_{index}" for index in range(2_000)]
+    name = known[number]
+    slipped = name[: at % len(name)] + letter + name[at % len(name) + 1 :]
+    best = SequenceMatcher(None, fold(slipped), fold(nearest(slipped, known)[0])).ratio()
+    assert best >= SequenceMatcher(None, fold(slipped), fold(name)).ratio() - 0.05
+
+
+def fold(name):
+    """A name as it is compared."""
+    return name.replace("_", "").lower()
 
 
 def test_an_unknown_tool_without_neighbours_says_no_more():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit import Catalog, CatalogError, DuplicateTool, Tool
+from toolkit import Catalog, CatalogError, Dispatcher, DuplicateTool, Tool
 from toolkit.foreign_names import RESERVED_NAMES, fold_name
 
 RESERVED = ["functions.read", "Functions.read", "functions--read", "multi_tool_use.parallel", "browser.open"]
@@ -123,3 +123,51 @@ def test_folding_forgets_case_and_separators_alone(name):
     """What is left is what a reader takes for the name."""
     assert fold_name(name) == fold_name(name.upper()) == fold_name(name.replace("_", "-"))
     assert fold_name(name) == "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+@pytest.mark.parametrize("name", ["readFile", "read_file"])
+def test_a_server_that_adds_a_tool_later_does_not_take_the_others_away(name, caplog):
+    """The tool that misleads is left out of the merged catalog and logged; calls of the others go on."""
+    own, server = Catalog(make_tool("read_file", "python", aliases=["cat"])), Catalog(make_tool("find"))
+    both = own.merged(server)
+    dispatcher = Dispatcher(both)
+    server.add(make_tool(name), make_tool("list"))
+    assert dispatcher.call_sync("read_file", {}).kind == "ok"
+    assert both.names() == ["read_file", "find", "list"]
+    assert both["cat"].origin == "python"
+    assert f"`{name}` is left out" in caplog.text
+    server.remove(name)
+    assert both.names() == ["read_file", "find", "list"]
+
+
+@pytest.mark.parametrize("name", ["fetch", "f" * 62])
+def test_a_prefix_may_make_a_later_name_impossible(name):
+    """Reserved, or too long: the tool is left out, and the others stay."""
+    server = Catalog(make_tool("find"))
+    view = server.prefixed("web_")
+    server.add(make_tool(name), make_tool("list"))
+    assert view.names() == ["web_find", "web_list"]
+
+
+def test_of_two_servers_that_clash_later_the_first_keeps_the_name():
+    """Whichever server came last cannot take another's tools away, and own tools always stay."""
+    first, second, own = Catalog(make_tool("a")), Catalog(make_tool("b", "mcp:bank")), Catalog()
+    both = first.merged(second, own)
+    second.add(make_tool("get_item", "mcp:bank"))
+    first.add(make_tool("getItem"))
+    assert [(tool.name, tool.origin) for tool in both] == [
+        ("a", "mcp:shop"),
+        ("getItem", "mcp:shop"),
+        ("b", "mcp:bank"),
+    ]
+    own.add(make_tool("A", "python"))
+    assert both.names() == ["getItem", "b", "A"]
+
+
+def test_own_tools_that_clash_later_are_an_error():
+    """The author of both can tell them apart."""
+    one, two = Catalog(make_tool("a", "python")), Catalog()
+    both = one.merged(two)
+    two.add(make_tool("a", "python"))
+    with pytest.raises(DuplicateTool, match="is in both catalogs"):
+        both.names()

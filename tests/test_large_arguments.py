@@ -158,3 +158,22 @@ def test_values_are_counted_up_to_a_limit(value, limit):
         return 1 + sum(map(count, inner))
 
     assert count_values(value, limit) == min(limit, count(value))
+
+
+async def test_tools_that_hang_in_their_threads_do_not_hold_up_the_check(dispatcher):
+    """The check needs a thread of its own, and not one of those that wait for the tools."""
+    release = threading.Event()
+
+    @dispatcher.catalog.tool(timeout_seconds=0.01)
+    def hang() -> None:
+        """Wait."""
+        release.wait(60)
+
+    busy = Dispatcher(dispatcher.catalog, max_concurrency=1)
+    try:
+        assert (await busy.call("hang", {})).kind == "timeout"
+        result = await busy.call("dates", {"items": ["x"] * MANY}, timeout_seconds=30)
+        assert result.kind == "bad_args"
+    finally:
+        release.set()
+        busy.close()

@@ -30,10 +30,10 @@ INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
-    "approvals": "canonical identity comparisons owners records stores memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
+    "approvals": "canonical identity comparisons owners records stores packed_record memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats shell_records shell_processes shell_commands shell_answers shell_events shell_files shell __init__",
     "permissions": "request names paths urls commands redirections values rule_texts rules gaps ownership hook_scripts trust toml_files files modes possible grants policy gate __init__",
-    "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_prefixes shell_wrappers shell shell_args shell_targets shell_code shell_flows shell_rows shell_rows_work dangers commands protected paths hosts checks __init__",
+    "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_outline_words shell_outline shell_prefixes shell_options shell_wrappers shell_evaluation shell shell_texts name_globs protected paths repositories shell_args shell_targets file_rows command_files command_folders shell_code shell_flows shell_written shell_rows shell_rows_run shell_rows_work dangers commands hosts checks __init__",
     "workspace": "beneath problems borders temporaries entries reading walking writing space __init__",
     "sandbox": "programs covers tending confining attempts launcher limits seccomp system kernel_files accounts names grounds lookout base bubblewrap landlock plain escapes probe choosing __init__",
     "builtin": "kinds texts pages stamps watches misses changes near edits read_tool write_tool edit_tool html_tokens html_elements html_text fetch_addresses fetch_bodies fetch_texts fetch_cache fetch_frames fetching web_fetch_tool outputs readings processes jobs removing shells standing runs bash_tool job_output_tool job_stop_tool globs ignoring dialect searching ripgrep file_types tallies grep_tool glob_tool tool_search_tool bundle __init__",

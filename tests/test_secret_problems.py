@@ -182,3 +182,11 @@ def test_no_text_is_quoted_whatever_it_is(secret, amount):
     with pytest.raises(BadArgs) as raised:
         Tool.of(dial).check({"number": secret})
     assert str(raised.value) == "number: the value does not fit"
+
+
+def test_a_secret_that_is_sent_as_a_key_too_is_masked_in_the_path():
+    """The path of a problem is made of what was sent."""
+    with pytest.raises(BadArgs) as caught:
+        Tool.of(open_box).check({"size": 1, "key": KEY, KEY: "many"})
+    assert KEY not in said(caught.value)
+    assert str(caught.value.problems[0].path) == "('[redacted]',)"

@@ -11,17 +11,23 @@ from .errors import BadArgs
 from .plans import Plan
 from .strictjson import count_values
 
-__all__ = ["has_many_values", "is_long_text", "parse_arguments", "refuse_text"]
+__all__ = ["has_many_values", "is_long_text", "is_short_text", "parse_arguments", "refuse_text"]
 
 # From here on, checking takes long enough for other calls to notice: to refuse and repair so many values takes up to
 # 30 milliseconds, to read so long a text as JSON one.
 _MANY_VALUES = 1_000
 _LONG_TEXT = 50_000
+_TEXTS = (str, bytes, bytearray)
+
+
+def is_short_text(arguments: Any) -> bool:
+    """Return whether *arguments* is a text that cannot hold many values, so that they need not be counted."""
+    return isinstance(arguments, _TEXTS) and len(arguments) < _MANY_VALUES
 
 
 def is_long_text(arguments: Any) -> bool:
     """Return whether *arguments* is a text that takes long to read."""
-    return isinstance(arguments, (str, bytes, bytearray)) and len(arguments) > _LONG_TEXT
+    return isinstance(arguments, _TEXTS) and len(arguments) > _LONG_TEXT
 
 
 def has_many_values(arguments: Any) -> bool:
@@ -31,7 +37,7 @@ def has_many_values(arguments: Any) -> bool:
 
 def parse_arguments(arguments: Any, plan: Plan) -> Any:
     """Return *arguments* as a JSON object, if they are one in another form."""
-    if isinstance(arguments, (str, bytes, bytearray)):
+    if isinstance(arguments, _TEXTS):
         arguments = plan.checker.parsed(arguments)
     return dict(arguments) if isinstance(arguments, Mapping) else arguments
 

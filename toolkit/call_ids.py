@@ -9,8 +9,9 @@ no other id.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 
 __all__ = ["sent_id", "unique_ids"]
 
@@ -21,10 +22,14 @@ def unique_ids(ids: Sequence[str]) -> list[str]:
     """Return *ids* with a number added to each that stands before it already; an empty one stays empty."""
     taken = set(ids)
     seen: set[str] = set()
+    numbers: dict[str, Iterator[int]] = {}
     numbered: list[str] = []
     for call_id in ids:
         if call_id and call_id in seen:
-            call_id = _numbered(call_id, taken)  # noqa: PLW2901 -- the id that counts from here on
+            # Each id goes on counting where it stopped: a server may repeat one id thousands of times.
+            counter = numbers.setdefault(call_id, itertools.count(2))
+            names = (f"{call_id}~repeat-{number}" for number in counter)
+            call_id = next(name for name in names if name not in taken)  # noqa: PLW2901 -- the id that counts from here on
             taken.add(call_id)
         seen.add(call_id)
         numbered.append(call_id)
@@ -34,10 +39,3 @@ def unique_ids(ids: Sequence[str]) -> list[str]:
 def sent_id(call_id: str) -> str:
     """Return the id that the provider gave, for one that `unique_ids` may have numbered."""
     return _REPEAT.sub("", call_id)
-
-
-def _numbered(call_id: str, taken: Iterable[str]) -> str:
-    number = 2
-    while (name := f"{call_id}~repeat-{number}") in taken:
-        number += 1
-    return name

@@ -283,7 +283,10 @@ def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[
 def is_exact(record: Record, tool: Tool) -> bool:
     """Whether *record* is about this very tool, and holds the arguments that it was made for."""
     request = record.request
-    digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    try:
+        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    except ValueError:
+        return False  # what cannot be written was never asked about
     return identity_of(tool) == record.identity and digest == request.digest
 
 

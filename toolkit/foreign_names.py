@@ -11,13 +11,24 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 
-from .errors import CatalogError, DuplicateTool
+from .errors import CatalogError, DefinitionError, DuplicateTool
+from .facts import check_name
 from .spec import Tool
 from .tables import Table, described_place
 
-__all__ = ["check_foreign_names", "fold_name", "has_foreign", "is_foreign", "reason_against"]
+__all__ = [
+    "check_foreign_names",
+    "fold_name",
+    "has_foreign",
+    "is_foreign",
+    "leave_out_misleading",
+    "reason_against",
+]
+
+_log = logging.getLogger("toolkit")
 
 RESERVED_NAMESPACES = frozenset({"functions", "multi_tool_use", "browser"})
 """OpenAI's models address every tool as `functions.NAME`, and tools of their own in the other namespaces."""
@@ -77,6 +88,51 @@ def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) ->
             _check_reserved(name, table.tools[names[name]])
     for alike in _alike(names, looked_at):
         _check_twins(alike, names, table.tools)
+
+
+def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Table]:
+    """
+    Return *tables* without the tools from outside that could be taken for something else; each is logged.
+
+    With *prefix* before every name. The program's own tools all stay, and of two tools from outside the first.
+    """
+    taken: dict[str, Tool] = {}
+    for table in tables:
+        for key, names in _all_names(table, prefix).items():
+            if not is_foreign(table.tools[key]):
+                taken.update(dict.fromkeys(map(fold_name, names), table.tools[key]))
+    return [_keep_clear(table, prefix, taken) for table in tables]
+
+
+def _keep_clear(table: Table, prefix: str, taken: dict[str, Tool]) -> Table:
+    """Return *table* without the tools from outside whose names are *taken* or no names; note those of the others."""
+    tools: dict[str, Tool] = {}
+    for key, names in _all_names(table, prefix).items():
+        tool = table.tools[key]
+        if is_foreign(tool):
+            is_free = all(taken.get(fold_name(name), tool) is tool for name in names)
+            if not is_free or any(map(reason_against, names)) or not all(map(_is_name, names)):
+                _log.error("`%s` is left out, because it cannot be called so: %s", names[0], described_place(tool))
+                continue
+            taken.update(dict.fromkeys(map(fold_name, names), tool))
+        tools[key] = tool
+    return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
+
+
+def _all_names(table: Table, prefix: str) -> dict[str, list[str]]:
+    """Return the name and the aliases of each tool, with *prefix*, by the tool's name in *table*."""
+    names = {name: [f"{prefix}{name}"] for name in table.tools}
+    for alias, name in table.aliases.items():
+        names[name].append(f"{prefix}{alias}")
+    return names
+
+
+def _is_name(name: str) -> bool:
+    try:
+        check_name(name, name)
+    except DefinitionError:
+        return False
+    return True
 
 
 def _check_reserved(name: str, tool: Tool) -> None:

@@ -332,8 +332,12 @@ class Hearing:
 
 def _denied(judgement: Judgement) -> ToolResult:
     verdict = judgement.verdict
-    is_check = bool(verdict.findings) and verdict.findings[0].source == "check"
-    return ToolResult.error("safety" if is_check and verdict.findings[0].word == "deny" else "denied", verdict.reason)
+    decisive = verdict.findings[0] if verdict.findings else None
+    sources = [each.source for each in verdict.findings if each.word == "deny"]
+    if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
+        return ToolResult.error("denied", verdict.reason)
+    # A call that is wrong may be corrected, unless something else about it is refused as well.
+    return ToolResult.error("safety" if "check" in sources else "bad_args", verdict.reason)
 
 
 def _is_mode(by: str) -> bool:

@@ -228,7 +228,8 @@ class Judges:
         if not accesses:
             return []
         own = [finding for access in accesses if (finding := self._of_own_files(access))]
-        return own + [replace(each, source="check") for each in self.safety.judge(accesses)]
+        findings = self.safety.judge(accesses)
+        return own + [each if each.source == "arguments" else replace(each, source="check") for each in findings]
 
     def _of_own_files(self, access: Access) -> Finding | None:
         if not self._own_files or access.kind not in ("read", "write"):

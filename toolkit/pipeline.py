@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .argument_forms import has_many_values, is_long_text, parse_arguments, refuse_text
+from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
 from .attempt import TimedOut, has_to_pass, warn_of_abandoned
 from .cleanup_limit import await_with_limit
 from .codecs import UNSURE
@@ -153,10 +153,10 @@ class Walk:
     async def check(self, *, repair: bool = True) -> ToolResult | None:
         """Decode the arguments; return a result if they are refused."""
         try:
-            is_long = is_long_text(self.arguments)
+            is_short, is_long = is_short_text(self.arguments), is_long_text(self.arguments)
             if not is_long:
                 self._read_arguments()
-            if not is_long and not has_many_values(self.arguments):
+            if is_short or (not is_long and not has_many_values(self.arguments)):
                 self._decode(repair=repair)
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
@@ -351,9 +351,8 @@ class Walk:
 
     async def within(self, work: Awaitable[T]) -> T:
         """Await *work* as long as the call has time; once it is cancelled, its cleanup has a limit."""
-        limited = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        found: T = await self.deadline.within(limited)
-        return found
+        limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
+        return await self.deadline.within(limited)
 
     def _abandon_check(self, task: asyncio.Task[Any]) -> None:
         warn_of_abandoned(f"the checks of {self.plan.name}", self.settings.cleanup_seconds)

@@ -38,9 +38,14 @@ def _hidden(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...])
     return [
         Problem("the value does not fit", problem.path[:1])
         if problem.path and _folded(problem.path[0]) in folded
-        else Problem(redaction.text(problem.message), problem.path)
+        else Problem(redaction.text(problem.message), [_masked_step(step, redaction) for step in problem.path])
         for problem in error.problems
     ]
+
+
+def _masked_step(step: str | int, redaction: Redaction) -> str | int:
+    """Return one step of a path; the secret may have been sent as a key, too."""
+    return redaction.text(step) if isinstance(step, str) else step
 
 
 def _shown_nothing(problem: Problem) -> Problem:

@@ -41,7 +41,7 @@ class Definition(TypedDict):
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class Tool:
     """
     A callable that a model may ask for.

@@ -11,7 +11,7 @@ from typing import Literal
 __all__ = ["Finding", "Source", "Verdict", "Word", "strictest"]
 
 Word = Literal["allow", "ask", "deny"]
-Source = Literal["check", "rule", "approval", "hook", "open_world", "mode", "grant", "judge"]
+Source = Literal["check", "arguments", "rule", "approval", "hook", "open_world", "mode", "grant", "judge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Finding:
         word: What it says.
         by: Who says it, as a person would look for it: "rule `bash(git push:*)`", "check `dangerous-command`".
         reason: Why, in one sentence.
-        source: What sort of thing says it.
+        source: What sort of thing says it; "arguments" if the call itself is wrong and the model may correct it.
     """
 
     word: Word

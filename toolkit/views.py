@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from .errors import CatalogError, DefinitionError, UnknownTool
 from .facts import check_name
-from .foreign_names import check_foreign_names, has_foreign
+from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
 from .origins import is_same
 from .spec import Definition, Tool
 from .tables import Change, Listener, Table, difference, merged
@@ -30,6 +30,9 @@ __all__ = ["CatalogView"]
 
 class CatalogView:
     """Tools by name: what a catalog and every view of one can do."""
+
+    # What stands before the names here, of a view whose tools can clash; None of any other.
+    _new_prefix: str | None = None
 
     def __init__(self, sources: tuple[CatalogView, ...], derive: Callable[..., Table]) -> None:
         self._sources = sources
@@ -46,8 +49,18 @@ class CatalogView:
         # Tables are never changed, so the same objects mean that nothing happened. What was derived is kept
         # together with what from: another thread may be doing the same with a newer table.
         if derived is None or derived[0] != tables:
-            self._derived = derived = tables, self._derive(*tables)
+            self._derived = derived = tables, self._derive_again(tables)
         return derived[1]
+
+    def _derive_again(self, tables: tuple[Table, ...]) -> Table:
+        """Return what follows from *tables*. A tool from outside that came later and clashes is left out."""
+        try:
+            return self._derive(*tables)
+        except (CatalogError, DefinitionError):
+            if self._derived is None or self._new_prefix is None:
+                raise
+        # A server may change its tools at any time, and must not take the others away with them.
+        return self._derive(*leave_out_misleading(tables, self._new_prefix))
 
     def get(self, name: str) -> Tool | None:
         """The tool of this name or alias, or None."""
@@ -211,12 +224,17 @@ class CatalogView:
         return _Filtered(self, keep)
 
     def merged(self, *others: CatalogView) -> CatalogView:
-        """These tools, then those of *others*; two tools of one name are a `DuplicateTool`."""
+        """
+        Return a view of these tools, then those of *others*; two tools of one name are a `DuplicateTool`.
+
+        A tool from outside that clashes only later, because its server changed its tools, is left out and logged.
+        """
         wrong = [other for other in others if not isinstance(other, CatalogView)]
         if wrong:
             raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
         view = CatalogView((self, *others), lambda *tables: _checked(merged(*tables)))
         _ = view.table  # a clash shows here, where it is made
+        view._new_prefix = ""
         return view
 
     def prefixed(self, prefix: str) -> CatalogView:
@@ -245,6 +263,7 @@ class CatalogView:
 
         view = CatalogView((self,), derive)
         _ = view.table  # a name that becomes too long shows here
+        view._new_prefix = prefix
         return view
 
     def sorted(self, key: Callable[[Tool], Any] | None = None) -> CatalogView:

@@ -364,15 +364,34 @@ async def test_a_signed_request_is_not_taken_without_the_key(desk):
     assert (await desk.dispatcher(KEY).resume(request.id, Decision.approve())).kind == "ok"
 
 
-async def test_the_store_that_was_given_a_key_lists_only_what_is_signed(desk):
-    """A program that shows requests reads them from the same object."""
+async def test_the_store_that_was_given_a_key_lists_only_what_is_signed(desk, caplog):
+    """One record that was altered, or kept before there was a key, does not hide the others."""
+    unsigned = await desk.ask("pay", {"to": "ann"})
     store = SQLiteApprovals(desk.path)
     Approvals(store, key=KEY)
-    request = await desk.ask("pay", {"to": "bob"}, KEY)
-    assert [each.id for each in store.pending()] == [request.id]
-    desk.edit(request, setting(preview="harmless"))
-    with pytest.raises(ApprovalError, match="does not fit"):
-        store.pending()
+    altered, request = await desk.ask("pay", {"to": "bob"}, KEY), await desk.ask("pay", {"to": "eve"}, KEY)
+    desk.edit(altered, setting(preview="harmless"))
+    assert [listed.id for listed in store.pending()] == [request.id]
+    assert f"request {unsigned.id} carries no signature" in caplog.text
+    assert f"the signature of request {altered.id} does not fit" in caplog.text
+
+
+@pytest.mark.parametrize("levels", [100, 900])
+@pytest.mark.parametrize("key", [None, KEY])
+async def test_a_record_that_nests_too_deeply_is_refused_like_any_other_forgery(desk, levels, key):
+    """Its digest and its signature cannot even be computed."""
+    request = await desk.ask("pay", {"to": "bob"}, key)
+    deep: Any = "bob"
+    for _ in range(levels):
+        deep = {"to": deep}
+
+    def nest(record: dict[str, Any]) -> None:
+        record["arguments"]["to"] = record["request"]["arguments"]["to"] = deep
+
+    desk.edit(request, nest)
+    assert await desk.refusal(request.id, key) == "forged"
+    assert await desk.refusal(request, key) == "forged"
+    assert desk.ran == []
 
 
 def test_a_store_has_one_key():

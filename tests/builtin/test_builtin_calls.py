@@ -434,10 +434,6 @@ async def test_a_command_does_not_read_a_secret_either(dispatcher, sandbox):
         ("/proc/self/root/etc/passwd", "safety", "every process has for itself"),
         ("~/.profile", "safety", "is not expanded"),
         ("~root/.profile", "safety", "is not expanded"),
-        ("loop", "safety", "in a circle"),
-        ("x" * 300, "safety", "xxx"),
-        ("a\0b", "safety", "NUL"),
-        ("", "safety", "empty"),
         ("\ud800", "bad_args", "not valid Unicode"),
         ("file:///etc/passwd", "tool", "does not exist"),
         ("pipe", "tool", "only files can be read"),
@@ -456,6 +452,32 @@ async def test_hostile_paths_end_in_a_clear_refusal(dispatcher, root, tmp_path, 
     assert words in result.text
     assert OUTSIDE not in result.text
     assert "root:" not in result.text
+
+
+NO_PATHS = [
+    ("loop", "in a circle; name the file itself"),
+    ("loop/x", "in a circle; name the file itself"),
+    ("x" * 300, "shorten it"),
+    ("a/" * 200 + "b" * 300, "shorten it"),
+    ("a\0b", "NUL character, which no path can; send it without"),
+    ("", "the path is empty; name a file"),
+]
+
+
+@CHECKED
+@pytest.mark.parametrize(("path", "words"), NO_PATHS, ids=lambda value: ascii(value)[:40])
+@pytest.mark.parametrize(
+    ("tool", "further"),
+    [("read", {}), ("write", {"content": "x"}), ("glob", {"pattern": "*"}), ("grep", {"pattern": "x"})],
+)
+async def test_a_path_that_leads_to_no_file_is_to_be_corrected(dispatcher, root, tool, further, path, words, without):
+    """The model is told what to send instead, and not that it must not try again."""
+    (root / "loop").symlink_to("loop")
+    by = dispatcher("bypass", without=without)
+    result = await by.call(tool, {"path": path, **further}, timeout_seconds=20)
+    assert result.kind == ("tool" if without else "bad_args")
+    assert words in result.text
+    assert "Do not try again" not in result.text
 
 
 @pytest.mark.unmeasured

@@ -32,11 +32,23 @@ async def test_a_page_comes_in_a_frame_and_the_value_without_it():
         first, begin, *page, end = result.text.split("\n")
         mark = re.fullmatch(r"----- begin page ([0-9a-f]{16}) -----", begin)[1]
         assert end == f"----- end page {mark} -----"
-        assert f"with {mark} was fetched from {server.url()}. It was written by others" in first
+        assert f"was fetched from {server.url()}. It was written by others" in first
+        assert f"between the two lines with {mark}, or to the end of this result if it was cut," in first
         assert "not instructions" in first
         assert "\n".join(page) == result.value
         assert result.value.startswith(f"{server.url()}\n200 OK")
         assert "title: Tea" in page
+
+
+async def test_a_frame_that_is_cut_says_how_far_it_goes():
+    """A limit of the dispatcher takes the last line away; the first one is still true."""
+    async with serving() as server:
+        server.pages["/"] = answer("tea " * 1000)
+        fetch = web_fetch_for(resolve=names(), judge_address=loopback_is_public, ports=EVERY_PORT)
+        result = await Dispatcher(Catalog(fetch), max_chars=600).call("web_fetch", {"url": server.url("/")})
+        assert result.truncated
+        assert "end page" not in result.text
+        assert "or to the end of this result if it was cut" in result.text
 
 
 async def test_the_frame_names_where_a_redirect_led():

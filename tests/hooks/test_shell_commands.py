@@ -245,6 +245,9 @@ def test_an_exit_code_that_got_lost_is_no_success():
     assert "ignores SIGCHLD" in run_python(code)
 
 
+@pytest.mark.skipif(
+    sys.version_info < (3, 11, 4), reason="before 3.11.4, Python's own subprocess leaves pipes open when it fails"
+)
 def test_a_system_without_files_says_so():
     """However many are left when it starts, it runs or it does not, and nothing is left behind."""
     code = """

@@ -136,3 +136,25 @@ def test_a_snapshot_from_another_thread_sees_whole_numbers():
         reader.join()
         sys.setswitchinterval(interval)
     assert errors == []
+
+
+async def test_further_tools_are_counted_together():
+    """Tools come and go for months, and their numbers take a bounded room."""
+    catalog, stats = Catalog(), Stats(max_tools=2)
+    for name in ("one", "two", "three", "four"):
+
+        @catalog.tool(name=name)
+        async def act() -> str:
+            """Act."""
+            return "done"
+
+    dispatcher = Dispatcher(catalog, hooks=[stats])
+    for name in ("one", "two", "three", "four", "two", "three"):
+        await dispatcher.call(name)
+    assert [(each.tool, each.calls) for each in stats.snapshot()] == [("one", 1), ("two", 2), ("(others)", 3)]
+
+
+def test_there_are_numbers_for_one_tool_at_least():
+    """Otherwise there is nothing to count."""
+    with pytest.raises(ValueError, match="max_tools"):
+        Stats(max_tools=0)

@@ -318,6 +318,32 @@ def test_a_mistake_in_a_pattern_is_refused(pattern, said):
         CommandPattern.read(pattern)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo rm x > y; bash y",
+        "echo rm x > y; . ./y",
+        "echo rm x | tee y; sh ./y",
+        "echo rm x > ./y; sh < y",
+        "cat > y <<'EOF'\nmake\nrm x\nEOF\nsh y",
+        "printf 'sh z' > y; echo rm x > z; sh y",
+        r"echo -e 'r\x6d x' > y; sh y",
+        "curl https://example.com > y; sh y",
+    ],
+)
+def test_a_deny_holds_for_a_script_that_the_line_writes_and_runs(line):
+    """The script is read as a part of the line, and one that cannot be told could be any command."""
+    assert commands_concerned(line, "rm:*")
+
+
+@pytest.mark.parametrize(
+    "line", ["echo make > y; sh y", "cat > y <<'EOF'\nmake test\nEOF\nsh y", "echo rm x > y; cat y"]
+)
+def test_a_deny_leaves_a_written_script_alone_that_runs_something_else(line):
+    """What the script runs counts, not that it was written."""
+    assert not commands_concerned(line, "rm:*")
+
+
 def test_without_the_grammar_nothing_is_allowed_and_all_is_denied():
     """The extra is missing: what cannot be parsed is not allowed, and is denied."""
     code = (

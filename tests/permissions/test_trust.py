@@ -444,3 +444,28 @@ def test_a_link_in_a_circle_is_an_error(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     assert "too many links" in Trust(tmp_path / "a").problem
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")
+def test_a_link_on_the_way_that_others_could_replace_trusts_nothing(tmp_path, project):
+    """It may stand for a folder, and another link may lead to it."""
+    (tmp_path / "own").mkdir(mode=0o700)
+    Trust(tmp_path / "own/trust.json").trust(project)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/link").symlink_to("../own")
+    (tmp_path / "again").symlink_to("shared/link")
+    ways = [Trust(tmp_path / name / "trust.json") for name in ("shared/link", "again")]
+    assert [trust.is_trusted(project) for trust in ways] == [True, True]
+    (tmp_path / "shared").chmod(0o777)
+    assert [trust.is_trusted(project) for trust in ways] == [False, False]
+    assert all(f"others can write in the folder {tmp_path}/shared" in str(trust.problem) for trust in ways)
+    (tmp_path / "shared").chmod(0o1777)  # the link is the user's, and the sticky bit keeps it there
+    assert [trust.is_trusted(project) for trust in ways] == [True, True]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no such modes")
+def test_links_in_a_circle_trust_nothing(tmp_path, project):
+    """There is no file at their end."""
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    assert "too many links" in str(Trust(tmp_path / "one/trust.json").problem)

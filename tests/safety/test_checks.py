@@ -8,11 +8,13 @@ import logging
 import os
 import subprocess
 import sys
+from typing import Annotated
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkit import Catalog, Dispatcher
 from toolkit.access import Access, Command, Reads, Url, Writes
 from toolkit.safety import Check, SafetyChecks
 from toolkit.safety.protected import Protected
@@ -386,3 +388,27 @@ def test_nothing_optional_is_loaded_to_judge_a_path():
         "assert not [name for name in sys.modules if name.startswith(('tree_sitter', 'jsonschema', 'httpx'))]"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "x" * 300, "loop", "loop/x"], ids=lambda path: ascii(path)[:10])
+@pytest.mark.parametrize("kind", [Reads, Writes])
+def test_a_path_that_leads_to_no_file_is_denied_as_wrong_arguments(tmp_path, kind, path):
+    """Both checks of paths say so, and neither calls it a matter of safety."""
+    (tmp_path / "loop").symlink_to("loop")
+    findings = SafetyChecks([tmp_path]).judge([kind(path)])
+    assert [finding.source for finding in findings] == ["arguments", "arguments"]
+    assert {finding.word for finding in findings} == {"deny"}
+
+
+def test_a_call_that_is_wrong_and_refused_is_refused(tmp_path):
+    """A second path that leads outside makes it a matter of safety, whichever is named first."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def move(old: Annotated[str, Writes], new: Annotated[str, Writes]) -> None:
+        """Move a file."""
+
+    dispatcher = Dispatcher(catalog, safety=SafetyChecks([tmp_path]))
+    assert dispatcher.call_sync("move", {"old": "", "new": "../x"}).kind == "safety"
+    assert dispatcher.call_sync("move", {"old": "../x", "new": ""}).kind == "safety"
+    assert dispatcher.call_sync("move", {"old": "", "new": "x"}).kind == "bad_args"

@@ -18,11 +18,12 @@ from toolkit.safety.dangers import dangers
 from toolkit.safety.shell import parsed
 from toolkit.safety.shell_args import Args
 from toolkit.safety.shell_rows import MACHINE
+from toolkit.safety.shell_rows_run import RUN
 from toolkit.safety.shell_rows_work import WORK
-from toolkit.safety.shell_targets import is_secret, removal, writing
+from toolkit.safety.shell_targets import removal, writing
 
 CORPUS = Path(__file__).parent / "corpus"
-MOST_HARMLESS_FLAGGED = 2
+MOST_HARMLESS_FLAGGED = 3
 
 
 def corpus(name: str) -> list[str]:
@@ -32,9 +33,11 @@ def corpus(name: str) -> list[str]:
     return [re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line) for line in commands]
 
 
-DANGEROUS, HARMLESS = corpus("dangerous"), corpus("harmless")
-# The grammar cannot read the first, and nobody knows what the second evaluates: they ask, and count in the score.
-FLAGGED = HARMLESS[-2:]
+DANGEROUS = [*corpus("dangerous"), *corpus("attempts")]
+HARMLESS = [*corpus("harmless"), *corpus("look_alikes")]
+# The grammar cannot read the first, nobody knows what the second evaluates, and the third is also read with the
+# variable as it stands, because it may be set only sometimes: they ask, and count in the score.
+FLAGGED = [*corpus("harmless")[-2:], *corpus("look_alikes")[-1:]]
 
 
 @pytest.mark.parametrize("command", DANGEROUS)
@@ -54,7 +57,7 @@ def test_a_harmless_command_is_not_flagged(command):
 
 
 def test_the_score(capsys):
-    """All dangerous commands are found, and at most two harmless ones flagged; the numbers are printed."""
+    """All dangerous commands are found, and at most three harmless ones flagged; the numbers are printed."""
     words = [found.word if (found := judged(command)) else "missed" for command in DANGEROUS]
     flagged = [command for command in HARMLESS if judged(command)]
     with capsys.disabled():
@@ -81,7 +84,7 @@ def test_the_score(capsys):
         (":(){ :|:& };:", "deny", "`:()` is a function that multiplies itself without an end"),
         ("dd if=x of=/dev/sda", "deny", "writes to a raw device"),
         ("git push -f", "ask", "rewrites or deletes what others may have"),
-        ("echo x >> ~/.bashrc", "ask", "`>> ~/.bashrc` changes a file that runs when"),
+        ("echo x >> ~/.bashrc", "ask", "`>> ~/.bashrc` changes a start-up file of a shell (`.bashrc`)"),
         ("echo 'unclosed", "ask", "the command cannot be read, so nobody knows what it would do"),
         ("x=/; rm -rf $x", "deny", "removes the whole file system"),
         ("x=build; x=/; rm -rf $x", "deny", "removes the whole file system"),
@@ -189,8 +192,11 @@ SIMPLE = [
 def wrappings() -> st.SearchStrategy[str]:
     """A dangerous command inside one or more things that run it."""
 
+    # `find -exec` ends at the first pipe, so it does not run all of what is put into it.
+    around = sorted(wrapper for name, wrapper in WRAPPED.items() if name != "find")
+
     def wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        as_it_is = st.tuples(st.sampled_from(sorted(WRAPPED.values())), inner).map(lambda each: each[0].format(each[1]))
+        as_it_is = st.tuples(st.sampled_from(around), inner).map(lambda each: each[0].format(each[1]))
         in_quotes = st.tuples(st.sampled_from(sorted(QUOTED.values())), inner).map(
             lambda each: each[0].format(shlex.quote(each[1]))
         )
@@ -257,6 +263,30 @@ def test_no_text_takes_long(unit):
     assert time.process_time() - started < 5
 
 
+LONG_LINES = [
+    "tar -" + "C" * 19_000 + " x",
+    "x=a; " + "x=$x$x; " * 400 + "cat $x",
+    "x=a; " + "x+=$x; " * 400 + "cat $x",
+    "cat" + " a*" * 6_000,
+    "cat " + "*a" * 4_000,
+    "cat [" + "a" * 9_000,
+    "sed '" + "w x" * 6_000 + "'",
+    "vim -c '" + " w" * 9_000 + "'",
+    "psql -c '" + "\\o " * 6_000 + "'",
+    "awk '" + '"a"' * 6_000 + "'",
+    "; ".join(f"echo {number} >> x" for number in range(400)) + "; sh x",
+]
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("line", LONG_LINES, ids=lambda line: line[:20])
+def test_no_long_line_takes_long(line):
+    """The same for options, values, globs and scripts."""
+    started = time.process_time()
+    judged(line)
+    assert time.process_time() - started < 5
+
+
 def test_what_can_mean_too_many_things_asks():
     """The number of readings is limited, and the limit fails closed."""
     found = judged("".join(f"x={number};" for number in range(400)) + "chmod 644 $x;" * 20)
@@ -267,10 +297,14 @@ def test_what_can_mean_too_many_things_asks():
 # The tables.
 
 
-@pytest.mark.parametrize("row", [*MACHINE, *WORK], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}")
+@pytest.mark.parametrize(
+    "row", [*MACHINE, *RUN, *WORK], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}"
+)
 def test_every_row_can_hold(row):
     """A pattern that cannot be compiled, or a row without a reason, would be a hole."""
     re.compile(row.word)
+    re.compile(row.value)
+    assert row.options or not row.value
     assert row.names.split()
     assert row.why
     assert row.verdict in ("ask", "deny")
@@ -333,10 +367,6 @@ def test_what_must_not_be_removed(target, word):
         ("/dev/input/x", "ask"),
         ("/proc/sys/x", "ask"),
         ("/etc/passwd", "ask"),
-        ("~/.bashrc", "ask"),
-        ("$HOME/.ssh/authorized_keys", "ask"),
-        (".git/hooks/pre-commit", "ask"),
-        ("a/.git/config", "ask"),
         ("/etc/cron.d/x", "ask"),
         ("{x,/etc/y}", "ask"),
         ("{a,b}" * 20, "ask"),
@@ -352,30 +382,6 @@ def test_what_must_not_be_written(target, word):
     """By its name alone."""
     found = writing(target)
     assert (found.word if found else None) == word
-
-
-@pytest.mark.parametrize(
-    ("target", "secret"),
-    [
-        (".env", True),
-        ("a/.env.production", True),
-        ("~/.ssh/id_ed25519", True),
-        ("~/.aws/credentials", True),
-        ("server.pem", True),
-        ("/etc/shadow", True),
-        ("/proc/1/environ", True),
-        ("{a,.env}", True),
-        ("{a,b}" * 20, True),
-        (".env.example", False),
-        ("~/.ssh/known_hosts", False),
-        ("~/.ssh/id_rsa.pub", False),
-        ("environment.py", False),
-        ("keys.md", False),
-    ],
-)
-def test_what_is_a_secret(target, secret):
-    """By its name alone."""
-    assert is_secret(target) is secret
 
 
 def test_dangers_of_one_command():

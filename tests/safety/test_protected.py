@@ -25,6 +25,7 @@ SECRETS = """
     secrets.toml secrets.yaml secrets.yml config/secrets.json credentials.json /etc/shadow /run/secrets/db
     .bash_history .zsh_history .python_history .psql_history .node_repl_history fish_history
     app.approvals.sqlite app.approvals.sqlite-wal
+    prod.tfvars terraform.tfvars.json kubeconfig kubeconfig.prod prod.kubeconfig /proc/1/environ
 """
 RUN_CODE = """
     .git/config .git/hooks/pre-commit .git/hooks .git/info/attributes .git/modules/lib/config sub/.git/config
@@ -40,12 +41,19 @@ RUN_CODE = """
     authorized_keys /etc/passwd /etc/sudoers.d/me
     .toolkit .toolkit/rules.toml .toolkit/skills/x/SKILL.md .config/toolkit/trust.json
     calls.audit.jsonl calls.audit.jsonl.1
+    .yarnrc.yml mise.toml .mise.toml mise.local.toml .config/mise/config.toml lefthook.yaml .lefthook.yaml
+    .claude/commands/x.md .claude/agents/x.md .claude/skills/x/SKILL.md .cursor/rules/x.mdc .windsurf/rules/x.md
+    .aider.conf.yml .continue/config.yaml .roo/rules/x.md .kiro/hooks/x.json opencode.json .config/opencode/x.json
+    .amazonq/rules/x.md .codex/config.toml .codex/hooks.json .gemini/commands/x.toml
+    x.git/config x.git/hooks/post-receive srv/x.git/info/attributes
 """
 HARMLESS = """
     README.md src/main.py .env.example .env.sample .env.template example.env id_rsa.pub server.pub env .environment
     environment.py keys.py key pem secrets.py secrets.md src/secrets/readme.md tests/conftest.py .gitignore .gitattributes
     .gitmodules .github/CODEOWNERS .github/ISSUE_TEMPLATE.md .vscode/snippets.json git/config hooks/pre-commit
     etc/passwd src/etc/shadow toolkit/safety/checks.py bashrc.md Makefile pyproject.toml history.txt my.envoy
+    AGENTS.md CLAUDE.md .tool-versions .python-version package.json example.tfvars kubeconfig.md lefthook.md x.git/HEAD
+    x.git/description mise.md
     workflows/ci.yml .ssher/notes .env.d/notes .envs/notes docs/.env/notes.md
 """
 

@@ -180,7 +180,7 @@ def test_of_several_names_the_strictest_counts(tmp_path, links):
 
 def test_what_is_in_a_hidden_folder_is_not_named(tmp_path):
     """There it cannot be covered, nor need it be; a folder whose name begins alike is another one."""
-    make(tmp_path, "real/id_rsa", "real/sub/.env", "real-not/.env", "real.git/x")
+    make(tmp_path, "real/id_rsa", "real/sub/.env", "real-not/.env", "real.old/x")
     (tmp_path / ".ssh").symlink_to("real")
     assert kept(tmp_path) == {"real": "hidden", "real-not/.env": "hidden"}
 

@@ -38,7 +38,7 @@ from .runs import Run, checked_run
 from .subs import resumed
 from .talks import Ending, Talk, Tell
 from .toolbox import Toolbox, with_own_tools
-from .waiting import Decisions, check_decisions
+from .waiting import Decisions, check_decisions, withdraw_unknown
 
 __all__ = ["Agent"]
 
@@ -174,7 +174,7 @@ class Agent:
         async def work() -> Ending:
             if cancelled is not None:
                 raise cancelled  # not before: the plan is used up, so there has to be a run to go on with
-            return await converse(talk)
+            return await self._going_on(run, talk, lambda: converse(talk))
 
         executed = await self._live(talk, work, "execute")
         if cancelled is not None:
@@ -227,12 +227,19 @@ class Agent:
             talk.say(_message(prompt, self._toolbox))
         elif not talk.messages or isinstance(talk.messages[-1], AssistantMessage):
             raise ValueError("there is nothing to go on with; give a prompt")
-        return await self._live(talk, lambda: converse(talk), "run")
+        return await self._live(talk, lambda: self._going_on(run, talk, lambda: converse(talk)), "run")
 
     async def _resumed(self, run: Run, decisions: Decisions, resources: Resources | None, tell: Tell | None) -> Run:
         await check_decisions(run, decisions, self._toolbox.is_true)
         talk = self._talk(run, resources, tell, run.spent)
-        return await self._live(talk, lambda: resumed(talk, decisions), "resume")
+        return await self._live(talk, lambda: self._going_on(run, talk, lambda: resumed(talk, decisions)), "resume")
+
+    async def _going_on(self, run: Run | None, talk: Talk, work: Callable[[], Awaitable[Ending]]) -> Ending:
+        """Do *work* once nothing is left in the store that was asked after *run* was saved."""
+        # A session that the host gave may have several runs, and each has requests of its own.
+        if run is not None and self._session is None:
+            await withdraw_unknown(talk, run)
+        return await work()
 
     async def _live(self, talk: Talk, work: Callable[[], Awaitable[Ending]], verb: str) -> Run:
         provider = self._manner.provider

@@ -14,10 +14,11 @@ import copy
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ..approvals.comparisons import is_same_request
-from ..approvals.records import Record
+from ..approvals.records import ApprovalError, Record
 from ..approvals.stores import ApprovalStore
 from ..attempt import has_to_pass
 from ..builtin.tool_search_tool import tool_search_for
@@ -29,7 +30,7 @@ from ..finishing import waited_for
 from ..hooks.base import Chain
 from ..permissions import Permissions
 from ..permissions.modes import Mode
-from ..requests import ApprovalRequest
+from ..requests import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..settings import Settings
@@ -48,6 +49,7 @@ _RUNS = "toolkit.agent.runs"
 _LEAVING = "toolkit.agent.leaving"
 _SEARCH = "tool_search"
 _MOST_SUMMARY = 200
+_WITHDRAWN = "the run that asked was continued from an earlier state, which does not know of this request"
 
 
 class Toolbox(Dispatcher):
@@ -186,6 +188,26 @@ class Toolbox(Dispatcher):
             return True
         return is_same_request(request, record.request, redaction)
 
+    async def withdraw_unknown(self, session: Session, known: Collection[str]) -> None:
+        """
+        Deny the requests of *session* in the store whose ids are not *known*.
+
+        A process that was killed may have asked after its run was saved. The run that goes on asks again, so an answer
+        to the older request would let the same thing happen twice.
+        """
+        approvals, in_thread = self._settings.approvals, self._settings.in_thread
+        if approvals.seal is not None:
+            return  # sealed requests are with the caller, and not in the store
+        for request in await approvals.kept(lambda store: store.pending(session=session.id), in_thread):
+            if request.id in known:
+                continue
+            decision = Decision.deny(_WITHDRAWN, principal=request.principal)
+            try:
+                await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
+            except ApprovalError:
+                # Its tool has changed or is gone. Then nobody can approve it here, but perhaps elsewhere.
+                await approvals.kept(partial(_deny, request_id=request.id, now=approvals.clock()), in_thread)
+
     async def is_first(self, held: ApprovalRequest) -> bool:
         """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""
         approvals = self._settings.approvals
@@ -269,6 +291,10 @@ def _check_settled(session: Session) -> None:
 def _is_the_same(own: Tool, given: Tool) -> bool:
     is_renamed = own.function is given.function and given.name in (own.name, *own.former)
     return own is given or is_renamed
+
+
+def _deny(store: ApprovalStore, request_id: str, now: float) -> bool:
+    return store.settle(request_id, "denied", by=None, owner=None, now=now)
 
 
 def _is_added(store: ApprovalStore, record: Record) -> bool:

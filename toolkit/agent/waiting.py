@@ -19,7 +19,7 @@ from .pairing import unfinished
 from .runs import Run, checked_run
 from .talks import Ending, Talk
 
-__all__ = ["Decisions", "check_decisions", "settle"]
+__all__ = ["Decisions", "check_decisions", "settle", "withdraw_unknown"]
 
 Decisions: TypeAlias = Mapping[str, Decision]
 GoOnInside: TypeAlias = Callable[[Talk, ToolCall, Decisions], Awaitable[ToolResult]]
@@ -56,6 +56,12 @@ async def check_decisions(
 
 def _listed(known: Mapping[str, ApprovalRequest]) -> str:
     return ", ".join(f"{key} (`{request.tool}`)" for key, request in known.items())
+
+
+async def withdraw_unknown(talk: Talk, run: Run) -> None:
+    """Withdraw what was asked in the conversation of *run* and is not known to it; *run* goes on as *talk*."""
+    held = {result.request.id for result in run.waiting() if result.request is not None}
+    await talk.toolbox.withdraw_unknown(talk.session, held | {request.id for request in run.requests})
 
 
 async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending | None:

@@ -18,7 +18,7 @@ from ..errors import ToolkitError
 from ..requests import ApprovalRequest
 from .canonical import canonical
 
-__all__ = ["ApprovalError", "Claim", "Record", "State", "Why", "dumped", "loaded"]
+__all__ = ["ApprovalError", "Claim", "Record", "State", "Why", "check_arguments", "dumped", "encode_record", "loaded"]
 
 State = Literal["pending", "denied", "claimed", "done"]
 Why = Literal[
@@ -184,10 +184,20 @@ def _claim(data: dict[str, Any]) -> Claim:
 
 def dumped(record: Record) -> str:
     """*record* as text, in ASCII; `ValueError` if something in it is not JSON."""
+    check_arguments(record)
+    return encode_record(record)
+
+
+def check_arguments(record: Record) -> None:
+    """Raise `ValueError` unless the arguments of *record* are JSON that is read back exactly."""
     try:
-        canonical(record.arguments)  # what runs is read back exactly, so it is looked at strictly
+        canonical(record.arguments)
     except ValueError as error:
         raise ValueError(f"the arguments of `{record.request.tool}` cannot be kept: {error}") from None
+
+
+def encode_record(record: Record) -> str:
+    """Return *record* as text, in ASCII; `ValueError` if something in it has no JSON form."""
     try:
         return _ENCODER.encode(record.to_json())
     except (TypeError, ValueError, RecursionError) as error:

@@ -10,6 +10,7 @@ read it, in a folder where only its owner can put anything.
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -25,6 +26,8 @@ from .records import ApprovalError, Record, dumped, loaded
 from .stores import Change, Changing, is_pending
 
 __all__ = ["SQLiteApprovals"]
+
+_log = logging.getLogger("toolkit")
 
 _FORMAT = 1
 _APPLICATION = 0x746B6170  # "tkap": tells our file from any other SQLite file
@@ -99,13 +102,13 @@ class SQLiteApprovals(Changing):
         principal: str | EllipsisType | None = ...,
         now: float | None = None,
     ) -> list[ApprovalRequest]:
-        """What can still be answered *now*, the oldest first."""
+        """Return what can still be answered *now*, the oldest first; a record with a wrong signature is only logged."""
         now = time.time() if now is None else now
         with self._opened() as connection:
             rows = connection.execute(
-                "SELECT id, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
+                "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
-        records = [self._record(*row) for row in rows]
+        records = filter(None, (self._listed(*row) for row in rows))
         return [each.request for each in records if is_pending(each, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
@@ -149,6 +152,9 @@ class SQLiteApprovals(Changing):
             raise self._error(_PROBLEMS.get(code, "cannot be used: {}").format(error)) from error
         except OSError as error:
             raise self._error(f"cannot be used: {error.strerror or error}; check the path and its folder") from error
+        except UnicodeDecodeError as error:
+            # SQLite quotes the file in its messages, and what is damaged there need not be text.
+            raise self._error(f"is damaged; {_MOVE_IT}") from error
         except UnsafeFileError as error:
             raise self._error(str(error)) from None
 
@@ -169,17 +175,29 @@ class SQLiteApprovals(Changing):
             )
 
     def _read(self, connection: sqlite3.Connection, request_id: str) -> Record | None:
-        row = connection.execute("SELECT id, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
+        row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
         return None if row is None else self._record(*row)
 
-    def _record(self, key: Any, text: Any) -> Record:
+    def _record(self, key: Any, state: Any, text: Any) -> Record:
         try:
             record = loaded(text)
         except ValueError as error:
             raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_IT}") from error
         if _key(record.request.id) != key:
             raise self._error(f"holds a record under another's id; {_MOVE_IT}")
+        if record.state != state:
+            raise self._error(f"holds a record in another state than its own; {_MOVE_IT}")
         return self._checked(record)
+
+    def _listed(self, key: Any, state: Any, text: Any) -> Record | None:
+        """Return a record for a list; None for one that others wrote, so that it does not hide the rest."""
+        try:
+            return self._record(key, state, text)
+        except ApprovalError as error:
+            if error.why != "forged":
+                raise
+            _log.warning("left out of the list of pending requests: %s", error)
+            return None
 
     def _error(self, problem: str) -> ApprovalError:
         return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")

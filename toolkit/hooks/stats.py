@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..forks import unlock_in_children
@@ -15,12 +16,13 @@ from ..tokens import estimated_tokens
 __all__ = ["Stats", "ToolStats", "reached_by"]
 
 _UNKNOWN = "(unknown)"
+_OTHERS = "(others)"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolStats:
     """
-    What one tool did; "(unknown)" stands for all names that no tool has.
+    What one tool did; "(unknown)" stands for all names that no tool has, "(others)" for the tools beyond `max_tools`.
 
     Attributes:
         failures: How many calls ended in each kind of error.
@@ -49,7 +51,29 @@ class _Tally:
         self.calls = self.chars = self.retries = 0
         self.cost = 0.0
         self.failures: Counter[str] = Counter()
-        self.seconds: deque[float] = deque(maxlen=window)
+        self.seconds = _Latencies(window)
+
+
+class _Latencies:
+    """The last *window* latencies; a list of floats would take four times as much memory."""
+
+    __slots__ = ("_next", "_seconds", "_window")
+
+    def __init__(self, window: int) -> None:
+        self._seconds = array("d")
+        self._window = window
+        self._next = 0
+
+    def append(self, seconds: float) -> None:
+        """Keep a latency; the oldest goes when the window is full."""
+        if len(self._seconds) < self._window:
+            self._seconds.append(seconds)
+        else:
+            self._seconds[self._next] = seconds
+            self._next = (self._next + 1) % self._window
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._seconds)
 
 
 class Stats:
@@ -57,6 +81,8 @@ class Stats:
     Count calls, failures, retries, sizes and costs by tool, and keep the latencies of the last *window* calls.
 
     Args:
+        window: How many latencies of each tool are kept.
+        max_tools: How many tools have numbers of their own; further ones are counted together as "(others)".
         cost: What a call costs; by default the number in the tool's `metadata={"cost": ...}`.
     """
 
@@ -64,11 +90,15 @@ class Stats:
         self,
         *,
         window: int = 1000,
+        max_tools: int = 1000,
         cost: Callable[[ToolCall, ToolResult], float] | None = None,
     ) -> None:
         if window < 1:
             raise ValueError(f"window has to be at least 1, got {window}")
+        if max_tools < 1:
+            raise ValueError(f"max_tools has to be at least 1, got {max_tools}")
         self._window = window
+        self._max_tools = max_tools
         self._cost = cost or _stated_cost
         self._tallies: dict[str, _Tally] = {}
         # Calls may end in several loops, and another thread may take a snapshot meanwhile.
@@ -98,9 +128,12 @@ class Stats:
     def _tally(self, call: ToolCall) -> _Tally:
         # Names that no tool has are a model's invention, and there is no end to them.
         name = _UNKNOWN if call.tool is None else call.tool.name
-        if name not in self._tallies:
-            self._tallies[name] = _Tally(self._window)
-        return self._tallies[name]
+        tally = self._tallies.get(name)
+        if tally is None:
+            # Nor to the names of tools that come and go.
+            name = name if len(self._tallies) < self._max_tools else _OTHERS
+            tally = self._tallies.setdefault(name, _Tally(self._window))
+        return tally
 
 
 def _stated_cost(call: ToolCall, result: ToolResult) -> float:

@@ -14,7 +14,9 @@ allowed as well, or to stand in the pattern itself: `xargs grep:*`.
 A deny holds if any part could match, wherever it stands. Programs are
 compared without their folder (`/bin/rm`), and options that stand before the next
 word do not hide it (`git -C x push`). Words are compared, not what they mean:
-`rm -fr` is not `rm -rf`, so deny `rm:*`.
+`rm -fr` is not `rm -rf`, so deny `rm:*`. A text that nobody has seen when a shell runs it
+(`echo $x | sh`, `sh -c "$(cat f)"`) could be any command, so every deny holds for it. A script that the line
+writes and then runs is read as a part of it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..safety.shell import CannotParse, Script, SimpleCommand, parsed
+from ..safety.shell_evaluation import runs_unseen_text
 from ..safety.shell_wrappers import SHELLS
+from ..safety.shell_written import WrittenText, written_and_run
 
 __all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "unreadable"]
 
@@ -116,7 +120,14 @@ def commands_concerned(text: str, pattern: str) -> bool:
     except CannotParse:
         return True
     own = _read(pattern)
-    return any(own.concerns(each) for command in script.commands for each in _readings(_as_run(command)))
+    if any(map(runs_unseen_text, script.commands)):
+        return True
+    if any(own.concerns(each) for command in script.commands for each in _readings(_as_run(command))):
+        return True
+    return any(
+        not isinstance(outcome, WrittenText) or commands_concerned(outcome.text, pattern)
+        for _, outcome in written_and_run(script)
+    )
 
 
 def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:

@@ -10,6 +10,7 @@ is run does.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
@@ -23,19 +24,33 @@ __all__ = ["find_scripts", "why_unresolved"]
 _FILE = os.path.join(".toolkit", "hooks.toml")
 _MOST_BYTES = 1_000_000
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh", "fish")
-_INTERPRETERS = (*_SHELLS, "python", "node", "deno", "bun", "ruby", "perl", "php", "lua", "Rscript")
+_INTERPRETERS = (
+    *_SHELLS,
+    *("python", "pypy", "node", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "Rscript"),
+)
 # What runs the program that its words name.
 _LAUNCHERS = (
     *("env", "exec", "command", "nohup", "nice", "time", "timeout", "setsid", "sudo", "xargs", "find", "parallel"),
-    *("source", "."),
+    *("source", ".", "builtin", "trap", "doas", "stdbuf", "ionice", "taskset", "flock", "watch", "strace"),
 )
 # What runs files of the project without naming them.
 _RUNNERS = (
     *("make", "gmake", "just", "task", "rake", "ninja", "tox", "nox", "pytest", "pre-commit", "npm", "npx", "pnpm"),
     *("yarn", "bunx", "cargo", "go", "gradle", "mvn", "sbt", "dotnet", "bundle", "composer", "mix", "bazel"),
+    *("uv", "uvx", "poetry", "pdm", "hatch", "pipenv", "pixi", "eslint", "prettier", "jest", "vitest", "mocha"),
 )
-_CODE = ("-c", "-e", "--eval")
-_EXPANSION = re.compile(r"\$[\w{(@*]|[*?]|\[[^\]]+\]|\{[^}]*[,.][^}]*\}")
+# Words of the shell itself, after which a command stands.
+_KEYWORDS = ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "coproc")
+_IS_CODE = re.compile(r"-[A-Za-z]*[ce]|--eval")
+_LOADS = re.compile(r"\b(?:require|import|load|include)", re.IGNORECASE)
+_EXPANSION = re.compile(r"\$[\w{(@*]|[*?]|\[[^\]]+\]|\{[^}]*[,.][^}]*\}|\{\}|^~[^/]+/")
+# Variables that name files and folders from which programs load code.
+_LOADING = re.compile(
+    r"(PATH|BASH_ENV|PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|PERL5(?:LIB|OPT)|RUBY(?:LIB|OPT)"
+    r"|(?:LD|DYLD)_\w+|CLASSPATH|MAKEFILES)=(.*)",
+    re.DOTALL,
+)
+_ELSEWHERE = re.compile(r"/|~/|\$HOME/|\$(?!PWD\b)\{?(?!PWD\b)\w+\}?\Z")
 _SETS = re.compile(r"\w+=(.*)", re.DOTALL)
 _SEPARATORS = re.compile(r"[;&|()<>]+")
 
@@ -60,23 +75,43 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
 def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]) -> str | None:
     """Return why the words of *command* do not show which files of *project* it runs; None if they do."""
     root = os.path.realpath(project)
-    reasons = (_why_unresolved(program, words, root) for program, words in _commands(command))
+    words = _split(command) if isinstance(command, str) else list(command)
+    reasons = itertools.chain(
+        (_why_loading(word, root) for word in words),
+        (_why_unresolved(program, words, root) for program, words in _commands(command)),
+    )
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def _why_loading(word: str, root: str) -> str | None:
+    """Return why *word*, if it sets a variable, makes programs load files that the command does not show."""
+    setting = _LOADING.fullmatch(word)
+    if setting is None or all(_is_elsewhere(place, root) for place in setting[2].split(":")):
+        return None
+    return f"`{setting[1]}` makes programs load files that the command does not name"
+
+
+def _is_elsewhere(place: str, root: str) -> bool:
+    return bool(_ELSEWHERE.match(place)) and not _is_within(root, os.path.normpath(os.path.expandvars(place)))
 
 
 def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None:
     name = _name(program)
-    if name in ("cd", "pushd"):
+    if name in ("cd", "pushd") or (name in _LAUNCHERS and any(map(_CHANGES_FOLDER.match, words))):
         return "it changes the folder, so its words name other files"
     is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
-    if name == "eval" or is_fed or (name in _INTERPRETERS and not words):
+    if name == "eval" or is_fed or (name in _INTERPRETERS and _reads_input(name, words)):
         return f"`{name}` runs what it is given"
     runs = _run_words(program, words)
     for at, word in enumerate(runs):
         tool = _name(word)
-        if tool in _RUNNERS or (tool in _INTERPRETERS and "-m" in words):
+        if tool in _RUNNERS or (tool in _INTERPRETERS and _has_module(runs[at + 1 :])):
             return f"`{tool}` runs files that the command does not name"
-        if name in _INTERPRETERS and runs[at - 1] in _CODE:
+        if tool in _INTERPRETERS and (why := _why_loading_code(tool, runs[at + 1 :])):
+            return why
+        if at and tool in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and tool != ".":
+            return _why_unresolved(word, runs[at + 1 :], root)
+        if name in _INTERPRETERS and _IS_CODE.fullmatch(runs[at - 1]):
             continue  # the code itself; what a shell makes of it is looked at as a command of its own
         if _EXPANSION.search(word) and not word.startswith("$HOME/"):
             return f"`{word:.60}` is known only when it runs"
@@ -86,6 +121,54 @@ def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None
         if not os.path.isabs(word) and _leads_out(root, word):
             return f"`{word:.60}` leads out of the project"
     return None
+
+
+# `env -C tools`, `sudo -D tools`.
+_CHANGES_FOLDER = re.compile(r"-C|-D|--chdir\b")
+
+
+def _reads_input(name: str, words: Sequence[str]) -> bool:
+    """Return whether an interpreter runs what it reads from its standard input: it is given no file and no code."""
+    options = _options(words)
+    if any(map(_IS_CODE.fullmatch, options)) or _has_module(words):
+        return False
+    after = words[len(options) : len(options) + 1]
+    is_told = name in _SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
+    return is_told or not after or after[0] == "-" or after[0].startswith(("/dev/stdin", "/dev/fd/"))
+
+
+def _has_module(words: Sequence[str]) -> bool:
+    """Return whether an interpreter is told to run a module: `-m name`, `-mname`, `-Bm name`."""
+    return any(re.match(r"-[A-VY-Za-z]*m", option) for option in _options(words))
+
+
+def _why_loading_code(tool: str, words: Sequence[str]) -> str | None:
+    """Return why code on the command line of an interpreter may load files of the project."""
+    options = _options(words)
+    if tool in _SHELLS or not options or not _IS_CODE.fullmatch(options[-1]):
+        return None
+    if tool in ("python", "pypy"):
+        # Without these the folder itself is the first place where modules are looked for, also those of Python.
+        if any(re.match(r"-[A-Za-z]*[IP]", option) for option in options):
+            return None
+        return f"`{tool} {options[-1]}` looks for modules in the project first, unless it is `{tool} -I {options[-1]}`"
+    code = words[len(options) : len(options) + 1]
+    if any(map(_LOADS.search, code)) or any(re.match("-r|--require|--import", option) for option in options):
+        return f"`{tool}` loads files that the command does not name"
+    return None
+
+
+def _options(words: Sequence[str]) -> list[str]:
+    """Return the options of an interpreter, with their values, that stand before its file or its code."""
+    options: list[str] = []
+    for word in words:
+        is_value = bool(options) and options[-1] in ("-W", "-X", "-r", "--require", "--import")
+        if not is_value and (not word.startswith("-") or word == "-"):
+            break
+        options.append(word)
+        if _IS_CODE.fullmatch(word):
+            break
+    return options
 
 
 def _run_words(program: str, words: Sequence[str]) -> list[str]:
@@ -117,7 +200,7 @@ def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
             if here:
                 yield here[0], here[1:]
             here = []
-        elif here or not (isinstance(command, str) and _SETS.fullmatch(word)):
+        elif here or not (isinstance(command, str) and (_SETS.fullmatch(word) or word in _KEYWORDS)):
             here.append(word)
     if here:
         yield here[0], here[1:]

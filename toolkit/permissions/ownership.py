@@ -21,34 +21,45 @@ def find_foreign_writer(path: str | os.PathLike[str]) -> str | None:
     """
     Return which folder on the way to *path* others could write, and the remedy; None if there is none.
 
-    Links are followed, and each folder that a link stands in counts. A folder that does not exist yet is fine: it
-    is made for the user alone. `OSError` if a folder cannot be looked at.
+    Links are followed, those of folders too, and each folder that a link stands in counts. A folder that does not
+    exist yet is fine: it is made for the user alone. `OSError` if a folder cannot be looked at.
     """
     if os.name != "posix":
         return None
-    place = os.path.abspath(path)
-    for _ in range(_MOST_LINKS):
-        problem = _check_folders(os.path.realpath(os.path.dirname(place)))
-        if problem is not None or not os.path.islink(place):
-            return problem
-        place = os.path.join(os.path.dirname(place), os.readlink(place))
-    return f"{path} leads through too many links; give the file itself"
-
-
-def _check_folders(folder: str) -> str | None:
-    is_nearest = True
-    while True:
+    folder, waiting, links = "/", _steps(os.path.abspath(path)), 0
+    while waiting and links <= _MOST_LINKS:
+        step = waiting.pop()
+        if step == "..":  # of a link's target
+            folder = os.path.dirname(folder)
+            continue
+        entry = os.path.join(folder, step)
         try:
-            status = os.stat(folder)
+            status = os.lstat(entry)
         except FileNotFoundError:
-            status = None
-        if status is not None:
-            if status.st_uid not in (os.geteuid(), 0):
-                return f"the folder {folder} belongs to another user; keep the file in a folder of your own"
-            if status.st_mode & _OTHERS and (is_nearest or not status.st_mode & stat.S_ISVTX):
-                return f"others can write in the folder {folder}; run `chmod go-w {folder}`, or keep the file elsewhere"
-            is_nearest = False
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
+            return _check_folder(folder, is_nearest=True)
+        is_link = stat.S_ISLNK(status.st_mode)
+        is_ours = not is_link or status.st_uid in (os.geteuid(), 0)
+        problem = _check_folder(folder, is_nearest=not waiting or not is_ours)
+        if problem is not None:
+            return problem
+        if is_link:
+            links += 1
+            target = os.readlink(entry)
+            waiting += _steps(target)
+        folder = entry if not is_link else "/" if os.path.isabs(target) else folder
+    return f"{path} leads through too many links; give the file itself" if waiting else None
+
+
+def _steps(path: str) -> list[str]:
+    """Return the names in *path*, the last one first."""
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+
+def _check_folder(folder: str, *, is_nearest: bool) -> str | None:
+    """Return why others could change what is in *folder*; the sticky bit helps unless it is the nearest one."""
+    status = os.stat(folder)
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"the folder {folder} belongs to another user; keep the file in a folder of your own"
+    if status.st_mode & _OTHERS and (is_nearest or not status.st_mode & stat.S_ISVTX):
+        return f"others can write in the folder {folder}; run `chmod go-w {folder}`, or keep the file elsewhere"
+    return None

@@ -9,7 +9,6 @@ Safety checks, `approval` and hooks have spoken before; a request brings what th
 from __future__ import annotations
 
 import difflib
-import functools
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from os import PathLike
@@ -54,8 +53,9 @@ class Permissions:
         self._mode: Mode = checked_mode(mode)
         self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in several(rules, "rules"))
         self.ignored: tuple[str, ...] = ()
-        # Which rules concern a tool is the same for every call of it.
-        self._about = functools.lru_cache(maxsize=1024)(self._find_rules)
+        # Which rules concern a tool is the same for every call of it. Held weakly: tools come and go, and are large.
+        self._concerning: weakref.WeakKeyDictionary[Tool, tuple[frozenset[str], tuple[Rule, ...]]]
+        self._concerning = weakref.WeakKeyDictionary()
         self._explain: weakref.WeakMethod[Callable[[ToolCall], Coroutine[Any, Any, Verdict]]] | None = None
 
     @classmethod
@@ -160,8 +160,15 @@ class Permissions:
 
     # Judging.
 
-    def _find_rules(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
-        return tuple(rule for rule in self._rules if rule.concerns(tool, names))
+    def _about(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
+        """Return the rules that concern *tool*, which has or had *names*."""
+        if not self._rules:
+            return ()
+        known = self._concerning.get(tool)
+        if known is None or known[0] != names:
+            known = names, tuple(rule for rule in self._rules if rule.concerns(tool, names))
+            self._concerning[tool] = known
+        return known[1]
 
     def judge(self, request: PermissionRequest) -> Verdict:
         """Whether the call may run."""

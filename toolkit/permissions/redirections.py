@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..safety.shell import CannotParse, Script, parsed
 
 __all__ = ["redirected_paths"]
 
-_GOES = ("cd", "pushd")
+_GOES = ("cd", "pushd", "popd")
+# Each `cd` may succeed or fail, so their number doubles with each; beyond this any folder is possible.
+_MOST_FOLDERS = 64
 
 
 @functools.lru_cache(maxsize=16)  # several rules look at one command
@@ -43,14 +45,22 @@ def _paths(script: Script, writes: bool) -> Iterator[str | None]:
                 yield None if folder is None else os.path.join(folder, redirection.target)
 
 
-def _folders(script: Script) -> list[str | None]:
-    """Return where relative paths may start from after each `cd`; None if that is not known."""
-    folders: list[str | None] = []
-    here: str | None = ""
+def _folders(script: Script) -> Sequence[str | None]:
+    """
+    Return where relative paths may start from after each `cd`; None if that is not known.
+
+    A `cd` may fail, may be skipped, and may hold inside parentheses only. So each one starts from every folder
+    that the ones before it may have led to.
+    """
+    if any(assignment.name == "CDPATH" for assignment in script.assignments):
+        return [None]
+    folders = {"": None}  # a dictionary, for the order
     for command in script.commands:
-        if command.words and command.name in _GOES:
-            words = [word for word in command.words[1:] if word not in ("-P", "-L", "--")]
-            is_known = len(words) == 1 and all(command.literal) and words[0] != "-" and here is not None
-            here = os.path.join(here or "", words[0]) if is_known else None
-            folders.append(here)
-    return folders
+        if not command.words or command.name not in _GOES:
+            continue
+        words = [word for word in command.words[1:] if word not in ("-P", "-L", "--")]
+        is_known = len(words) == 1 and all(command.literal) and words[0] != "-"
+        if not is_known or len(folders) >= _MOST_FOLDERS:
+            return [None]
+        folders |= {os.path.join(folder, words[0]): None for folder in folders}
+    return list(folders)[1:]

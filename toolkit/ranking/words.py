@@ -48,6 +48,8 @@ class _Memory(dict[str, Reading]):
     def __missing__(self, run: str) -> Reading:
         if len(run) > LONGEST:
             return _read(run[:LONGEST])
+        if run.isdigit():
+            return _read(run)  # numbers rarely come again, and there is no end of them
         if len(self) >= REMEMBERED:
             self.clear()
         found = self[run] = _read(run)

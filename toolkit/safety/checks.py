@@ -12,7 +12,7 @@ import logging
 import os
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from ..access import Access
 from ..errors import nearest
@@ -20,8 +20,12 @@ from ..options import several
 from ..verdicts import Finding
 from .hosts import AllowedHosts
 from .hosts import judged as judged_host
-from .paths import Folders, resolved, shown
+from .paths import BadPath, Folders, resolved, shown
 from .protected import BUILT_IN, Protected, ProtectedFiles
+from .repositories import protecting_repository
+
+if TYPE_CHECKING:
+    from .command_files import CommandFiles
 
 __all__ = ["Check", "SafetyChecks"]
 
@@ -72,11 +76,11 @@ class SafetyChecks:
         further: Iterable[Check] = (),
     ) -> None:
         self._folders = Folders([os.getcwd()] if folders is None else folders, read_only=read_only_folders)
-        table = _table(several(protected, "protected"), several(unprotected, "unprotected"))
+        files = ProtectedFiles(_table(several(protected, "protected"), several(unprotected, "unprotected")))
         built_in: list[Check] = [
             _FolderCheck(self._folders),
-            _ProtectedFileCheck(self._folders, ProtectedFiles(table)),
-            _CommandCheck(),
+            _ProtectedFileCheck(self._folders, files),
+            _CommandCheck(self._folders, files),
             _HostCheck(AllowedHosts(allowed_hosts)),
         ]
         checks = _named([*built_in, *further])
@@ -124,7 +128,7 @@ def _sound(finding: object, by: str) -> Finding | None:
     if finding is None:
         return None
     if isinstance(finding, Finding) and finding.word in {"ask", "deny"}:
-        return replace(finding, by=by, source="check")
+        return replace(finding, by=by, source="arguments" if finding.source == "arguments" else "check")
     if isinstance(finding, Finding) and finding.word == "allow":
         return None  # a check lifts nothing
     if isinstance(finding, Coroutine):
@@ -137,6 +141,11 @@ def _refusal(by: str, reason: str) -> Finding:
     return Finding("deny", by, reason, "check")
 
 
+def _correction(by: str, reason: str) -> Finding:
+    """Deny a call whose arguments lead to no file; the model may send others."""
+    return Finding("deny", by, reason, "arguments")
+
+
 class _FolderCheck:
     name = "folder"
     kinds = ("read", "write")
@@ -145,7 +154,10 @@ class _FolderCheck:
         self._folders = folders
 
     def judge(self, access: Access) -> Finding | None:
-        reason = self._folders.outside(access.target, _reads_or_writes(access))
+        try:
+            reason = self._folders.find_objection(access.target, _reads_or_writes(access))
+        except BadPath as error:
+            return _correction(self.name, str(error))
         return _refusal(self.name, reason) if reason else None
 
 
@@ -160,11 +172,15 @@ class _ProtectedFileCheck:
     def judge(self, access: Access) -> Finding | None:
         try:
             places = self._folders.places(access.target)
+        except BadPath as error:
+            return _correction(self.name, str(error))
         except ValueError as error:
             return _refusal(self.name, str(error))
         # Under any of its names: a link called notes.txt may lead to .env, and .env to elsewhere.
         for path in {each: None for place in places for each in (*place.passed, place.path)}:
             rule = self._files.protecting(path, _reads_or_writes(access))
+            if rule is None and _reads_or_writes(access) == "write":
+                rule = protecting_repository(self._files, path)
             if rule is not None:
                 return _refusal(self.name, _protected(path, rule))
         return None
@@ -174,10 +190,17 @@ class _CommandCheck:
     name = "dangerous-command"
     kinds = ("command",)
 
-    def judge(self, access: Access) -> Finding | None:
-        from .commands import judged  # it may need tree-sitter, which most users of this file do not
+    def __init__(self, folders: Folders, files: ProtectedFiles) -> None:
+        self._folders = folders
+        self._protected = files
+        self._files: CommandFiles | None = None
 
-        return judged(access.target)
+    def judge(self, access: Access) -> Finding | None:
+        from .commands import CommandFiles, judged  # they take long to load, and most calls run no command
+
+        if self._files is None:
+            self._files = CommandFiles(self._protected, self._folders)
+        return judged(access.target, self._files)
 
 
 class _HostCheck:

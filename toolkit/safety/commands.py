@@ -1,10 +1,9 @@
 """
 Whether a command line is dangerous, as far as reading it can tell.
 
-The line is read (`shell`), every command in it is held against the tables
-(`dangers`) and against its neighbours (`shell_flows`). What cannot be read asks.
-This is no boundary: a program that is allowed can do what it likes, and only a
-sandbox keeps it from doing so.
+The line is read (`shell`), every command in it is held against the tables (`dangers`), against the list of protected
+files (`command_files`) and against its neighbours (`shell_flows`, `shell_written`). A line that cannot be read asks.
+This is no boundary: a program that is allowed can do what it likes, and only a sandbox keeps it from doing so.
 """
 
 from __future__ import annotations
@@ -12,30 +11,45 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from itertools import islice
 
 from ..verdicts import Finding
+from .command_files import CommandFiles, FileUse
+from .command_folders import TooManyFolders, folders_of
 from .dangers import dangers
 from .shell import CannotParse, Redirection, Script, SimpleCommand, parsed
 from .shell_args import Args
 from .shell_flows import flows, whole
-from .shell_targets import Danger, is_secret, writing
+from .shell_targets import Danger, writing
+from .shell_written import WrittenText, written_and_run
 
-__all__ = ["judged"]
+__all__ = ["CommandFiles", "judged"]
 
 _BY = "check `dangerous-command`"
 _MOST_SHOWN = 80
 _MOST_REASONS = 3
 _MOST_READINGS = 2_000
+_MOST_PATHS = 20_000
+_MOST_TEXTS_IN_TEXTS = 4
+_MOST_DERIVED = 8
+_LONGEST_DERIVED = 256
+_UNKNOWN = re.compile(r"[$`]|[<>]\(")
 _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 
-def judged(text: str) -> Finding | None:
-    """What is dangerous about the command line *text*; None if nothing is."""
+def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
+    """
+    Return what is dangerous about the command line *text*; None if nothing is.
+
+    Args:
+        files: The protected files; those that everybody gets if not given.
+    """
     try:
         script = parsed(text)
     except CannotParse as problem:
         return Finding("ask", _BY, f"the command cannot be read, so nobody knows what it would do: {problem}")
-    found = list(_found(script))
+    found = list(_found(script, files or _files_of_everybody()))
     if not found:
         return None
     # What is denied is said first; the same reason once.
@@ -45,41 +59,101 @@ def judged(text: str) -> Finding | None:
     return Finding(found[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + more)
 
 
-def _found(script: Script) -> Iterator[tuple[str, Danger]]:
+@cache
+def _files_of_everybody() -> CommandFiles:
+    return CommandFiles()
+
+
+def _found(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
     yield from whole(script)
-    values, folders = _values(script), _folders(script)
+    values = _values(script)
+    try:
+        folders = folders_of(script.commands, lambda word: _filled_in(word, values))
+    except TooManyFolders as problem:
+        yield script.commands[0].source, Danger("ask", str(problem))
+        return
+    yield from _of_commands(script, values, folders, files)
+    yield from _of_redirections(script, values, folders, files)
+    for command, outcome in written_and_run(script):
+        if not isinstance(outcome, WrittenText):
+            yield command.source, outcome
+        elif level < _MOST_TEXTS_IN_TEXTS:
+            yield from _of_text(command, outcome.text, files, level)
+
+
+def _of_commands(
+    script: Script, values: Mapping[str, Sequence[str]], folders: Sequence[str], files: CommandFiles
+) -> Iterator[tuple[str, Danger]]:
+    whole_folders = [folder for folder in folders if folder.startswith(("/", "~", "$HOME"))]
+    dots = any("dotglob" in command.plain for command in script.commands)
     readings = 0
+    words = sum(len(command.plain) for command in script.commands)
+    if words * len(folders) > _MOST_PATHS:
+        yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
+        return
     for command in script.commands:
-        for danger in flows(command):
+        for danger in flows(command, files):
             yield command.source, danger
-        for reading in _readings(command, values, folders):
-            readings += 1
-            if readings > _MOST_READINGS:
-                yield command.source, Danger("ask", "can mean too many things to look at all of them")
-                return
-            for danger in dangers(Args(reading)):
+        for reading in [command, *_filled(command, values)]:
+            is_denied = False
+            for below in _in_folders(reading, whole_folders):
+                readings += 1
+                if readings > _MOST_READINGS:
+                    yield command.source, Danger("ask", "can mean too many things to look at all of them")
+                    return
+                for danger in dangers(Args(below)):
+                    is_denied = is_denied or danger.word == "deny"
+                    yield command.source, danger
+            # Which files are lost with the disk need not be said.
+            for danger in () if is_denied else files.dangers(Args(reading), folders, dots=dots):
                 yield command.source, danger
+
+
+def _of_redirections(
+    script: Script, values: Mapping[str, Sequence[str]], folders: Sequence[str], files: CommandFiles
+) -> Iterator[tuple[str, Danger]]:
     for redirection in script.redirections:
-        if not redirection.operator.startswith("<<"):
-            for target in _filled_in(redirection.target, values):
-                for path in (target, *(_below(folder, target) for folder in folders)):
-                    yield from _redirected(redirection, path)
+        if redirection.operator.startswith("<<") or redirection.moves:
+            continue
+        shown = f"{redirection.operator} {redirection.target}"
+        for target in _filled_in(redirection.target, values):
+            use = FileUse(target, "write" if redirection.writes else "read")
+            dangers = [files.danger(use, folders), *_of_target(redirection, target, folders)]
+            yield from ((shown, danger) for danger in dangers if danger is not None)
 
 
-def _redirected(redirection: Redirection, path: str) -> Iterator[tuple[str, Danger]]:
-    shown = f"{redirection.operator} {redirection.target}"
-    if redirection.writes and (found := writing(path)):
-        yield shown, found
-    if is_secret(path):
-        yield shown, Danger("ask", "reads or changes a file with keys or passwords")
+def _of_target(redirection: Redirection, target: str, folders: Sequence[str]) -> Iterator[Danger | None]:
+    if redirection.writes:
+        for folder in folders:
+            if not folder or folder.startswith(("/", "~", "$HOME")):
+                yield writing(_below(folder, target) if folder else target)
+
+
+def _of_text(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
+    """What is dangerous about a script that the line itself writes, and then runs."""
+    try:
+        script = parsed(text)
+    except CannotParse:
+        yield command.source, Danger("ask", "runs a text that it has just written, and that cannot be read")
+        return
+    yield from _found(script, files, level + 1)
 
 
 def _values(script: Script) -> dict[str, list[str]]:
     """Every value that the text itself gives to a variable."""
     values: dict[str, list[str]] = {}
-    for each in script.assignments:
-        if each.is_literal and each.value not in values.setdefault(each.name, []):
-            values[each.name].append(each.value)
+    for assignment in script.assignments:
+        known = values.setdefault(assignment.name, [])
+        if assignment.is_literal:
+            texts = [assignment.value]
+        elif len(known) < _MOST_DERIVED:
+            # `x=$y/z`, and `x+=z`, which may also be put behind what is there.
+            filled = islice(_filled_in(assignment.value, values), _MOST_DERIVED)
+            ends = [text for text in filled if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
+            texts = ends + [before + text for before in known for text in ends]
+        else:
+            texts = []
+        known += [text for text in dict.fromkeys(texts) if text not in known]
     for command in script.commands:
         if command.name == "set":
             words = [word for word in command.plain[1:] if word != "--"]
@@ -88,20 +162,11 @@ def _values(script: Script) -> dict[str, list[str]]:
     return values
 
 
-def _folders(script: Script) -> list[str]:
-    """Where the text goes to: relative names may be meant from there."""
-    going = (each.plain[1] for each in script.commands if each.name in ("cd", "pushd") and len(each.plain) > 1)
-    return [folder for folder in dict.fromkeys(going) if folder.startswith(("/", "~", "$HOME"))]
-
-
-def _readings(
-    command: SimpleCommand, values: Mapping[str, Sequence[str]], folders: Sequence[str]
-) -> Iterator[SimpleCommand]:
-    """The command as written, with its variables filled in, and as it reads after each `cd`."""
-    for filled in [command, *_filled(command, values)]:
-        yield filled
-        for folder in folders:
-            yield replace(filled, plain=(filled.plain[0], *(_below(folder, word) for word in filled.plain[1:])))
+def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[SimpleCommand]:
+    """The command as written, and as it reads after each `cd`."""
+    yield command
+    for folder in folders:
+        yield replace(command, plain=(command.plain[0], *(_below(folder, word) for word in command.plain[1:])))
 
 
 def _filled(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
@@ -124,6 +189,8 @@ def _filled_in(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 def _turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
     """How often *text* has to be filled in until every value had its turn."""
+    if not values or "$" not in text:
+        return 0
     return max((len(values.get(found[1] or found[2], ())) for found in _VARIABLE.finditer(text)), default=0)
 
 

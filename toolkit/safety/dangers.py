@@ -13,9 +13,10 @@ from functools import cache
 
 from .shell_args import Args
 from .shell_rows import MACHINE, Row
+from .shell_rows_run import RUN
 from .shell_rows_work import WORK
-from .shell_targets import Danger, is_secret, removal, writing
-from .shell_wrappers import known_input
+from .shell_targets import Danger, removal, writing
+from .shell_texts import input_text
 
 __all__ = ["dangers"]
 
@@ -28,14 +29,12 @@ def dangers(args: Args) -> Iterator[Danger]:
             yield Danger(row.verdict, row.why)
     if name in _FUNCTIONS:
         yield from filter(None, _FUNCTIONS[name](args))
-    if name not in _ONLY_NAMES_FILES and any(map(is_secret, _files(args))):
-        yield Danger("ask", "reads or changes a file with keys or passwords")
 
 
 @cache
 def _by_name() -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = {}
-    for row in (*MACHINE, *WORK):
+    for row in (*MACHINE, *RUN, *WORK):
         for name in row.names.split():
             rows.setdefault(name, []).append(row)
     return rows
@@ -44,18 +43,22 @@ def _by_name() -> dict[str, list[Row]]:
 def _holds(row: Row, args: Args) -> bool:
     if row.begins and not any(args.begins(*each.split()) for each in row.begins.split("|")):
         return False
-    if row.options and args.options.isdisjoint(row.options.split()):
+    if row.options and not args.has(*row.options.split()):
+        return False
+    if row.unless and args.has(*row.unless.split()):
+        return False
+    if row.value and not any(re.fullmatch(row.value, value) for value in args.values(*row.options.split())):
         return False
     if not row.word:
         return True
-    texts = (*args.words, known_input(args.command) or "") if row.reads else args.words
+    texts = (*args.words, input_text(args.command) or "") if row.reads else args.words
     return any(re.fullmatch(row.word, text) for text in texts)
 
 
 def _removes(args: Args) -> Iterator[Danger | None]:
     """`rm` and its kin."""
-    recursive = not args.options.isdisjoint(("-r", "-R", "--recursive"))
-    if "--no-preserve-root" in args.options:
+    recursive = args.has("-r", "-R", "--recursive")
+    if args.has("--no-preserve-root"):
         yield Danger("deny", "removes the whole file system")
     for target in args.operands:
         yield removal(target, recursive=recursive)
@@ -121,9 +124,6 @@ def _mirrors(args: Args) -> Iterator[Danger | None]:
     yield from _copies(args)
     if any(option.startswith("--delete") for option in args.options) and args.operands:
         yield removal(args.operands[-1])
-    for word, following in zip(args.words, args.words[1:], strict=False):
-        if re.fullmatch(r"-\w*e|--rsh", word) and not following.startswith("ssh"):
-            yield Danger("ask", "runs a program of the command's choice")
 
 
 def _writes(args: Args) -> Iterator[Danger | None]:
@@ -147,13 +147,24 @@ def _dumps(args: Args) -> Iterator[Danger | None]:
 
 
 def _downloads(args: Args) -> Iterator[Danger | None]:
-    for names in (("-o", "--output"), ("-O", "--output-document"), ("-P", "--output-dir")):
-        yield writing(args.value(*names) or "")
+    for value in args.values("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix"):
+        yield writing(value)
+
+
+def _signals(args: Args) -> Iterator[Danger | None]:
+    """`kill -9 -1` is every process, and `kill -1 42` a signal for one."""
+    if not {"-l", "-L", "--list", "--table"}.isdisjoint(args.words):
+        return
+    for target in args.words[1:] if args.words[:1] != ("--",) else args.words:
+        if target == "-1":
+            yield Danger("deny", "kills every process")
+    if not {"0", "1"}.isdisjoint(args.operands):
+        yield Danger("ask", "kills the first process, or all of its own group")
 
 
 def _owns(args: Args) -> Iterator[Danger | None]:
     """`chmod`, `chown` and `chgrp` of what is not the project's."""
-    recursive = not args.options.isdisjoint(("-R", "--recursive"))
+    recursive = args.has("-R", "--recursive")
     for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
         found = writing(target) or (removal(target) if recursive or target == "/" else None)
         if found is not None and not target.startswith((".", "*")):
@@ -171,29 +182,7 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     "truncate": _empties,
     **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _edits_in_place),
     "dd": _dumps,
+    "kill": _signals,
     **dict.fromkeys(("curl", "wget"), _downloads),
     **dict.fromkeys(("chmod", "chown", "chgrp"), _owns),
 }
-
-# They say a file's name, or list it, and never show what is in it.
-_ONLY_NAMES_FILES = frozenset({
-    "echo", "printf", "ls", "git", "test", "[", "[[", "((", "stat", "file", "find", "fd", "which", "type", "export",
-    "touch", "chmod", "ssh-add", "alias", "docker", "kubectl",
-})  # fmt: skip
-# Their first operand is a pattern or a program, and only looks like a file's name.
-_PATTERN_FIRST = frozenset({
-    "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "gawk", "jq", "yq", "perl", "ruby", "python",
-    "python3", "node",
-})  # fmt: skip
-
-
-def _files(args: Args) -> Iterator[str]:
-    """Every word that may name a file: operands, values of options, `@file` and `k=@file`."""
-    pattern = args.operands[0] if args.operands and args.command.name in _PATTERN_FIRST else None
-    for word in args.words:
-        if word == pattern:
-            pattern = None
-            continue
-        yield word.rpartition("@")[2]
-        if "=" in word:
-            yield word.partition("=")[2].lstrip("@")

@@ -17,11 +17,15 @@ from typing import Literal, NamedTuple
 from ..options import several
 from .protected import folded
 
-__all__ = ["Folders", "Place", "resolved", "shown"]
+__all__ = ["BadPath", "Folders", "Place", "resolved", "shown"]
 
 _MOST_LINKS = 40
 _MOST_BYTES = 4096
 _MOST_BYTES_OF_A_NAME = 255
+
+
+class BadPath(ValueError):  # noqa: N818 -- named by what it is
+    """A text that leads to no file at all: empty, too long, in a circle. The caller has to send another one."""
 
 
 class Place(NamedTuple):
@@ -42,7 +46,8 @@ def resolved(path: str, root: str) -> str:
     Where *path* leads: absolute, normalised, links followed; a tail that does not exist is kept.
 
     Raises:
-        ValueError: It cannot be a path, or cannot be followed; the message says why.
+        BadPath: It cannot be a path, or leads in a circle; the message says what to send instead.
+        ValueError: It may not be followed; the message says why.
     """
     return _followed(_checked(path), root).path
 
@@ -79,7 +84,8 @@ class Folders:
         Where *path* may lead: as the system follows it, and as a program that takes out `..` first.
 
         Raises:
-            ValueError: It cannot be a path, or cannot be followed; the message says why.
+            BadPath: It cannot be a path, or leads in a circle; the message says what to send instead.
+            ValueError: It may not be followed; the message says why.
         """
         place = _followed(_checked(path), self.root, start=self._start)
         if ".." not in path:
@@ -89,7 +95,21 @@ class Folders:
     def outside(self, path: str, access: Literal["read", "write"]) -> str | None:
         """Why *path* may not be accessed here, with the remedy; None if it may."""
         try:
+            return self.find_objection(path, access)
+        except BadPath as error:
+            return str(error)
+
+    def find_objection(self, path: str, access: Literal["read", "write"]) -> str | None:
+        """
+        Return the same, and tell a path that leads to no file from one that is refused.
+
+        Raises:
+            BadPath: It leads to no file at all; the message says what to send instead.
+        """
+        try:
             places = self.places(path)
+        except BadPath:
+            raise
         except ValueError as error:
             return str(error)
         return next(filter(None, (self._outside(path, place.path, access) for place in places)), None)
@@ -134,19 +154,21 @@ def shown(path: str) -> str:
 def _checked(path: str) -> str:
     """*path*, if it can be one."""
     if not isinstance(path, str):
-        raise ValueError(f"a path is text, got {type(path).__name__}")  # noqa: TRY004 -- one kind of error for callers
+        raise BadPath(f"a path is text, got {type(path).__name__}")
     if not path:
-        raise ValueError("the path is empty; write `.` for the folder itself")
+        raise BadPath("the path is empty; name a file, or write `.` for the folder itself")
     if path[0] == "~":
         raise ValueError(f"{shown(path)} begins with `~`, which is not expanded; write the whole path, or `./~...`")
     if "\0" in path:
-        raise ValueError(f"{shown(path)} holds a NUL character, which no path can")
+        raise BadPath(f"{shown(path)} holds a NUL character, which no path can; send it without")
     try:
         data = os.fsencode(path)
     except UnicodeEncodeError:
-        raise ValueError(f"{shown(path)} holds characters that no path can") from None
+        raise BadPath(f"{shown(path)} holds characters that no path can; send it without") from None
     if len(data) > _MOST_BYTES or any(len(name) > _MOST_BYTES_OF_A_NAME for name in data.split(b"/")):
-        raise ValueError(f"{shown(path)} is too long for a path; shorten it")
+        raise BadPath(
+            f"{shown(path)} is too long for a path: a name has at most 255 bytes, and a path 4096; shorten it"
+        )
     return path
 
 
@@ -173,7 +195,7 @@ def _followed(path: str, root: str, *, start: str = "/") -> Place:
             continue
         links += 1
         if links > _MOST_LINKS:
-            raise ValueError(f"{shown(path)} leads through too many links, or in a circle; name the file itself")
+            raise BadPath(f"{shown(path)} leads through too many links, or in a circle; name the file itself")
         passed.append(os.path.normpath("/".join((here, *waiting[::-1]))))
         waiting += target.split("/")[::-1]
         if target.startswith("/"):

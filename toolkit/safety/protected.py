@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
+from .name_globs import is_glob, may_meet, regex_of
+
 __all__ = ["BUILT_IN", "Level", "Protected", "ProtectedFiles", "folded", "protecting"]
 
+_MOST_REMEMBERED = 1_000
 Level = Literal["neither read nor written", "not written"]
 
 
@@ -56,28 +59,74 @@ class ProtectedFiles:
                 self._named.setdefault(str(shape.names[0]), []).append(shape)
         # Most paths are ruled out by what their names do not hold, without trying one expression.
         self._clues = re.compile("|".join(re.escape(shape.clue or "") for shape in self._starred))
+        self._first_names = "\n".join(self._named)
+        self._met: dict[tuple[str, bool], list[_Shape]] = {}
 
-    def protecting(self, path: str, access: Literal["read", "write"]) -> Protected | None:
+    def protecting(
+        self, path: str, access: Literal["read", "write"], *, with_content: bool | None = None
+    ) -> Protected | None:
         """
         What protects *path* from being read or written; None if nothing does.
+
+        *with_content* is whether a folder is meant with all that is in it: if not said, when it is written.
 
         A folder that is part of a pattern is not written either: whoever replaces `.git`
         replaces `.git/hooks`. The path is taken as it is written, links are not followed.
         """
         names = folded(path)
         is_write, is_absolute = access == "write", _ABSOLUTE.match(path) is not None
-        if not names and is_write and is_absolute:
+        with_content = is_write if with_content is None else with_content
+        if not names and is_write and with_content and is_absolute:
             # The root of the disk holds every file that is protected by its whole path.
             return next((shape.rule for shape in self._shapes if shape.is_anchored), None)
-        starred = self._starred if self._clues.search("/".join(names)) else []
+        has_clue = self._clues.search("/".join(names)) is not None
         for start, name in enumerate(names):
-            named = [shape for each in _readings(name) for shape in self._named.get(each, ())]
-            for shape in named + starred:
+            shapes = [shape for each in _readings(name) for shape in self._named.get(each, ())]
+            if has_clue and self._clues.search(name):
+                shapes += [shape for shape in self._starred if (shape.clue or "") in name]
+            for shape in shapes:
                 if shape.is_anchored and (start or not is_absolute):
                     continue
-                if shape.matches(names, start, is_write=is_write):
+                if shape.matches(names, start, is_write=is_write, with_content=with_content):
                     return shape.rule
         return None
+
+    def could_protect(self, glob: str, access: Literal["read", "write"], *, dots: bool = False) -> Protected | None:
+        """
+        Return what protects a file that *glob* may stand for; None if nothing does.
+
+        Args:
+            glob: A path with `*`, `?` or `[...]` in any of its names.
+            dots: Whether `*` may stand for a leading dot.
+        """
+        names = folded(glob)
+        is_write, is_absolute = access == "write", _ABSOLUTE.match(glob) is not None
+        for start, name in enumerate(names):
+            for shape in self._shapes_met_by(name, dots=dots):
+                if shape.is_anchored and (start or not is_absolute):
+                    continue
+                if shape.may_match(names, start, is_write=is_write, dots=dots):
+                    return shape.rule
+        return None
+
+    def _shapes_met_by(self, name: str, *, dots: bool) -> list[_Shape]:
+        """Every pattern whose first name *name* may be, and says something about."""
+        if (name, dots) in self._met:
+            return self._met[name, dots]
+        if not is_glob(name):
+            shapes = [*self._named.get(name, ()), *(shape for shape in self._starred if _is(name, shape.names[0]))]
+        else:
+            # One search over all names, because most globs meet none of them.
+            texts = re.findall(f"(?m)^{regex_of(name)}$", self._first_names)
+            shapes = [
+                shape
+                for shape in (*(shape for text in texts for shape in self._named[text]), *self._starred)
+                # With dots, `*` is every secret in the folder, whatever it says.
+                if may_meet(name, shape.first, dots=dots, aimed=not (dots and name.strip("*?") == ""))
+            ]
+        if len(self._met) < _MOST_REMEMBERED:
+            self._met[name, dots] = shapes
+        return shapes
 
 
 def protecting(path: str, access: Literal["read", "write"]) -> Protected | None:
@@ -123,7 +172,7 @@ class _Shape:
     If the first name has stars, `clue` is the longest text between them.
     """
 
-    __slots__ = ("but", "clue", "is_anchored", "is_tree", "names", "rule")
+    __slots__ = ("but", "clue", "first", "is_anchored", "is_tree", "names", "rule", "texts")
 
     def __init__(self, rule: Protected) -> None:
         text = rule.pattern.replace("\\", "/")
@@ -142,21 +191,35 @@ class _Shape:
             raise ValueError(f"the pattern {rule.pattern!r} cannot be matched; `**` stands at an end, and `..` nowhere")
         self.rule = rule
         self.names = tuple(map(_compiled, names))
+        self.first, self.texts = names[0], names
         texts = re.split(r"[*?]", names[0])
         self.clue = max(texts, key=len) if len(texts) > 1 else None
         self.but = tuple(_compiled("/".join(folded(each))) for each in rule.but)
 
-    def matches(self, names: tuple[str, ...], start: int, *, is_write: bool) -> bool:
+    def matches(self, names: tuple[str, ...], start: int, *, is_write: bool, with_content: bool) -> bool:
         if not is_write and self.rule.level == "not written":
             return False
         end = start + len(self.names)
         if not all(map(_is, names[start:end], self.names)):
             return False
         if end > len(names):
-            return is_write  # a folder on the way to the file
+            return with_content  # a folder on the way to the file
         if end < len(names):
             return self.is_tree
         return not all(any(_is(each, but) for but in self.but) for each in _readings(names[-1]))
+
+    def may_match(self, names: tuple[str, ...], start: int, *, is_write: bool, dots: bool) -> bool:
+        """The same for names that are globs; the first one was looked at."""
+        if not is_write and self.rule.level == "not written":
+            return False
+        end = start + len(self.texts)
+        if not all(
+            may_meet(name, text, dots=dots) for name, text in zip(names[start + 1 : end], self.texts[1:], strict=False)
+        ):
+            return False
+        if end > len(names):
+            return is_write
+        return self.is_tree if end < len(names) else not any(_is(names[-1], but) for but in self.but)
 
 
 _shape = lru_cache(maxsize=1024)(_Shape)
@@ -195,7 +258,7 @@ _SECRETS = {
         .aws/credentials .aws/config .aws/sso/** .aws/cli/cache/** .azure/** .config/gcloud/** .oci/** .boto .s3cfg
         application_default_credentials.json service-account*.json service_account*.json client_secret*.json
         .config/rclone/** .config/doctl/** .terraform.d/credentials.tfrc.json .terraformrc *.tfstate *.tfstate.*
-        .kube/config .databrickscfg .vault-token""",
+        *.tfvars *.tfvars.json .kube/config kubeconfig kubeconfig.* *.kubeconfig .databrickscfg .vault-token""",
     "credentials for packages": """
         .npmrc .pypirc .gem/credentials .cargo/credentials .cargo/credentials.toml .m2/settings.xml
         .m2/settings-security.xml .gradle/gradle.properties .composer/auth.json .config/composer/auth.json
@@ -209,7 +272,7 @@ _SECRETS = {
         keyrings/** Login?Data key4.db logins.json cookies.sqlite""",
     "a file of secrets": """
         secrets.toml secrets.yaml secrets.yml secrets.json credentials.json /run/secrets/**
-        /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow-""",
+        /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /proc/*/environ""",
     "a history of commands, secrets among them": """
         .*_history .zhistory .histfile fish_history ConsoleHost_history.txt""",
     "toolkit's approvals, which hold the true arguments of calls": "*.approvals.sqlite *.approvals.sqlite-*",
@@ -218,8 +281,13 @@ _RUN_CODE = {
     "a file that makes git run code": """
         .git/config .git/config.worktree .git/commondir .git/hooks/** .git/info/attributes .git/modules/**
         .git/worktrees/** .gitconfig .config/git/config .config/git/attributes .config/git/hooks/**
-        .githooks/** .husky/** .pre-commit-config.yaml .pre-commit-config.yml lefthook.yml .lefthook.yml
-        .hg/hgrc .hgrc .jj/repo/config.toml""",
+        .githooks/** .husky/** .pre-commit-config.yaml .pre-commit-config.yml .hg/hgrc .hgrc .jj/repo/config.toml
+        lefthook.yml lefthook.yaml lefthook.toml lefthook.json .lefthook.yml .lefthook.yaml .lefthook.toml
+        .lefthook.json lefthook-local.yml lefthook-local.yaml lefthook-local.toml lefthook-local.json
+        .lefthook-local.yml .lefthook-local.yaml""",
+    "a repository without a working folder, whose settings make git run code": """
+        ?*.git/config ?*.git/config.worktree ?*.git/commondir ?*.git/hooks/** ?*.git/info/attributes
+        ?*.git/modules/** ?*.git/worktrees/**""",
     "a start-up file of a shell": """
         .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin
         .zlogout .kshrc .cshrc .tcshrc .login .logout .inputrc .config/fish/** .config/zsh/** .config/nushell/**
@@ -229,6 +297,9 @@ _RUN_CODE = {
         sitecustomize.py usercustomize.py *.pth .pythonrc .pythonrc.py .pythonstartup .pdbrc .gdbinit .lldbinit
         .ipython/** .jupyter/** .irbrc .pryrc .Rprofile .curlrc .wgetrc .tmux.conf .screenrc .cargo/config
         .cargo/config.toml .pip/pip.conf .config/pip/pip.conf .gradle/init.gradle .gradle/init.d/**
+        .yarnrc .yarnrc.yml .yarn/releases/** .yarn/plugins/** .pnpmfile.cjs
+        mise.toml .mise.toml mise.*.toml .mise.*.toml mise/config.toml mise/config.*.toml mise/conf.d/**
+        .mise/config.toml .mise/config.*.toml .rtx.toml
         /etc/ld.so.preload /etc/ld.so.conf /etc/ld.so.conf.d/**""",
     "a workflow of a build server": """
         .github/workflows/** .github/actions/** .gitea/workflows/** .forgejo/workflows/** .gitlab-ci.yml
@@ -242,8 +313,15 @@ _RUN_CODE = {
         .devcontainer.json .vimrc .gvimrc .exrc .nvimrc .nvim.lua .lvimrc _vimrc .vim/** .config/nvim/** .emacs
         .emacs.d/** .dir-locals.el .dir-locals-2.el""",
     "settings, hooks or servers of an agent": """
-        .mcp.json .claude/settings.json .claude/settings.local.json .claude/hooks/** .codex/config.toml
-        .gemini/settings.json .cursor/mcp.json .cursor/hooks.json""",
+        .mcp.json .claude.json .claude/settings.json .claude/settings.local.json .claude/hooks/** .claude/commands/**
+        .claude/agents/** .claude/skills/** .claude/plugins/** .claude/output-styles/** .codex/** .gemini/** .qwen/**
+        .cursor/mcp.json .cursor/hooks.json .cursor/hooks/** .cursor/rules/** .cursor/commands/** .cursor/agents/**
+        .cursor/skills/** .cursor/environment.json .cursorrules .windsurf/** .windsurfrules .codeium/**
+        .aider.conf.yml .aider.model.settings.yml .continue/** .continuerc.json .roo/** .roomodes .roorules .cline/**
+        .clinerules/** .kilocode/** .kilocodemodes .kiro/** .amazonq/** .aws/amazonq/** .trae/** .junie/** .augment/**
+        .factory/** .agents/** .openhands/** .opencode/** opencode.json opencode.jsonc .config/opencode/**
+        .goose/** .goosehints .config/goose/** crush.json .crush.json .config/crush/** .github/agents/**
+        .github/prompts/** .github/hooks/** .github/instructions/** .github/copilot-instructions.md""",
     "what runs at a set time or at the start": """
         crontab crontabs/** /etc/crontab /etc/cron.d/** /etc/cron.hourly/** /etc/cron.daily/** /etc/cron.weekly/**
         /etc/cron.monthly/** /var/spool/cron/** /var/spool/at/** systemd/user/** systemd/system/** /etc/init.d/**
@@ -259,6 +337,7 @@ _BUT = {
         .env.example .env.sample .env.template .env.dist .env-example .env-sample .env-template
         .env_example .env_sample .env_template example.env sample.env template.env""",
     "a private key": "*.pub",
+    "credentials for a cloud": "example.tfvars sample.tfvars example.tfvars.json kubeconfig.md kubeconfig.example",
 }
 
 BUILT_IN: tuple[Protected, ...] = (

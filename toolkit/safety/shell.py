@@ -12,11 +12,14 @@ This is a reading, no boundary: a program can still do what it likes.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from .shell_evaluation import refuse_late_texts
 from .shell_nodes import MOST_COMMANDS
+from .shell_outline import outline
 from .shell_records import Assignment, CannotParse, Redirection, Script, SimpleCommand
 from .shell_tree import Reader
 from .shell_wrappers import Text, opened
@@ -44,9 +47,14 @@ _MOST_OPENED = 12
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 # Builtins that evaluate `a[$(id)]` in what looks like the name of a variable.
 _EVALUATE_NAMES = frozenset({
-    "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "mapfile",
+    "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "[", "mapfile",
     "readarray", "wait", "getopts",
 })  # fmt: skip
+
+
+# Builtins whose words set variables.
+_DECLARE = frozenset({"declare", "typeset", "export", "readonly", "local"})
+_NAME = re.compile(r"(\w+)(?:\[.*\])?\+?", re.DOTALL)
 
 
 class MissingShellParser(CannotParse):
@@ -63,7 +71,7 @@ def parsed(text: str) -> Script:
         top = gathered.read(text, (), 0)
     except RecursionError:
         raise CannotParse("it is nested too deeply") from None
-    return Script(
+    script = Script(
         commands=tuple(gathered.commands),
         top=tuple(top),
         redirections=tuple(gathered.redirections),
@@ -72,6 +80,8 @@ def parsed(text: str) -> Script:
         spawns_in_loop=gathered.spawns,
         has_substitution=gathered.has_substitution,
     )
+    refuse_late_texts(script, evaluates=gathered.evaluates)
+    return script
 
 
 class _Gathered:
@@ -85,6 +95,7 @@ class _Gathered:
         self.spawns = False
         self._characters = 0
         self.has_substitution = False
+        self.evaluates = False
 
     def read(self, text: str, via: tuple[str, ...], depth: int, outer: SimpleCommand | None = None) -> list[Any]:
         self._characters += len(text)
@@ -96,6 +107,7 @@ class _Gathered:
         self.functions += found.functions
         self.spawns = self.spawns or found.spawns
         self.has_substitution = self.has_substitution or found.has_substitution
+        self.evaluates = self.evaluates or found.evaluates
         for command in found.commands:
             self._add(command if outer is None else _inherit(command, outer), depth)
         return found.commands
@@ -104,16 +116,36 @@ class _Gathered:
         self.commands.append(command)
         if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
-        if command.name in _EVALUATE_NAMES and any(
-            "[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]
-        ):
-            raise CannotParse(f"`{command.name}` may run what stands in its brackets")
+        if command.name in _DECLARE:
+            seen = {(assignment.name, assignment.value) for assignment in self.assignments}
+            self.assignments += [each for each in _declared(command) if (each.name, each.value) not in seen]
+        if command.name in _EVALUATE_NAMES:
+            self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
+            # `declare -i b=a` works `a` out.
+            self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
+            if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
+                raise CannotParse(f"`{command.name}` may run what stands in its brackets")
         for inside in opened(command):
             if isinstance(inside, Text):
                 self.read(inside.text, (*command.via, inside.via), depth + 1, command)
             else:
                 self.assignments += inside.assignments
                 self._add(inside, depth + 1)
+
+
+def _declared(command: SimpleCommand) -> Iterator[Assignment]:
+    """
+    Yield the variables that `export a=1` and the like set.
+
+    The grammar sees them only if the word `export` is not quoted; behind `\\export` and `command export` they are
+    words.
+    """
+    for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
+        if re.match(r"[-+]\w*n", word) and command.name not in ("export", "readonly"):
+            raise CannotParse(f"`{command.name} {word}` gives a variable a second name")
+        name, sign, value = word.partition("=")
+        if sign and (found := _NAME.fullmatch(name)):
+            yield Assignment(name=found[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
 
 
 def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
@@ -149,9 +181,12 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
     # Backticks hold bytes of the same text, which `reread` gets one character a byte.
-    return Reader(
-        source.decode("latin-1"), lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path)
-    ).read(root, via)
+    characters = source.decode("latin-1")
+    reader = Reader(characters, lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path))
+    reader.read(root, via)
+    if outline(characters) != (reader.word_spans, reader.backticks, reader.targets):
+        raise CannotParse("bash may take it apart in another way than we do")
+    return reader
 
 
 # The grammar looks letters up in tables that end at 255, and beyond them reads whatever is there: some texts end the

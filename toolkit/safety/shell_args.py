@@ -4,6 +4,7 @@ A command's words as options and operands, the way most programs read them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +32,14 @@ _VALUES = {
     "pip": "--python --log --proxy",
     "terraform": "",
 }  # fmt: skip
+# Options that begin like longer ones and are no abbreviations of them.
+_WHOLE = frozenset({
+    "--checkpoint", "--index", "--exec", "--delete", "--output", "--file", "--config", "--system", "--global", "--edit",
+    "--volume", "--device", "--install", "--prune", "--input", "--script", "--eval", "--filter", "--write", "--no",
+    "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
+})  # fmt: skip
+_SHORTEST_ABBREVIATION = 3
+_LONGEST_CLUSTER = 40
 
 
 @dataclass(frozen=True)
@@ -63,10 +72,24 @@ class Args:
                 found.update(f"-{letter}" for letter in word[1:])
         return frozenset(found)
 
+    def has(self, *names: str) -> bool:
+        """Return whether one of the options *names* is there, whole or abbreviated as git and GNU programs permit."""
+        if not self.options.isdisjoint(names):
+            return True
+        return any(_is_short_for(option, names) for option in self._long_options)
+
+    @cached_property
+    def _long_options(self) -> tuple[str, ...]:
+        return tuple(option for option in self.options if option.startswith("--") and option not in _WHOLE)
+
     @cached_property
     def operands(self) -> tuple[str, ...]:
         """The words that are no options, and everything behind `--`."""
-        words, at = self.words, 0
+        return self.operands_of(self.words)
+
+    def operands_of(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The same for some of the words: those behind a subcommand."""
+        at = 0
         found: list[str] = []
         takes = _VALUES.get(self.command.name, "").split()
         while at < len(words):
@@ -86,16 +109,42 @@ class Args:
         return any(self.operands[at : at + size] == subcommands for at in starts)
 
     def value(self, *names: str) -> str | None:
-        """What stands behind an option, in either spelling."""
+        """What stands behind an option, in any spelling."""
+        return next(iter(self.values(*names)), None)
+
+    def values(self, *names: str) -> list[str]:
+        """Return what may stand behind one of the options *names*: `-o x`, `-ox`, `-fsSo x`, `--out=x`, `--out x`."""
+        if not names:
+            return []
+        return [
+            value
+            for option, value in self.option_values
+            if option in names or (option.startswith("--") and option not in _WHOLE and _is_short_for(option, names))
+        ]
+
+    @cached_property
+    def option_values(self) -> tuple[tuple[str, str], ...]:
+        """Every option with what may be its value: the rest of the word, or the next one."""
+        found: list[tuple[str, str]] = []
         for at, word in enumerate(self.words):
-            if word in names and at + 1 < len(self.words):
-                return self.words[at + 1]
-            for name in names:
-                if word.startswith(f"{name}="):
-                    return word[len(name) + 1 :]
-                if len(name) == 2 and word.startswith(name) and not word.startswith("--") and len(word) > 2:
-                    return word[2:]
-        return None
+            if not word.startswith("-") or word in ("-", "--"):
+                continue
+            following = self.words[at + 1] if at + 1 < len(self.words) else None
+            option, equals, value = word.partition("=")
+            if equals:
+                found.append((option, value))
+            elif following is not None:
+                found.append((word, following))
+            if word.startswith("--"):
+                continue
+            for index, letter in enumerate(word[1:_LONGEST_CLUSTER], start=2):
+                if rest := word[index:]:
+                    found.append((f"-{letter}", rest))
+                elif following is not None and len(word) > 2:
+                    found.append((f"-{letter}", following))
+                if not letter.isalnum():
+                    break
+        return tuple(found)
 
     @cached_property
     def _is_unsure(self) -> bool:
@@ -106,3 +155,7 @@ class Args:
                 break
             before.append(word)
         return any(word not in takes and "=" not in word for word in before)
+
+
+def _is_short_for(option: str, names: Iterable[str]) -> bool:
+    return len(option) >= _SHORTEST_ABBREVIATION and any(name.startswith(option) for name in names)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .command_files import CommandFiles
 from .shell_args import Args
 from .shell_records import SimpleCommand
-from .shell_targets import Danger, is_secret, writing
+from .shell_targets import Danger, writing
 from .shell_wrappers import STANDARD_INPUT, known_input
 
-__all__ = ["DOWNLOADERS", "language", "runs_code", "unseen"]
+__all__ = ["DOWNLOADERS", "code_dangers", "language", "runs_code", "unseen"]
 
 DOWNLOADERS = frozenset({
     "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
@@ -30,7 +31,9 @@ _INTERPRETERS: dict[str, str] = {
     "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": "-r", "lua": "-e",
     "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval",
     "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e", "guile": "-c", "ghci": "-e", "groovy": "-e",
-    "elixir": "-e", "tclsh": "",
+    "elixir": "-e", "tclsh": "", "ghc": "-e", "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e", "R": "-e",
+    "racket": "-e", "clojure": "-e", "clj": "-e", "jrunscript": "-e", "gjs": "-c", "wish": "", "pwsh": "-c -Command",
+    "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c", "xonsh": "-c",
 }  # fmt: skip
 _HARMFUL_CODE = re.compile(
     r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
@@ -38,7 +41,8 @@ _HARMFUL_CODE = re.compile(
     r"|__(?!version|file|name|main|doc|all|path|init|future)\w+__|\beval\b|\bexec\b|getattr|setattr|from\s+os\s+import"
     r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|dgram|tls|vm)|fetch\(|process\.(env|kill)"
     r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
-    r"|\bfork\b|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
+    r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-process|sh!|\bfork\b"
+    r"|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
 _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php"})
@@ -46,7 +50,7 @@ _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 # A pipe from or to a text, once the texts are taken for one letter.
 _AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
-_HARMFUL_AWK = re.compile(r"system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
+_HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
 
 
 def language(name: str) -> str | None:
@@ -55,7 +59,7 @@ def language(name: str) -> str | None:
     return base if base in _INTERPRETERS else None
 
 
-def runs_code(args: Args) -> Iterator[Danger]:
+def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
     """What is wrong with the code that a command runs, if it is an interpreter."""
     command = args.command
     spoken = language(command.name)
@@ -65,7 +69,9 @@ def runs_code(args: Args) -> Iterator[Danger]:
     if spoken is None:
         return
     code, known = _code(args, _INTERPRETERS[spoken].split())
-    if code is None and not [word for word in args.operands if word not in STANDARD_INPUT] and "-m" not in args.options:
+    # `deno run -` reads its program as `python -` does.
+    operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
+    if code is None and not [word for word in operands if word not in STANDARD_INPUT] and "-m" not in args.options:
         if not command.fed_by and not any(each.operator.startswith("<") for each in command.redirections):
             return
         yield from unseen((*command.fed_by, *command.inner))
@@ -77,11 +83,17 @@ def runs_code(args: Args) -> Iterator[Danger]:
     if not known:
         yield from unseen(command.inner)
         yield Danger("ask", "runs code that is only worked out when it runs")
-    if code and (_HARMFUL_CODE.search(code) or (spoken in _RUNS_IN_QUOTES and _QUOTES.search(code))):
-        yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
+    if code:
+        yield from code_dangers(spoken, code)
     for path in _TEXT_IN_CODE.findall(code or ""):
-        if is_secret(path) or writing(path) is not None:
+        if files.is_kept(path) or files.is_secret(path) or writing(path) is not None:
             yield Danger("ask", f"runs code that is about `{path}`")
+
+
+def code_dangers(spoken: str, code: str) -> Iterator[Danger]:
+    """What is wrong with *code* in the language *spoken*."""
+    if _HARMFUL_CODE.search(code) or (spoken in _RUNS_IN_QUOTES and _QUOTES.search(code)):
+        yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
 
 
 def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:

@@ -23,6 +23,8 @@ __all__ = ["Expansions"]
 # What the shell may take apart differently when it stands inside `${...}`.
 _ODD_IN_EXPANSION = re.compile(r"['\"\\{}\n`]")
 _ODD_IN_PATTERN = re.compile(r"[\s;&'\"`]")
+# `${!name}`, `${name[index]}`, `${name:offset}`.
+_EVALUATES = re.compile(r"\$\{!|\[|:[^-=+?]")
 _OPENINGS = {"`": "``", "``": "``", "<(": "<()", ">(": ">()"}
 
 
@@ -40,6 +42,7 @@ class Expansions(Source):
             for child in node.children:
                 self.visit(child, inside)
             return
+        self.backticks.add((node.start_byte, node.end_byte))
         text = self.text[node.start_byte + 1 : node.end_byte - 1]
         if re.search(r"(?<!\\)(?:\\\\)*`", text) or not self.source_of(node).endswith("`"):
             raise CannotParse("backticks that do not match")
@@ -53,10 +56,12 @@ class Expansions(Source):
         self.assignments += found.assignments
         self.functions += found.functions
         self.spawns = self.spawns or found.spawns
+        self.evaluates = self.evaluates or found.evaluates
 
     def expansion(self, node: Node, around: Around) -> None:
         """`${name...}`, of which the grammar and the shell have different ideas as soon as it holds quotes."""
         self.has_substitution = True
+        self.evaluates = self.evaluates or _EVALUATES.search(self.source_of(node)) is not None
         for child in node.children:
             if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and around.quoted):
                 raise CannotParse("quotes inside `${...}`")
@@ -69,7 +74,7 @@ class Expansions(Source):
             self.visit(child, around)
 
     def arithmetic(self, node: Node, around: Around) -> None:
-        self.has_substitution = True
+        self.has_substitution = self.evaluates = True
         self.no_text_between(node, SPACE)
         for each in below(node):
             if each.type in ("string", "raw_string", "ansi_c_string"):

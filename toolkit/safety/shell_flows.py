@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .command_files import CommandFiles
 from .shell_args import Args
-from .shell_code import DOWNLOADERS, language, runs_code, unseen
+from .shell_code import DOWNLOADERS, runs_code, unseen
 from .shell_records import Assignment, Script, SimpleCommand
-from .shell_targets import Danger, is_secret
+from .shell_targets import Danger
 from .shell_wrappers import SHELLS, STANDARD_INPUT, known_input, opened
 
 __all__ = ["flows", "whole"]
@@ -27,15 +28,35 @@ _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENT
 
 # Variables by which a harmless name comes to mean something else.
 _POWERFUL = re.compile(
-    r"LD_\w+|DYLD_\w+|PATH|IFS|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|HOME|SHELL|CDPATH"
-    r"|GIT_(SSH|SSH_COMMAND|EDITOR|PAGER|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*"
-    r"|SEQUENCE_EDITOR|DIR|WORK_TREE)|EDITOR|VISUAL|PAGER|BROWSER|MANPAGER|LESSOPEN|LESSCLOSE|GLOBIGNORE|HISTFILE|HISTSIZE"
-    r"|PERL5?(LIB|OPT|DB)|RUBY(OPT|LIB)|NODE_OPTIONS|NODE_PATH|PYTHON(STARTUP|HOME|INSPECT|BREAKPOINT)|JAVA_TOOL_OPTIONS"
-    r"|_JAVA_OPTIONS|(SSH|SUDO)_ASKPASS|PIP_(EXTRA_)?INDEX_URL|(NPM|npm)_(CONFIG|config)_\w+|(https?|all)_proxy"
-    r"|(HTTPS?|ALL)_PROXY|TERMINFO|zsh_eval_context|ZDOTDIR|INPUTRC|FPATH",
+    r"LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|BASH_LOADABLES_PATH|HOME|SHELL"
+    r"|CDPATH|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|COMMON_DIR|ALLOW_PROTOCOL"
+    r"|DIR|WORK_TREE|OBJECT_DIRECTORY)|VISUAL|FCEDIT|\w*(PAGER|EDITOR|BROWSER|ASKPASS)|KUBECTL_EXTERNAL_DIFF"
+    r"|LESS|LESSOPEN|LESSCLOSE|LESSKEY\w*|MANOPT|MANROFFOPT|GLOBIGNORE|EXECIGNORE|HISTFILE|HISTSIZE"
+    r"|PERL5?(LIB|OPT|DB)|RUBY(OPT|LIB|SHELL)|GEM_(HOME|PATH)|NODE_OPTIONS|NODE_PATH|BUN_OPTIONS|LUA_(INIT|PATH|CPATH)\w*"
+    r"|PYTHON(STARTUP|HOME|INSPECT|BREAKPOINT|EXECUTABLE|USERBASE)|R_(PROFILE|ENVIRON)(_USER)?|PHPRC|PHP_INI_SCAN_DIR"
+    r"|JULIA_LOAD_PATH|TCLLIBPATH|ERL_\w*FLAGS|DOTNET_STARTUP_HOOKS|CORECLR_\w+"
+    r"|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS"
+    r"|TAR_OPTIONS|RSYNC_(RSH|CONNECT_PROG)|CVS_RSH|SVN_SSH|(GNU)?MAKEFLAGS|MAKEFILES|GCC_EXEC_PREFIX|COMPILER_PATH"
+    r"|RUSTC|RUSTDOC|RUSTC_(WORKSPACE_)?WRAPPER|CARGO_\w*(WRAPPER|RUNNER|LINKER|RUSTC|RUSTDOC|HOME)|GOFLAGS|GOPROXY"
+    r"|VIMINIT|EXINIT|VIMRUNTIME|MYVIMRC|PSQLRC|OPENSSL_(CONF|ENGINES|MODULES)|GCONV_PATH|GTK_MODULES|SSLKEYLOGFILE"
+    r"|PIP_((EXTRA_)?INDEX_URL|CONFIG_FILE|FIND_LINKS|TRUSTED_HOST)|UV_\w*INDEX\w*|YARN_(RC_FILENAME|YARN_PATH)"
+    r"|(NPM|npm)_(CONFIG|config)_\w+|(https?|all)_proxy|(HTTPS?|ALL)_PROXY|TERMINFO|TERMCAP|zsh_eval_context|ZDOTDIR"
+    r"|INPUTRC|FPATH|XDG_CONFIG_(HOME|DIRS)",
 )
+_JAVA_VALUE = r"(\s*-(X\w+|D[\w.]+=[\w./:-]*|XX:[+-]?(?!On)\w+(=\w+)?))*\s*"
 _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (re.compile(r"\w*(EDITOR|VISUAL|PAGER)"), re.compile(r"(cat|less|more|true|:|vim?|nano|emacs|code|-)?( --?\w+)*")),
+    (re.compile(r"\w*BROWSER"), re.compile(r"none|true|false|:|echo|firefox|chrom\w*|open|")),
+    (re.compile(r"\w*ASKPASS"), re.compile(r"true|/bin/true|false|/bin/false|:|")),
+    (re.compile("ENV"), re.compile(r"[\w-]*")),
+    (re.compile("LESS"), re.compile(r"[-\w ]*")),
+    (
+        re.compile("(GNU)?MAKEFLAGS"),
+        re.compile(r"(\s*-?-?(j|k|s|B|jobs=?|silent|keep-going|no-print-directory|l)\s*[\d.]*)*"),
+    ),
+    (re.compile("GOFLAGS"), re.compile(r"(\s*-(mod|tags|count|race|v|buildvcs|trimpath|p|timeout)(=[\w,.-]+)?)*")),
+    (re.compile("GOPROXY"), re.compile(r"(direct|off|https://proxy\.golang\.org|,)+")),
+    (re.compile(r"JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS"), re.compile(_JAVA_VALUE)),
     (
         re.compile("NODE_OPTIONS"),
         re.compile(r"(--(max-old-space-size=\d+|no-warnings|openssl-legacy-provider|\w+-vm-modules)\s*)+"),
@@ -49,7 +70,7 @@ _COMMON = frozenset({
 })  # fmt: skip
 
 
-def flows(command: SimpleCommand) -> Iterator[Danger]:
+def flows(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
     """What is dangerous about where *command* gets its words, code or input from, and where they go."""
     if not command.literal[0] or "{}" in command.words[0]:
         yield Danger("ask", "runs a program whose name is only worked out when it runs")
@@ -58,11 +79,11 @@ def flows(command: SimpleCommand) -> Iterator[Danger]:
     if name in SHELLS or name in ("eval", "source", "."):
         yield from _runs_text(args)
     else:
-        yield from runs_code(args)
+        yield from runs_code(args, files)
     if name == "ssh" and (command.fed_by or any(_read(command))) and not any(opened(command)):
         yield Danger("ask", "runs commands that nobody has seen")
     if name in _SENDERS:
-        yield from _sends(args)
+        yield from _sends(args, files)
 
 
 def _runs_text(args: Args) -> Iterator[Danger]:
@@ -89,13 +110,13 @@ def _runs_text(args: Args) -> Iterator[Danger]:
         yield Danger("ask", "gives a shell to somebody else")
 
 
-def _sends(args: Args) -> Iterator[Danger]:
+def _sends(args: Args, files: CommandFiles) -> Iterator[Danger]:
     command = args.command
     sources = (*command.fed_by, *command.inner)
     told = any(each.name in _TELLS_SECRETS and len(each.words) == 1 for each in sources)
-    files = any(is_secret(word) for each in sources for word in (*each.plain[1:], *_read(each)))
+    secrets = any(files.is_secret(word) for each in sources for word in (*each.plain[1:], *_read(each)))
     named = any(_SECRET_NAME.search(word) for each in (command, *command.fed_by) for word in each.plain)
-    if told or files or (named and command.fed_by):
+    if told or secrets or (named and command.fed_by):
         yield Danger("deny", "sends keys or passwords to another machine")
     whole_files = any(re.match(r"(.*=)?@(/etc/|~|\$HOME|/home/|/root/)", word) for word in args.words)
     if whole_files or any(word.startswith(("--post-file", "--body-file")) for word in args.words):
@@ -129,7 +150,6 @@ def whole(script: Script) -> Iterator[tuple[str, Danger]]:
         sets = command.name in ("read", "mapfile", "readarray", "getopts") or command.plain[:2] == ("printf", "-v")
         if sets and any(map(_POWERFUL.fullmatch, command.plain[1:])):
             yield command.source, Danger("ask", "changes which programs run, or how")
-    yield from _downloaded_and_run(script)
 
 
 def _is_harmless(assignment: Assignment) -> bool:
@@ -154,21 +174,3 @@ def _in_circles(script: Script) -> bool:
         if start in seen:
             return True
     return False
-
-
-def _downloaded_and_run(script: Script) -> Iterator[tuple[str, Danger]]:
-    """`curl -o x url; sh x`, in two steps what `curl url | sh` is in one."""
-    saved: set[str] = set()
-    for command in script.commands:
-        args = Args(command)
-        if command.name in DOWNLOADERS or any(each.name in DOWNLOADERS for each in command.fed_by):
-            targets = [args.value("-o", "--output"), args.value("-O", "--output-document")]
-            targets += [each.target for each in command.redirections if each.writes]
-            targets += [word for word in args.operands if "/" in word or command.name == "tee"]
-            saved |= {target.rsplit("/", 1)[-1] for target in targets if target}
-            continue
-        runs = command.words[0] if "/" in command.words[0] else ""
-        if command.name in SHELLS or language(command.name) or command.name in (".", "source"):
-            runs = args.operands[0] if args.operands else next(_read(command), "")
-        if runs and runs.rsplit("/", 1)[-1] in saved:
-            yield command.source, Danger("deny", "runs what it has just downloaded, unseen")

@@ -1,5 +1,12 @@
 """
 Programs whose last words are another command, as data: how the words before it look.
+
+The options of the programs of coreutils, findutils and util-linux are all of those that `--help`
+lists (coreutils 9.1, findutils 4.9, util-linux 2.38) and those that later releases added; `--help` and
+`--version` run nothing and are left out. An option with a value that has to be attached is a flag, as it takes
+no further word. Abbreviations (`--sig` for `--signal`) are worked out from the table. Of every other
+program the options in use are listed; one that is not listed makes every word behind it a possible
+beginning.
 """
 
 from __future__ import annotations
@@ -17,21 +24,40 @@ class Prefix:
     Attributes:
         values: Options with a value.
         flags: Options without one.
+        attached: Options of one letter whose value, if there is one, ends the word: `-i` and `-i{}`.
+        texts: Options whose value is a command line.
         skip: How many words come first: the seconds of `timeout`, the host of `ssh`.
         sets: Whether `NAME=value` may stand there too.
+        guess: Whether words that are no options may stand there, so that any word may begin the command.
         joins: Whether the rest is joined and given to a shell.
-        after: The subcommand that it takes: `uv run`.
+        after: The subcommands that take one: `uv run`.
     """
 
     values: str = ""
     flags: str = ""
+    attached: str = ""
+    texts: str = ""
     skip: int = 0
     sets: bool = False
+    guess: bool = False
     joins: bool = False
     after: str = ""
 
 
 _TIMEOUT = Prefix(values="-k -s --kill-after --signal", flags="-v --verbose --foreground --preserve-status", skip=1)
+
+_SETARCH = Prefix(
+    flags="-B -F -I -L -R -S -T -X -Z -3 -v --32bit --fdpic-funcptrs --short-inode --addr-compat-layout "
+    "--addr-no-randomize --whole-seconds --sticky-timeouts --read-implies-exec --mmap-page-zero --3gb --4gb "
+    "--uname-2.6 --verbose --list",
+    guess=True,
+)
+_GUESS = Prefix(guess=True)
+_ARCHITECTURES = "linux32 linux64 i386 i486 i586 i686 x86_64 athlon ppc64 armv7l aarch64 s390x"
+_LAUNCHERS = (
+    "gosu su-exec setuidgid chpst softlimit setlock authbind cgexec firejail bwrap eatmydata faketime tini dumb-init "
+    "dbus-run-session xvfb-run rlwrap chronic ifne torify tsocks flatpak-spawn daemonize start-stop-daemon"
+)
 
 PREFIXES: dict[str, Prefix] = {
     # with other rights
@@ -46,18 +72,39 @@ PREFIXES: dict[str, Prefix] = {
     "fakeroot": Prefix(values="-l -s -i -b", flags="-u -v"),
     # in other surroundings
     "env": Prefix(
-        values="-u -C --unset --chdir",
-        flags="- -i -0 -v --ignore-environment --null --debug --block-signal --default-signal --ignore-signal",
+        values="-u -C -a --unset --chdir --argv0",
+        flags="- -i -0 -v --ignore-environment --null --debug --block-signal --default-signal --ignore-signal "
+        "--list-signal-handling",
+        texts="-S --split-string",
         sets=True,
     ),
     "chroot": Prefix(values="--userspec --groups", flags="--skip-chdir", skip=1),
     "unshare": Prefix(
-        flags="-m -u -i -n -p -U -C -T -f -r -c --mount --uts --ipc --net --pid --user --fork --map-root-user"
+        values="-R -w -S -G --map-user --map-group --map-users --map-groups --propagation --setgroups --root --wd "
+        "--setuid --setgid --monotonic --boottime --load-interp",
+        flags="-f -r -c --mount --uts --ipc --net --pid --user --cgroup --time --fork --map-root-user "
+        "--map-current-user --map-auto --kill-child --mount-proc --mount-binfmt --keep-caps",
+        attached="-m -u -i -n -p -U -C -T -l",
     ),
     "nsenter": Prefix(
-        values="-t -S -G --target --setuid --setgid",
-        flags="-a -m -u -i -n -p -U -C -T -F -r -w --all --mount --uts --ipc --net --pid",
+        values="-t -S -G -W -N --target --setuid --setgid --wdns --net-socket",
+        flags="-a -F -Z -c -e --all --mount --uts --ipc --net --pid --cgroup --user --time --root --wd --no-fork "
+        "--preserve-credentials --keep-caps --follow-context --join-cgroup --env --user-parent",
+        attached="-m -u -i -n -p -C -U -T -r -w",
     ),
+    "setpriv": Prefix(
+        values="--ambient-caps --inh-caps --bounding-set --ruid --euid --rgid --egid --reuid --regid --groups "
+        "--securebits --pdeathsig --ptracer --selinux-label --apparmor-profile --landlock-access --landlock-rule "
+        "--seccomp-filter",
+        flags="-d --dump --nnp --no-new-privs --clear-groups --keep-groups --init-groups --reset-env",
+    ),
+    "choom": Prefix(values="-n -p --adjust --pid"),
+    "runcon": Prefix(values="-t -u -r -l --type --user --role --range", flags="-c --compute", guess=True),
+    "setarch": _SETARCH,
+    **dict.fromkeys(_ARCHITECTURES.split(), _SETARCH),
+    **dict.fromkeys(_LAUNCHERS.split(), _GUESS),
+    "distrobox": Prefix(after="enter", guess=True),
+    "toolbox": Prefix(after="run", guess=True),
     "systemd-run": Prefix(
         values="-p -u -H -M -E --unit --property --uid --gid --slice --description --setenv --working-directory",
         flags="-t -P -q -G -r -d -S --user --system --scope --pty --pipe --wait --collect --quiet --no-block --shell",
@@ -72,14 +119,32 @@ PREFIXES: dict[str, Prefix] = {
     "nohup": Prefix(),
     "setsid": Prefix(flags="-c -f -w --ctty --fork --wait"),
     "nice": Prefix(values="-n --adjustment"),
-    "ionice": Prefix(values="-c -n --class --classdata", flags="-t --ignore"),
-    "chrt": Prefix(flags="-b -f -i -o -r -a -v -R", skip=1),
-    "taskset": Prefix(flags="-a -c", skip=1),
+    "ionice": Prefix(
+        values="-c -n -p -P -u --class --classdata --pid --pgid --uid",
+        flags="-t --ignore",
+    ),
+    "chrt": Prefix(
+        values="-T -P -D --sched-runtime --sched-period --sched-deadline",
+        flags="-b -d -f -i -o -r -e -R -a -m -p -v --batch --deadline --fifo --idle --other --rr --ext "
+        "--reset-on-fork --all-tasks --max --pid --verbose",
+        skip=1,
+        guess=True,
+    ),
+    "uclampset": Prefix(
+        values="-m -M -p --pid",
+        flags="-a -s -R -v --all-tasks --system --reset-on-fork --verbose",
+    ),
+    "taskset": Prefix(flags="-a -p -c --all-tasks --pid --cpu-list", skip=1),
     "numactl": Prefix(flags="--interleave --membind --cpunodebind --physcpubind --localalloc -l"),
     "timeout": _TIMEOUT,
     "gtimeout": _TIMEOUT,
     "cpulimit": Prefix(values="-l -p -e", flags="-b -f -m -q -v -z"),
-    "prlimit": Prefix(),
+    "prlimit": Prefix(
+        values="-p -o --pid --output",
+        flags="--noheadings --raw --verbose --core --data --nice --fsize --sigpending --memlock --rss --nofile "
+        "--msgqueue --rtprio --stack --cpu --nproc --as --locks --rttime",
+        attached="-c -d -e -f -i -l -m -n -q -r -s -t -u -v -x -y",
+    ),
     "caffeinate": Prefix(values="-t -w", flags="-d -i -m -s -u"),
     "stdbuf": Prefix(values="-i -o -e --input --output --error"),
     "unbuffer": Prefix(flags="-p"),
@@ -92,6 +157,9 @@ PREFIXES: dict[str, Prefix] = {
     "ltrace": Prefix(values="-e -o -p -s -u -a -l -n -x -A -D -F", flags="-c -C -f -i -L -r -S -t -tt -ttt -T -V -b"),
     "valgrind": Prefix(flags="-q -v --tool --leak-check --error-exitcode --track-origins --log-file --suppressions"),
     "catchsegv": Prefix(),
+    "perf": Prefix(after="stat record trace", guess=True),
+    "rr": Prefix(after="record", guess=True),
+    "heaptrack": _GUESS,
     "entr": Prefix(flags="-a -c -d -n -p -r -s -z"),
     # by the shell itself
     "exec": Prefix(values="-a", flags="-c -l"),
@@ -102,9 +170,10 @@ PREFIXES: dict[str, Prefix] = {
     "nocorrect": Prefix(),
     # many times, or elsewhere
     "xargs": Prefix(
-        values="-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-lines --max-procs --max-chars "
-        "--replace",
-        flags="-0 -r -t -p -x -o -i -e -l --null --no-run-if-empty --verbose --interactive --exit --open-tty",
+        values="-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars --process-slot-var",
+        flags="-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty --show-limits "
+        "--eof --replace --max-lines",
+        attached="-i -e -l",
     ),
     "parallel": Prefix(
         values="-j -N -n -a -S -I -d -L -P --jobs --arg-file --sshlogin --colsep --delay --retries --timeout --joblog "
@@ -140,5 +209,33 @@ PREFIXES: dict[str, Prefix] = {
     "conda": Prefix(values="-n -p --name --prefix", flags="--no-capture-output --live-stream", after="run"),
     "aws-vault": Prefix(after="exec", skip=1),
     "op": Prefix(values="--env-file --account", flags="--no-masking", after="run"),
-    "npx": Prefix(values="-p --package -c --call", flags="-y --yes --no --no-install -q --quiet"),
+    "npx": Prefix(
+        values="-p --package -w --workspace",
+        flags="-y --yes --no --no-install -q --quiet",
+        texts="-c --call",
+    ),
+    "npm": Prefix(values="-p --package -w --workspace", flags="-y --yes --no", texts="-c --call", after="exec x"),
+    "pnpm": Prefix(flags="-r --recursive -s --silent", texts="-c", after="exec dlx"),
+    "yarn": Prefix(values="-p --package", flags="-q --quiet", after="exec dlx"),
+    "bunx": Prefix(values="-p --package", flags="--bun --silent --verbose --no-install"),
+    "bun": Prefix(after="x"),
+    "uvx": Prefix(values="--from --with --python -p --index", flags="-q --quiet --isolated --refresh"),
+    "pipx": Prefix(values="--spec --python --index-url --pip-args", flags="-v --verbose --no-cache", after="run"),
+    "rye": Prefix(after="run"),
+    "pixi": Prefix(values="-e --environment --manifest-path", after="run"),
+    "tox": Prefix(values="-e", after="exec"),
+    "pyenv": Prefix(after="exec"),
+    "rbenv": Prefix(after="exec"),
+    "asdf": Prefix(after="exec"),
+    "volta": Prefix(values="--node --npm --yarn --pnpm", after="run"),
+    "mise": Prefix(values="-C --cd", texts="-c --command", after="exec x", guess=True),
+    "nvm": Prefix(after="exec run", guess=True),
+    "dotenv": Prefix(values="-f --file -e -v", guess=True),
+    "cross-env": Prefix(sets=True),
+    "foreman": Prefix(values="-e --env -f --procfile", after="run"),
+    "doppler": Prefix(values="-p --project -c --config", texts="--command", after="run"),
+    "infisical": Prefix(values="--env --path --projectId", texts="--command", after="run"),
+    "chamber": Prefix(after="exec", guess=True),
+    "nix": Prefix(after="develop shell run", guess=True),
+    "guix": Prefix(after="shell environment", guess=True),
 }

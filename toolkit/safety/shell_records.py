@@ -22,11 +22,13 @@ class Assignment:
         name: The variable's name, without an index.
         value: What it is set to, quotes removed, expansions left as written.
         is_literal: Whether the value is known exactly.
+        unexpanded: The value with an `x` for all that the shell expands; a `$(` in it was quoted, and is text.
     """
 
     name: str
     value: str
     is_literal: bool
+    unexpanded: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,10 +22,12 @@ class Row(NamedTuple):
         names: The programs it is about.
         why: What the command does, as the end of a sentence.
         begins: What the operands begin with, the subcommand; `a b|c` is `a b` or `c`.
-        options: Any of these has to be there.
+        options: Any of these has to be there, whole or abbreviated.
         word: A pattern that one whole word has to match.
         verdict: "ask" or "deny".
         reads: Whether *word* is also looked for in what the program reads from standard input.
+        value: A pattern that the value of one of *options* has to match.
+        unless: Options with which the command does something else.
     """
 
     names: str
@@ -35,6 +37,8 @@ class Row(NamedTuple):
     word: str = ""
     verdict: Word = "ask"
     reads: bool = False
+    value: str = ""
+    unless: str = ""
 
 
 _KERNEL = "changes the running kernel"
@@ -42,7 +46,6 @@ _SERVICES = "changes what runs on this machine"
 _CLOCK = "changes what runs by the clock"
 _OPENS_UP = "lets everybody change files"
 _MEANING = "gives a command another meaning"
-_CHOICE = "runs a program of the command's choice"
 
 MACHINE: tuple[Row, ...] = (
     # privilege and users
@@ -79,7 +82,10 @@ MACHINE: tuple[Row, ...] = (
     Row("pacman dpkg rpm", "removes software", word="-R[a-z]*|-e|-r|-P|--purge|--remove|--erase"),
     # processes
     Row("killall pkill", "kills processes by name, and whichever else has it"),
-    Row("kill", "kills every process, or the first one", word="-1|0|1"),
+    Row("killall pkill", "kills every process", word=r"[.*+^$?]*", verdict="deny"),
+    Row("killall5", "kills every process", verdict="deny"),
+    Row("skill snice slay xkill", "kills processes that it does not name one by one"),
+    Row("fuser", "kills every process that uses a file", options="-k --kill"),
     # permissions
     Row("chmod", _OPENS_UP, options="-R --recursive", word=r"0?[0-7]{0,2}[2367]|0?000|0"),
     Row("chmod", _OPENS_UP, options="-R --recursive", word=r"[augo]*[ao][augo]*[+=][rwxX]*w.*|[+=][rwxX]*w.*"),
@@ -99,16 +105,4 @@ MACHINE: tuple[Row, ...] = (
     Row("socat", "gives a shell to another machine", word=r"(?i).*(exec|system):.*", verdict="deny"),
     Row("socat telnet rsh rlogin ngrok cloudflared chisel", "opens a connection to another machine"),
     Row("ssh", "opens a tunnel to another machine", options="-R -L -D -w"),
-    # programs that run others in ways of their own
-    Row("ssh scp sftp", _CHOICE, word=r"(?i)(-o)?(proxycommand|(permit)?localcommand|knownhostscommand)[= ].*"),
-    Row("rsync", _CHOICE, word=r"--rsync-path.*|--rsh=(?!ssh\b).*"),
-    Row("tar gtar bsdtar", _CHOICE, word=r"--(checkpoint-action|to-command|use-compress-program|rsh-command).*"),
-    Row("tar gtar bsdtar", _CHOICE, word=r"--(info-script|new-volume-script).*|-I.*|-F.+"),
-    Row("vim vi nvim ex ed emacs less more man view", _CHOICE, word=r"(?s).*!.*|--eval.*|-P.*|--pager.*"),
-    Row("zip", _CHOICE, options="-TT --unzip-command"),
-    Row("split sort", _CHOICE, word="--(filter|compress-program).*"),
-    Row("sed gsed", _CHOICE, word=r"(?s)(?!-)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
-    Row("sed gsed", _CHOICE, word=r"(?s)(?!-).*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"),
-    Row("gdb lldb expect osascript nmap", _CHOICE, word=r"(?s).*(shell|!|system|spawn|exec|script|call).*"),
-    Row("make gmake", _CHOICE, word=r"(SHELL|MAKEFLAGS)=.*|--eval.*"),
 )

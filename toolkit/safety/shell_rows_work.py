@@ -11,11 +11,16 @@ __all__ = ["WORK"]
 _LOSES = "throws away work that is not committed"
 _REWRITES = "rewrites or deletes what others may have"
 _GIT_RUNS = "changes what git runs or where it pushes to"
+# Keys of git 2.39's configuration whose value is run, or says where such values or programs are.
 _GIT_KEYS = (
-    r"(?i:core\.(hookspath|sshcommand|pager|editor|fsmonitor|askpass|gitproxy)|alias\..+|credential\..*|diff\..*"
-    r"|merge\..*\.driver|filter\..*|gpg\..*|sequence\.editor|url\..*|include.*\.path|protocol\..*|remote\..*"
-    r"|(upload|receive)pack\..*|pager\..*|(difftool|mergetool|browser|web)\..*)"
+    r"(?i:core\.(hookspath|sshcommand|pager|editor|fsmonitor|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)"
+    r"|alias\..+|credential\..*|diff\..*|merge\..*\.driver|filter\..*|gpg\..*|sequence\.editor|url\..*|include.*\.path"
+    r"|protocol\..*|remote\..*|(upload|receive)pack\..*|pager\..*|(difftool|mergetool|browser|web|man|guitool|instaweb)\..*"
+    r"|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|tar\..*\.command|imap\.tunnel"
+    r"|submodule\..*\.update|sendemail\..*(cmd|server)|help\.browser|http\..*proxy|safe\.directory|extensions\..*"
+    r"|gc\..*hook|maintenance\..*)"
 )
+_CHOICE = "runs a program of the command's choice"
 _DATA = "destroys data"
 _SQL = (
     r"(?is).*\b(drop\s+(database|table|schema|user|role|index|view)|truncate\s+\w"
@@ -34,7 +39,9 @@ WORK: tuple[Row, ...] = (
     Row("git", _LOSES, "reset", "--hard --merge --keep"),
     Row("git", _LOSES, "clean", "-f --force"),
     Row("git", _LOSES, "checkout", "-f --force"),
-    Row("git", _LOSES, "checkout|restore", word=r"\.|\./|\*|:/"),
+    Row("git", _LOSES, "checkout", word=r"\.|\./|\*|:/"),
+    Row("git", _LOSES, "restore", word=r"\.|\./|\*|:/", unless="-S --staged"),
+    Row("git", _LOSES, "restore", "-W --worktree", word=r"\.|\./|\*|:/"),
     Row("git", _LOSES, "switch", "-f --force --discard-changes"),
     Row("git", _LOSES, "stash clear|stash drop"),
     Row("git", _LOSES, "worktree remove", "-f --force"),
@@ -45,13 +52,21 @@ WORK: tuple[Row, ...] = (
     Row("git", _REWRITES, "symbolic-ref", "-d --delete"),
     Row("bfg git-filter-repo", _REWRITES),
     Row("git", "skips the checks of the repository", options="--no-verify"),
-    Row("git", _GIT_RUNS, "config", word=_GIT_KEYS),
-    Row("git", _GIT_RUNS, word=f"{_GIT_KEYS}=.*"),
+    Row("git", _GIT_RUNS, "config", word=_GIT_KEYS, unless="--get --get-all --get-regexp --get-urlmatch -l --list"),
+    Row("git", _GIT_RUNS, word=rf"(--config=|--config-env=|-c)?{_GIT_KEYS}=.*"),
     Row("git", _GIT_RUNS, "config", "--global --system --unset-all --remove-section -e --edit --replace-all"),
     Row("git", _GIT_RUNS, "remote set-url|remote remove|remote rm|remote add|remote rename"),
-    Row("git", "runs a program of the command's choice", options="--upload-pack --receive-pack --extcmd -O"),
-    Row("git", "runs a program of the command's choice", "push|fetch|pull|clone|archive", "--exec"),
-    Row("git", "runs a program of the command's choice", word="ext::.*|--open-files-in-pager.*"),
+    Row("git", _CHOICE, options="--upload-pack --receive-pack --extcmd --template --sendmail-cmd --to-cmd --cc-cmd"),
+    Row("git", _CHOICE, options="--header-cmd --access-hook --browser --ext-diff --open-files-in-pager"),
+    Row("git", _CHOICE, word=r"--exec-path=.+|ext::.*|-O.+"),
+    Row("git", _CHOICE, "grep", "-O"),
+    Row("git", _CHOICE, "difftool|mergetool", "-x"),
+    Row("git", _CHOICE, "push|fetch|pull|clone|archive|ls-remote|fetch-pack|send-pack", "--exec"),
+    Row("git", _CHOICE, "clone", "-u"),
+    Row("git", _CHOICE, "instaweb", "-b"),
+    Row("git", _CHOICE, "send-email", "--smtp-server", value=r"[/~.].*"),
+    Row("git", _CHOICE, "merge-index|hook run|web--browse|daemon|shell|credential"),
+    Row("git", "changes what runs by the clock", "maintenance start|maintenance register"),
     # databases
     Row("psql mysql mariadb sqlite3 sqlcmd sqlplus clickhouse-client", _DATA, word=_SQL, reads=True),
     Row("duckdb cockroach bq snowsql", _DATA, word=_SQL, reads=True),
@@ -62,7 +77,11 @@ WORK: tuple[Row, ...] = (
     # containers
     Row("docker podman nerdctl", _ESCAPES, options="--privileged --cap-add --device --security-opt"),
     Row("docker podman nerdctl", _ESCAPES, word=r"--(pid|net|network|ipc|uts|userns)=host|.*docker\.sock.*"),
-    Row("docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?/:.*|.*(source|src)=/(,.*)?"),
+    Row(
+        "docker podman nerdctl",
+        _ESCAPES,
+        word=r"(-v|--volume=)?/:.*|.*(source|src)=/((etc|root|home|var|usr|proc|sys|dev)/?)?(,.*)?",
+    ),
     Row(
         "docker podman nerdctl", _ESCAPES, word=r"(-v|--volume=)?(/(etc|root|home|var|usr|proc|sys|dev)|~|\$HOME)/?:.*"
     ),
@@ -106,6 +125,7 @@ WORK: tuple[Row, ...] = (
     Row("conda poetry pdm", _ANYBODY, "install|add", word=_ADDRESS),
     Row("npm pnpm yarn bun", _ANYBODY, "install|i|add|exec|x|dlx|ci", word=rf"{_ADDRESS}|--registry.*"),
     Row("npx bunx", _ANYBODY, word=rf"{_ADDRESS}|--registry.*"),
+    Row("deno bun go", _ANYBODY, "run|install|compile|eval|x|test|serve", word=_ADDRESS),
     Row("gem cargo go code", _ANYBODY, "install|get|add", word=_ADDRESS),
     Row("code codium", _ANYBODY, options="--install-extension"),
     Row("apt apt-get dnf yum rpm dpkg brew", _ANYBODY, word=rf"(-\w+)?{_ADDRESS}"),

@@ -29,6 +29,7 @@ _SIGNS_IN_TESTS = {
     "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
 }
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
+_ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # These two are reserved words to the shell, but a plain command after them reads like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
@@ -67,6 +68,8 @@ class SimpleCommands(Expansions):
             redirections += around.tail.redirections
             chunks += around.tail.words
             end = max([end, *(chunk[1] for chunk in around.tail.words)])
+        chunks = self._behind_keyword(chunks, assignments)
+        self.word_spans.add(tuple(chunk[:2] for chunk in chunks))
         words_read = [self.word_of(chunk, tilde_after="=") for chunk in chunks]
         sources = [self.text_between(start, stop) for start, stop, _ in chunks]
         if not sources:
@@ -93,8 +96,37 @@ class SimpleCommands(Expansions):
             )
         )
 
+    def _behind_keyword(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
+        """Take out the assignments that follow `time` or `coproc`, which the grammar reads as plain words."""
+        at = 1
+        if not chunks or assignments or self.text[slice(*chunks[0][:2])] not in _LIKE_COMMANDS:
+            return chunks
+        for option in ("-p", "--"):
+            if len(chunks) > at and self.text[slice(*chunks[0][:2])] == "time" and self._written(chunks[at]) == option:
+                at += 1
+        first = at
+        while at < len(chunks) and (found := _LOOKS_ASSIGNED.match(self._written(chunks[at]))):
+            start, end, nodes = chunks[at]
+            if found.end() != end - start and self._written(chunks[at])[found.end()] == "(":
+                raise CannotParse(f"an array behind `{self._written(chunks[0])}`")
+            if not _NAME.fullmatch(found.group().rstrip("+=")):
+                raise CannotParse(f"`{found.group()}` behind `{self._written(chunks[0])}`")
+            value = self.word_of((start, end, nodes), tilde_after=":")
+            name, _, plain = value.plain.partition("=")
+            literal = value.is_literal and not name.endswith("+")
+            assignments.append(
+                Assignment(name=name.rstrip("+"), value=plain, is_literal=literal, unexpanded=value.unexpanded)
+            )
+            at += 1
+        self.assignments += assignments
+        return [*chunks[:first], *chunks[at:]]
+
+    def _written(self, chunk: Chunk) -> str:
+        return self.text[chunk[0] : chunk[1]]
+
     def test(self, node: Node, around: Around) -> None:
         """`[ ... ]`, `[[ ... ]]` and `(( ... ))` as commands of three words."""
+        self.evaluates = True
         self.no_text_between(node, SPACE)
         mark = len(self.commands)
         inside = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
@@ -102,7 +134,10 @@ class SimpleCommands(Expansions):
             self.visit(child, inside)
         if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
             raise CannotParse("a quoted substitution that a test may run")
+        if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
+            raise CannotParse("a quoted substitution that a test may run")
         self._no_other_signs(node)
+        self.word_spans.add(((node.start_byte, node.end_byte),))
         around = around.opened()
         opening, closing = node.children[0], node.children[-1]
         between = self.text_between(opening.end_byte, closing.start_byte).strip()
@@ -141,14 +176,22 @@ class SimpleCommands(Expansions):
         name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
         if _NAME.fullmatch(name) is None:
             raise CannotParse(f"`{name}` is no name for a variable")
+        self.evaluates = self.evaluates or "[" in self.source_of(node.children[0])
         equals = next(child for child in node.children if child.type in ("=", "+="))
         for child in node.children:
             self.visit(child, replace(around, tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
-        found = Assignment(name=name, value=word.plain, is_literal=literal)
+        found = Assignment(name=name, value=word.plain, is_literal=literal, unexpanded=self._unexpanded(node, word))
         self.assignments.append(found)
         return found
+
+    def _unexpanded(self, node: Node, word: Word) -> str:
+        """What an assignment sets, without what is expanded; of an array, the same of all its values."""
+        values = [part for child in node.children if child.type == "array" for part in child.children if part.is_named]
+        if not values:
+            return word.unexpanded
+        return " ".join(self.word_of(chunk).unexpanded for chunk in self.chunks(values))
 
     def bare_redirect(self, node: Node, around: Around) -> None:
         if self.redirect(node, around)[1]:
@@ -174,6 +217,7 @@ class SimpleCommands(Expansions):
             target, rest = Word("", is_literal=True), chunks
         elif chunks:
             target, rest = self.word_of(chunks[0]), chunks[1:]
+            self.targets.add(chunks[0][:2])
         else:
             raise CannotParse("a redirection without a target")
         if operator.type in (">&", "<&") and re.search(r"[$`]", target.plain):

@@ -2,7 +2,7 @@
 Paths that matter, as they stand on a command line.
 
 Nothing is looked up: a command line says where it reaches with names, and these
-are the names of what is hard to get back, or was never meant to be seen.
+are the names of what is hard to get back. Protected files have a list of their own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..verdicts import Word
 
-__all__ = ["Danger", "is_secret", "removal", "writing"]
+__all__ = ["TOO_MANY", "Danger", "removal", "spell_out", "writing"]
 
 
 class Danger(NamedTuple):
@@ -45,53 +45,31 @@ _NOT_WRITTEN: tuple[tuple[re.Pattern[str], Danger], ...] = (
     ),
     (re.compile(r"/dev/.*"), Danger("ask", "writes to a device")),
     (re.compile(r"/(proc|sys)/.*"), Danger("ask", "changes the running kernel")),
-    (re.compile(r"(.*/)?\.ssh(/.*)?"), Danger("ask", "changes who may log in")),
-    (
-        re.compile(
-            r"(.*/)?(\.(bash|zsh)(rc|_profile|_login|_logout|_aliases|_history|env)|\.z(shrc|profile|login|shenv)|\.profile"
-            r"|\.kshrc|\.cshrc|\.tcshrc|\.login|\.inputrc|\.xinitrc|\.xprofile|\.vimrc|\.gitconfig|\.npmrc|\.pypirc"
-            r"|\.config/(fish|autostart|systemd|git)(/.*)?|Library/LaunchAgents(/.*)?)"
-        ),
-        Danger("ask", "changes a file that runs when somebody logs in or starts a program"),
-    ),
-    (re.compile(r"(.*/)?\.git/(hooks(/.*)?|config|info/attributes)"), Danger("ask", "changes what git runs")),
-    (re.compile(r"/(var/spool/cron|etc/cron)[^/]*(/.*)?"), Danger("ask", "changes what runs by the clock")),
 )
 _SYSTEM_FOLDERS = re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?")
-_SECRET = re.compile(
-    r"(.*/)?(\.env(\.(?!example|sample|template|dist|md)[\w.-]+)?|\.netrc|\.pgpass|\.my\.cnf|\.pypirc|\.git-credentials"
-    r"|\.htpasswd|\.vault-token|id_(rsa|dsa|ecdsa|ed25519)|[^/]+\.(pem|key|p12|pfx|kdbx|keystore|jks)"
-    r"|\.ssh(/(?!known_hosts|config|[^/]*\.pub$).*)?|\.gnupg(/.*)?|\.aws(/.*)?|\.kube(/.*)?|\.azure(/.*)?"
-    r"|\.docker/config\.json|\.config/(gcloud|gh|op)(/.*)?|Library/Keychains(/.*)?|\.password-store(/.*)?"
-    r"|\.bash_history|\.zsh_history|credentials\.json|service[-_]account[^/]*\.json)"
-    r"|/etc/(shadow|gshadow|sudoers)(\.d/.*)?|/proc/[^/]+/environ"
-)
 _MOST_NAMES = 100
-_TOO_MANY = Danger("ask", "is about more names than can be looked at")
+TOO_MANY = Danger("ask", "is about more names than can be looked at")
+_RANGE = re.compile(r"\{(\w)\.\.(\w)(?:\.\.-?\d+)?\}", re.ASCII)
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 def removal(target: str, *, recursive: bool = True) -> Danger | None:
     """Why *target* should not be removed, or emptied."""
-    names = _spelt_out(target)
-    return _TOO_MANY if names is None else _worst(_removal(name, recursive=recursive) for name in names)
+    names = spell_out(target)
+    return TOO_MANY if names is None else _worst(_removal(name, recursive=recursive) for name in names)
 
 
 def writing(target: str) -> Danger | None:
     """Why *target* should not be written to."""
-    names = _spelt_out(target)
-    return _TOO_MANY if names is None else _worst(map(_writing, names))
+    names = spell_out(target)
+    return TOO_MANY if names is None else _worst(map(_writing, names))
 
 
-def is_secret(target: str) -> bool:
-    """Whether *target* names a file with keys or passwords."""
-    names = _spelt_out(target)
-    return names is None or any(_SECRET.fullmatch(_normal(name)) is not None for name in names)
-
-
-def _spelt_out(target: str) -> list[str] | None:
-    """Every name that braces stand for, `a{b,c}` is `ab` and `ac`; None if there are too many to look at."""
-    waiting, names = [target], []
+def spell_out(target: str) -> list[str] | None:
+    """Return every name that braces stand for, `a{b,c}` is `ab` and `ac`; None if there are too many to look at."""
+    if "{" not in target:
+        return [target]
+    waiting, names = [_RANGE.sub(_list_range, target)], []
     while waiting:
         text = waiting.pop()
         found = _BRACES.search(text)
@@ -102,6 +80,12 @@ def _spelt_out(target: str) -> list[str] | None:
         if len(waiting) + len(names) > _MOST_NAMES:
             return None
     return names
+
+
+def _list_range(found: re.Match[str]) -> str:
+    """Write `{a..c}` as `{a,b,c}`."""
+    first, last = sorted((ord(found[1]), ord(found[2])))
+    return "{" + ",".join(map(chr, range(first, last + 1))) + ",}"
 
 
 def _worst(dangers: Iterable[Danger | None]) -> Danger | None:

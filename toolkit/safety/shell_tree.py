@@ -69,7 +69,7 @@ class Reader(SimpleCommands):
         visit = _VISITS.get(node.type)
         if visit is None:
             raise CannotParse(f"a part of kind `{node.type}` is not understood")
-        visit(self, node, replace(around, level=around.level + 1, parent=node.type))
+        visit(self, node, around.inside(node.type))
 
     def statements(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)
@@ -82,7 +82,14 @@ class Reader(SimpleCommands):
         values = node.children_by_field_name("value")
         words = [self.word_of(chunk) for chunk in self.chunks(values)] or [Word("", is_literal=False)]
         for word in words:
-            self.assignments.append(Assignment(name=self.source_of(name), value=word.plain, is_literal=word.is_literal))
+            self.assignments.append(
+                Assignment(
+                    name=self.source_of(name),
+                    value=word.plain,
+                    is_literal=word.is_literal,
+                    unexpanded=word.unexpanded,
+                )
+            )
         self.statements(node, around)
 
     def loop(self, node: Node, around: Around) -> None:
@@ -93,7 +100,7 @@ class Reader(SimpleCommands):
         for child in node.children:
             if child.type == "variable_assignment":
                 # `for ((i = 0; ...))`: arithmetic, where spaces mean nothing.
-                self.has_substitution = True
+                self.has_substitution = self.evaluates = True
                 self.assignments.append(Assignment(name=self.source_of(child.children[0]), value="", is_literal=False))
                 self.parts(child, inside)
             else:

@@ -32,10 +32,11 @@ _ANSI_NAMES = {
 
 
 class Word(NamedTuple):
-    """A word without its quotes, and whether it is known exactly."""
+    """A word without its quotes, whether it is known exactly, and what of it stays if nothing is expanded."""
 
     plain: str
     is_literal: bool
+    unexpanded: str = ""
 
 
 def unescaped_live(text: str) -> bool:
@@ -54,6 +55,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         tilde_after: Characters after which a tilde is a home folder too: `=` and `:` in an assignment.
     """
     plain: list[str] = []
+    expansions: list[int] = []
     # Where braces and patterns are looked for: what is quoted counts as one harmless letter.
     bare: list[str] = []
     literal, seen, at, quoted = True, 0, 0, False
@@ -61,6 +63,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         here = text[at]
         if (end := spans.get(start + at)) is not None:
             plain.append(text[at : end - start])
+            expansions.append(len(plain) - 1)
             bare.append("x")
             literal, seen, at = False, seen + 1, end - start
         elif here == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
@@ -100,7 +103,10 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             at += 1
     if quoted or seen != sum(1 for each in spans if start <= each < start + len(text)):
         raise CannotParse(f"the quotes in {_shown(text)} are not understood")
-    return Word("".join(plain), literal and _stays("".join(bare), tilde_after))
+    whole = "".join(plain)
+    for place in expansions:
+        plain[place] = "x"
+    return Word(whole, literal and _stays("".join(bare), tilde_after), "".join(plain) if expansions else whole)
 
 
 def _stays(bare: str, tilde_after: str) -> bool:
@@ -128,8 +134,9 @@ def _ansi(text: str) -> tuple[str, bool]:
         if kind == "e":
             return _ANSI_NAMES.get(given, "\\" + given)
         code = ord(given.upper()) & 0x1F if kind == "c" else int(given, 8 if kind == "o" else 16)
-        if code == 0 or code > 0x7F:
-            # NUL ends the word, and bytes above ASCII may join with their neighbours.
+        if code == 0:
+            raise CannotParse("it holds a NUL character, which ends a word before its end is seen")
+        if code > 0x7F:  # such bytes may join with their neighbours
             known = False
             return found.group()
         return chr(code)

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple, TypeVar
 
 from ..errors import Safety, ToolError
-from ..safety.paths import Folders, shown
+from ..safety.paths import BadPath, Folders, shown
 from ..safety.protected import Protected, ProtectedFiles
+from ..safety.repositories import protecting_repository
 from .beneath import Folder
 
 __all__ = ["Borders", "Spot"]
@@ -57,6 +58,7 @@ class Borders:
 
         Raises:
             Safety: It leads outside, to a protected file, or to two places.
+            ToolError: It is no path, or leads in a circle.
             OSError: Whatever *action* raises, but `ELOOP`.
         """
         attempts: list[Callable[[str, Literal["read", "write"]], Spot | None]] = [self._followed] * _MOST_TRIES
@@ -89,6 +91,8 @@ class Borders:
     def _followed(self, path: str, access: Literal["read", "write"]) -> Spot:
         try:
             places = self._folders.places(path)
+        except BadPath as error:
+            raise ToolError(str(error)) from None
         except ValueError as error:
             raise Safety(str(error)) from None
         if len({place.path for place in places}) > 1:
@@ -108,6 +112,8 @@ class Borders:
     def _judge(self, names: Iterable[str], access: Literal["read", "write"]) -> None:
         for name in names:
             rule = self._protected.protecting(name, access)
+            if rule is None and access == "write":
+                rule = protecting_repository(self._protected, name)
             if rule is not None:
                 raise Safety(_kept(name, rule))
 

@@ -1,0 +1,163 @@
+"""
+Run command lines by real bash, with a stand-in for the dangerous programs, and tell which of them started it.
+
+Bash runs in the strongest sandbox of the machine, in a folder of its own, with a PATH that holds the stand-in and a
+few programs that start others. Many lines share one bash, each in a subshell; a line that is suspected is run again
+alone, by `bash -c`, and only that counts.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from toolkit.sandbox import Limits, best_sandbox
+from toolkit.workspace import Workspace
+
+from .command_lines import STAND_IN
+
+__all__ = ["Bash"]
+
+# What may be found on PATH: nothing that changes or ends anything by itself.
+_PROGRAMS = (
+    "bash sh cat env nice nohup setsid timeout stdbuf ionice chrt taskset xargs find prlimit setpriv flock choom script "
+    "setarch linux64 i386 x86_64 unshare runcon nsenter uclampset chroot tee ls true false echo printf pwd test head "
+    "sort wc grep sed awk"
+)
+# The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
+# tells the number of its line, unless the line has taken it away with the environment.
+_DRIVER = r"""
+enable -n kill enable suspend logout
+exec 77>&3 3>&- 78>progress
+mapfile -d '' -t __lines < lines
+FUNCNEST=40
+__alone=$1 __number=0
+shift
+cd room
+for __line in "${__lines[@]}"; do
+    echo >&78
+    if [ "$__alone" = alone ]; then
+        ( ulimit -t 1; export LINE_NUMBER=$__number; exec 78>&-; exec bash -c "$__line" ) </dev/null >/dev/null 2>&1
+    else
+        ( ulimit -t 1; export LINE_NUMBER=$__number; exec 78>&-; eval "$__line" ) </dev/null >/dev/null 2>&1
+    fi
+    __number=$((__number + 1))
+done
+exec 77>&-
+read -r
+"""
+_STAND_IN = "#!/bin/sh\necho \"${{LINE_NUMBER:-unknown}}\" >> '{mark}'\n"
+_WAIT_SECONDS = 6
+# Asked to end, the sandbox ends all that was started in it.
+_END_SECONDS = 5
+
+
+class Bash:
+    """A place where lines are run; leave it with `close`."""
+
+    def __init__(self) -> None:
+        shell = shutil.which("bash")
+        if shell is None:
+            raise RuntimeError("there is no bash on PATH; install it to compare the reader with it")
+        self._shell = shell
+        self._folder = Path(tempfile.mkdtemp(prefix="lines-")).resolve()
+        self._mark = self._folder / "mark"
+        self.hung: list[str] = []
+        programs = self._folder / "programs"
+        programs.mkdir()
+        for name in _PROGRAMS.split():
+            if (path := shutil.which(name)) is not None:
+                (programs / name).symlink_to(
+                    os.path.realpath(path) if name not in ("sh", "linux64", "i386", "x86_64") else path
+                )
+        stand_in = programs / STAND_IN
+        stand_in.write_text(_STAND_IN.format(mark=self._mark))
+        stand_in.chmod(0o755)
+        (self._folder / "driver").write_text(_DRIVER)
+        limits = Limits(processes=200, file_bytes=4 << 20, memory_bytes=1 << 30)
+        self.sandbox = best_sandbox(Workspace(self._folder), limits=limits)
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def start_stand_in(self, lines: Sequence[str]) -> list[str]:
+        """Return those of *lines* that start the stand-in, also when `bash -c` runs them alone."""
+        suspects = self._marked(lines)
+        return self._marked(suspects, alone=True) if suspects else []
+
+    def run_alone(self, line: str) -> bool:
+        """Return whether `bash -c` starts the stand-in for *line*."""
+        return bool(self._marked([line], alone=True))
+
+    def _marked(self, lines: Sequence[str], *, alone: bool = False) -> list[str]:
+        """Run *lines*, and return those that the stand-in names; a line that hangs is noted and left out."""
+        marked: list[str] = []
+        rest = list(lines)
+        while rest:
+            done = self._run(rest, alone=alone)
+            numbers = set(self._mark.read_text().split()) if self._mark.exists() else set()
+            if "unknown" in numbers and len(rest) > 1:
+                middle = len(rest) // 2
+                return marked + self._marked(rest[:middle], alone=alone) + self._marked(rest[middle:], alone=alone)
+            marked += [line for at, line in enumerate(rest) if str(at) in numbers or "unknown" in numbers]
+            if done is None:
+                break
+            self.hung.append(rest[max(done - 1, 0)])
+            rest = rest[max(done, 1) :]
+        return marked
+
+    def _run(self, lines: Sequence[str], *, alone: bool) -> int | None:
+        """Run *lines*; return how many were begun if they did not come to an end, else None."""
+        room = self._folder / "room"
+        shutil.rmtree(room, ignore_errors=True)
+        room.mkdir()
+        self._mark.unlink(missing_ok=True)
+        (self._folder / "lines").write_bytes(b"".join(line.encode() + b"\0" for line in lines))
+        argv = [self._shell, "--norc", "--noprofile", str(self._folder / "driver"), "alone" if alone else "together"]
+        ours, theirs = os.pipe()
+        env = {"PATH": str(self._folder / "programs"), "LC_ALL": "C.UTF-8", "HOME": str(room)}
+        command, env = self.sandbox.command(argv, cwd=str(self._folder), env=env, third_fd=theirs)
+        process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
+            command,
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[theirs],
+            start_new_session=True,
+            cwd=self._folder,
+        )
+        os.close(theirs)
+        try:
+            return None if self._is_over(process, ours) else self._begun()
+        finally:
+            os.close(ours)
+            assert process.stdin is not None
+            process.stdin.close()
+            for ask in (None, process.terminate, process.kill):
+                if ask is not None:
+                    ask()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_END_SECONDS)
+                    break
+            process.wait()
+
+    def _is_over(self, process: subprocess.Popen[bytes], pipe: int) -> bool:
+        """Wait for the last process that holds the pipe, as long as lines are begun."""
+        begun = -1
+        while begun != (begun := self._begun()):
+            if select.select([pipe], [], [], _WAIT_SECONDS)[0]:
+                return True
+        return False
+
+    def _begun(self) -> int:
+        with suppress(OSError):
+            return (self._folder / "progress").stat().st_size
+        return 0

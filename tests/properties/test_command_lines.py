@@ -1,0 +1,90 @@
+"""What is judged harmless starts nothing that it should not: bash itself is asked."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from itertools import islice
+
+import pytest
+
+from .bash_runs import Bash
+from .command_lines import STAND_IN, command_lines
+from .fuzz_commands import fuzz, fuzz_all, is_harmless, real_lines
+
+pytestmark = [
+    pytest.mark.unmeasured,
+    pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash to compare with"),
+]
+pytest.importorskip("tree_sitter_bash", reason="commands are not read without the extra `shell`")
+
+_SHORT = 3_000
+_LONG = 1_000_000
+
+
+def test_the_same_seed_gives_the_same_lines_each_with_the_stand_in():
+    """A finding can be found again, and no line is harmless for want of the stand-in."""
+    lines, again, others = (list(islice(command_lines(seed, real_lines()), 500)) for seed in (7, 7, 8))
+    assert lines == again != others
+    assert all(STAND_IN in line for line in lines)
+
+
+def test_bash_tells_which_lines_start_the_stand_in():
+    """Also in the background, in a subshell, and with an environment of its own."""
+    starts = [
+        "zap",
+        "zap &",
+        "(zap & )",
+        "coproc zap",
+        "a=$(zap)",
+        "exec zap",
+        'env -i PATH="$PATH" zap',
+        "time a=1 zap",
+        "a=()#; zap",
+        "a='x[$(zap)]'; ((a))",
+    ]
+    starts_not = ["echo zap", "true # zap", "cat <<EOF\nzap\nEOF", "if", "exit 1", "'zap x'"]
+    bash = Bash()
+    try:
+        assert (
+            bash.start_stand_in([line for pair in zip(starts_not, starts, strict=False) for line in pair]) == starts[:6]
+        )
+        assert bash.start_stand_in([*starts_not, *starts]) == starts
+    finally:
+        bash.close()
+
+
+def test_no_line_that_is_judged_harmless_starts_the_stand_in():
+    """And enough of them are judged harmless for that to say something."""
+    tally = fuzz(20_261, _SHORT)
+    assert tally.findings == []
+    assert tally.share > 0.1
+
+
+@pytest.mark.parametrize(
+    ("what", "pattern", "replacement"),
+    [
+        ("words behind a redirection", r"(?<!<)[<>]+ *[\w./]+ .*", ""),
+        ("a comment in the middle of a word", r"#.*", ""),
+        ("what `env` runs", r"\benv\b", "echo"),
+        ("what stands between backticks", r"`[^`]*`", "x"),
+        ("the second line", r"\n.*", ""),
+        ("what stands behind `time`", r"\btime\b", "echo"),
+    ],
+)
+def test_a_reader_that_overlooks_something_is_found_out(what, pattern, replacement):
+    """The fuzzer finds planted disagreements within a short run."""
+
+    def judge_badly(line: str) -> bool:
+        return is_harmless(re.sub(pattern, replacement, line, flags=re.DOTALL))
+
+    assert fuzz(1, _SHORT, harmless=judge_badly, max_findings=1, batch=60).findings, what
+
+
+@pytest.mark.long
+def test_a_million_lines_hold_no_finding():
+    """The same, at length."""
+    tally = fuzz_all(1, _LONG, workers=2)
+    assert tally.findings == []
+    assert tally.lines == _LONG
+    assert tally.share > 0.1

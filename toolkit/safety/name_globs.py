@@ -1,0 +1,141 @@
+"""
+Which names a shell's glob may stand for, without looking at the disk.
+
+A glob is held against a pattern of a protected file: `.e*` may be `.env`, and `f*.p?m` may be a `*.pem`.
+`*` alone may be anything and says nothing, so it counts for no protected file; neither does `*.json`,
+which tells no more than the kind of a file. As in the shell, a leading dot has to be written.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+
+__all__ = ["is_glob", "may_meet", "regex_of"]
+
+_GLOB = re.compile(r"[*?\[]")
+_TOKEN = re.compile(r"\*+|\?|\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]|.", re.DOTALL)
+_CLASSES = {
+    "alpha": "a-zA-Z", "digit": "0-9", "alnum": "a-zA-Z0-9", "lower": "a-z", "upper": "A-Z", "punct": "!-/:-@[-`{-~",
+    "space": r"\s", "blank": r" \t", "word": r"\w", "xdigit": "0-9a-fA-F", "print": " -~", "graph": "!-~",
+    "cntrl": r"\x00-\x1f",
+}  # fmt: skip
+
+# None is any text, a pattern is one letter.
+_Token: TypeAlias = re.Pattern[str] | str | None
+
+
+def is_glob(text: str) -> bool:
+    """Return whether the shell would expand *text*."""
+    return _GLOB.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def regex_of(glob: str) -> str:
+    """Return the expression for *glob*, one name of a path."""
+    return "".join(
+        "[^\n]*" if token is None else re.escape(token) if isinstance(token, str) else token.pattern
+        for token in _tokens(glob)
+    )
+
+
+def may_meet(glob: str, pattern: str, *, dots: bool = False, aimed: bool = False) -> bool:
+    """
+    Return whether a name exists that both *glob* and *pattern* match.
+
+    Args:
+        dots: Whether `*` matches a leading dot, as after `shopt -s dotglob` and for `find -name`.
+        aimed: Whether *glob* also has to say something about the name: one of its letters, or its leading dot,
+            is a letter that *pattern* writes, and it is not only a common ending.
+    """
+    if not dots and pattern.startswith(".") and not glob.startswith((".", "[.")):
+        return False
+    left, right = _tokens(glob), _tokens(pattern)
+    if not left or not right or not (_may_be_equal(left[0], right[0]) and _may_be_equal(left[-1], right[-1])):
+        return False
+    if aimed and (ending := _only_ending(glob)) and pattern.lstrip("*?") != ending:
+        return False
+    return _walk(left, right, is_aimed=not aimed)
+
+
+def _walk(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_aimed: bool) -> bool:
+    """Step through both at once; a `*` takes any number of the other's letters."""
+    waiting, seen = [(0, 0, is_aimed)], set()
+    while waiting:
+        state = waiting.pop()
+        if state in seen:
+            continue
+        seen.add(state)
+        i, j, aimed = state
+        one = left[i] if i < len(left) else _END
+        other = right[j] if j < len(right) else _END
+        if one is _END and other is _END and aimed:
+            return True
+        if one is None:
+            waiting.append((i + 1, j, aimed))
+        if other is None:
+            waiting.append((i, j + 1, aimed))
+        if one is None and other is not _END:
+            waiting.append((i, j + 1, aimed))
+        if other is None and one is not _END:
+            waiting.append((i + 1, j, aimed))
+        if one is not None and other is not None and _END not in (one, other) and _may_be_equal(one, other):
+            says = isinstance(other, str) and _says_letter(one) and (other.isalnum() or i == j == 0)
+            waiting.append((i + 1, j + 1, aimed or says))
+    return False
+
+
+_END = ""
+_MOST_LETTERS = 5
+
+
+def _says_letter(token: _Token) -> bool:
+    """Return whether *token* stands for one letter, or one of a few: `[ab]` does, and `[a-z]` and `?` do not."""
+    if isinstance(token, str):
+        return True
+    return token is not None and len(token.pattern) <= _MOST_LETTERS and not re.search(r"[\^-]", token.pattern[1:-1])
+
+
+def _may_be_equal(left: _Token, right: _Token) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    if isinstance(left, re.Pattern) and isinstance(right, str):
+        return left.fullmatch(right) is not None
+    if isinstance(left, str) and isinstance(right, re.Pattern):
+        return right.fullmatch(left) is not None
+    return True
+
+
+@lru_cache(maxsize=2048)
+def _tokens(glob: str) -> tuple[_Token, ...]:
+    return tuple(_token(text) for text in _TOKEN.findall(glob))
+
+
+def _token(text: str) -> _Token:
+    if text.startswith("*"):
+        return None
+    if text == "?":
+        return _ANY
+    return _letters(text) if len(text) > 1 else text
+
+
+_ANY = re.compile(r"[^\n]")
+
+
+def _letters(text: str) -> re.Pattern[str]:
+    """Return the expression for `[a-z]`; one that cannot be read may be any letter."""
+    inner = text[1:-1]
+    negated, inner = inner[:1] in ("!", "^"), inner.lstrip("!^") if inner[:1] in ("!", "^") else inner
+    inner = inner.replace("\\", "\\\\").replace("]", r"\]")
+    inner = re.sub(r"\[:(\w+):\\\]", lambda name: _CLASSES.get(name[1], r"\x00-\x7f"), inner).replace("[", r"\[")
+    try:
+        return re.compile(f"[{'^' if negated else ''}{inner}]", re.IGNORECASE)
+    except re.error:
+        return _ANY
+
+
+def _only_ending(glob: str) -> str:
+    """Return the ending of `*.json`, if *glob* says nothing else."""
+    stem, dot, ending = glob.rpartition(".")
+    return dot + ending if dot and stem and not stem.strip("*?") and not is_glob(ending) else ""
