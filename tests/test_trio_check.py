@@ -42,7 +42,7 @@ def dispatcher():
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-@pytest.mark.parametrize("name", ["blocking", "waiting"])
+@pytest.mark.parametrize("name", ["blocking", "waiting", "plain"])
 def test_a_call_under_trio_says_that_trio_is_not_supported(dispatcher, name, is_known):
     """Whether the tool was called under asyncio before or not."""
     trio = pytest.importorskip("trio", reason="trio is not installed")

@@ -15,12 +15,13 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
+from sys import modules
 from typing import TYPE_CHECKING, Any, Self
 
 from .background import BackgroundLoop
 from .batch import run_batch
+from .call_copies import UnreadableMetadata, copy_call
 from .call_ids import unique_ids
-from .call_metadata import UnreadableMetadata, copy_metadata
 from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
@@ -77,7 +78,7 @@ class Dispatcher:
         check_output: Whether results are held against the output schema.
         raise_bugs: Whether what is not a `ToolError` is raised instead of becoming a result.
         on_progress: Told what running calls report, and what streaming ones yield.
-        cleanup_seconds: How long a cancelled tool may take to clean up.
+        cleanup_seconds: How long a cancelled tool or hook may take to clean up before it is abandoned.
     """
 
     def __init__(
@@ -168,11 +169,11 @@ class Dispatcher:
         waits and retries included. Never raises for what a tool does.
         """
         plan = self._known.get(name) if type(name) is str else None
+        if "trio" in modules and is_under_trio():
+            return refuse_under_trio(self._adopted(name, arguments, id, session, principal))
         if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
-        if is_under_trio():
-            return refuse_under_trio(call.id, call.name)
         if type(call.metadata) is UnreadableMetadata:
             return unstarted(call, call.metadata.describe(), None, self._settings)
         try:
@@ -189,23 +190,8 @@ class Dispatcher:
     def _adopted(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
     ) -> ToolCall:
-        """A call of our own, so that nobody's changes; what is given beside it fills what it leaves open."""
-        if isinstance(call, str):
-            call = ToolCall(str.__str__(call), arguments)  # an enum's own `str` would be its label
-        elif not isinstance(call, ToolCall):
-            raise TypeError(f"call wants a tool's name or a ToolCall, got {type(call).__name__}")
-        elif arguments is not None:
-            raise TypeError("a ToolCall has its own arguments; give one or the other")
-        session = call.session or session
-        return ToolCall(
-            call.name,
-            call.arguments,
-            call.id or call_id or f"call_{next(self._planner.ids)}",
-            session,
-            call.principal or principal or (None if session is None else session.principal),
-            call.turn,
-            None if call.metadata is None else copy_metadata(call.metadata),
-        )
+        """Return a call of our own; the arguments beside *call* fill what it leaves open."""
+        return copy_call(call, arguments, call_id, session, principal, lambda: f"call_{next(self._planner.ids)}")
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
         table, keep = self.catalog.table, self._settings.judges.possible(self.catalog, call.session)
@@ -235,7 +221,7 @@ class Dispatcher:
         """
         adopted = self._adopted_batch(calls, session, principal)
         if is_under_trio():
-            return [await refuse_under_trio(call.id, call.name) for call in adopted]
+            return [await refuse_under_trio(call) for call in adopted]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
@@ -298,7 +284,7 @@ class Dispatcher:
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if is_under_trio():
-            return await refuse_under_trio("", "")
+            return await refuse_under_trio()
         from .resuming import resumed
 
         return await resumed(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from .abandoned import Abandoned
@@ -31,12 +32,11 @@ class SettingsHookRunner:
 
     async def attend(self, work: Awaitable[Any], step: Step) -> Any:
         """Await *work*; once it is cancelled, its cleanup has a limit, and then it is left alone."""
+        return await await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
 
-        def abandon(task: asyncio.Task[Any]) -> None:
-            warn_of_abandoned(step.name, self._cleanup_seconds)
-            self._abandoned.hold(task)
-
-        return await await_with_limit(work, self._cleanup_seconds, abandon)
+    def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
+        warn_of_abandoned(step.name, self._cleanup_seconds)
+        self._abandoned.hold(task)
 
 
 async def run_in_thread(threads: Threads, work: Callable[[], Any], label: str) -> Any:

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn, TypeAlias
 
-from .cleanup_limit import LimitedCleanup
+from .cleanup_limit import finish_with_limit
 from .codecs import UNSURE
 from .cutting import truncated
 from .hooks.base import PROCEED, ShownCall
@@ -87,7 +87,7 @@ _WAIT = {
                     stuck = call or made(asked, arguments, number, session, principal, tool)
                     Walk(stuck, plan, settings, started, decoded).abandon(task)
 
-                value = await LimitedCleanup(coroutine, waits_for, settings.cleanup_seconds, abandon)
+                value = await finish_with_limit(coroutine, waits_for, settings.cleanup_seconds, abandon)
 """,
 }
 
@@ -202,7 +202,7 @@ async def _raising(error: BaseException) -> NoReturn:
 
 
 _NAMES = {
-    "LimitedCleanup": LimitedCleanup,
+    "finish_with_limit": finish_with_limit,
     "PROCEED": PROCEED,
     "ShownCall": ShownCall,
     "ToolResult": ToolResult,

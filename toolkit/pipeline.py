@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
 from .attempt import TimedOut, has_to_pass, warn_of_abandoned
 from .cleanup_limit import await_with_limit
 from .codecs import UNSURE
@@ -37,9 +38,7 @@ from .repair import repaired
 from .requests import Decision
 from .results import ToolCall, ToolResult
 from .settings import Settings
-from .strictjson import count_values
 from .tries import Tries
-from .trio_check import is_under_trio, refuse_under_trio
 from .validation import objections
 
 if TYPE_CHECKING:  # most calls are not judged
@@ -52,10 +51,6 @@ T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 _NOTHING: Mapping[Any, Any] = {}
-# From here on, checking takes long enough for other calls to notice: to refuse and repair so many values takes up to
-# 30 milliseconds, to read so long a text as JSON one.
-_MANY_VALUES = 1_000
-_LONG_TEXT = 50_000
 
 
 async def walk(
@@ -107,8 +102,6 @@ class Walk:
     async def result(self, answer: Answer | None = None) -> ToolResult:
         """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
         plan, chain = self.plan, self.settings.chain
-        if is_under_trio():
-            return await refuse_under_trio(self.call.id, self.plan.name)
         result = None
         try:
             if self.decoded is UNSURE or plan.validate is not None:
@@ -139,8 +132,6 @@ class Walk:
 
     async def rescued(self, error: BaseException) -> ToolResult:
         """The result of a call whose first attempt, a plain await, raised *error*."""
-        if is_under_trio() and not has_to_pass(error):
-            return await refuse_under_trio(self.call.id, self.plan.name)
         result = await self.tries.rescued(error, self.arguments, self.decoded)
         try:
             result = await self._unless_interrupted(result) or await self.execute()
@@ -162,14 +153,10 @@ class Walk:
     async def check(self, *, repair: bool = True) -> ToolResult | None:
         """Decode the arguments; return a result if they are refused."""
         try:
-            length = len(self.arguments) if isinstance(self.arguments, (str, bytes, bytearray)) else None
-            is_long = length is not None and length > _LONG_TEXT
+            is_short, is_long = is_short_text(self.arguments), is_long_text(self.arguments)
             if not is_long:
                 self._read_arguments()
-            # A short text cannot hold many values, so they need not be counted.
-            if (length or _LONG_TEXT) < _MANY_VALUES or (
-                not is_long and count_values(self.arguments, _MANY_VALUES) < _MANY_VALUES
-            ):
+            if is_short or (not is_long and not has_many_values(self.arguments)):
                 self._decode(repair=repair)
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
@@ -186,7 +173,7 @@ class Walk:
     def _read_arguments(self) -> None:
         """Make a JSON object of the arguments; from a mapping that fails, an empty one, before the error is raised."""
         try:
-            self.arguments = _parsed(self.arguments, self.plan)
+            self.arguments = parse_arguments(self.arguments, self.plan)
         except (BadArgs, DefinitionError):
             raise
         except BaseException:
@@ -198,7 +185,7 @@ class Walk:
         """Decode the arguments, repaired if they have to be; raise `BadArgs` if they are refused."""
         checker, validation = self.plan.checker, self.settings.validation
         try:
-            _refuse_text(self.arguments)
+            refuse_text(self.arguments)
             self.decoded = checker.check(self.arguments, validation)
         except BadArgs:
             hidden = self.plan.tool.signature.secrets
@@ -364,18 +351,17 @@ class Walk:
 
     async def within(self, work: Awaitable[T]) -> T:
         """Await *work* as long as the call has time; once it is cancelled, its cleanup has a limit."""
-        limited = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
-        found: T = await self.deadline.within(limited)
-        return found
+        limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
+        return await self.deadline.within(limited)
 
     def _abandon_check(self, task: asyncio.Task[Any]) -> None:
         warn_of_abandoned(f"the checks of {self.plan.name}", self.settings.cleanup_seconds)
         self.settings.abandoned.hold(task)
 
     def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
-        """Await what a hook says; a hook with limits of its own keeps to them."""
-        is_limited = not step.is_plain or self.deadline.at is not None
-        return told if is_limited else self.settings.hook_runner.attend(told, step)
+        """Return what to await for what a hook says; `Step.run` limits what has a time limit."""
+        needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
+        return told if needs_no_limit else self.settings.hook_runner.attend(told, step)
 
     def _access(self) -> AccessJudge:
         return self.hearing.access()
@@ -408,19 +394,6 @@ class Walk:
                 self._hearing.consent.close_unless(None)
                 self._hearing.consent.give_up(self.tries.count)
             raise error
-
-
-def _parsed(arguments: Any, plan: Plan) -> Any:
-    """*arguments* as a JSON object, if they are one in another form."""
-    if isinstance(arguments, (str, bytes, bytearray)):
-        arguments = plan.checker.parsed(arguments)
-    return dict(arguments) if isinstance(arguments, Mapping) else arguments
-
-
-def _refuse_text(arguments: Any) -> None:
-    """What is still text after parsing has to be repaired, and noted; the check would parse it again."""
-    if isinstance(arguments, str):
-        raise BadArgs("expected an object with the arguments, got text in the JSON text")
 
 
 def _refuse(stage: str, wanted: str, got: Any) -> NoReturn:

@@ -126,29 +126,30 @@ class Tries:
         return await self._last.run(limit)
 
     def _context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
-        call, tool, settings = self._call, self._plan.tool, self._settings
-        given = {kind: each for source in reversed(sources) for kind, each in source.items() if each is not PER_CALL}
-        context = Context(
-            facts=tool.facts,
-            call=ToolCall(
-                call.name,
-                copied(self._arguments),
-                call.id,
-                call.session,
-                call.principal,
-                call.turn,
-                call.metadata,
-                tool,
-            ),
-            attempt=self.count,
-            deadline=None if limit is None else settings.clock() + limit,
-            resources=given,
-            logger=self._plan.logger,
-            permissions=self._permissions(),
-        )
+        tool, settings = self._plan.tool, self._settings
+        if tool.signature.wanted:
+            context = self._full_context(sources, limit)
+        else:  # neither the tool nor a resource sees it: an attempt needs the id, and the flag that stops it
+            context = Context(facts=tool.facts, call=self._call)
         if settings.on_progress is not None:
             context.on_progress = teller(self._report)
         return context
+
+    def _full_context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
+        call, tool, clock = self._call, self._plan.tool, self._settings.clock
+        resources = {
+            kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL
+        }
+        arguments = copied(self._arguments)
+        return Context(
+            facts=tool.facts,
+            call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
+            attempt=self.count,
+            deadline=None if limit is None else clock() + limit,
+            resources=resources,
+            logger=self._plan.logger,
+            permissions=self._permissions(),
+        )
 
     def _limit(self) -> float | None:
         """Seconds that an attempt may take; `TimedOut` if there are none."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from .results import ToolResult
+from .results import ToolCall, ToolResult
 
 __all__ = ["TRIO_REFUSAL", "is_under_trio", "refuse_under_trio"]
 
@@ -36,6 +36,7 @@ def is_under_trio(modules: Mapping[str, Any] = sys.modules) -> bool:
         return True
 
 
-async def refuse_under_trio(call_id: str, name: str) -> ToolResult:
+async def refuse_under_trio(call: ToolCall | None = None) -> ToolResult:
     """Return the result of a call under trio; hooks are not asked, because they may need asyncio too."""
+    call_id, name = ("", "") if call is None else (call.id, call.name)
     return ToolResult.error("internal", TRIO_REFUSAL, call_id=call_id, tool=name)

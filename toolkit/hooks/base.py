@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from ..coroutines import is_coroutine_function, may_suspend
 from ..digests import digest_of
 from ..results import ToolCall, ToolResult, id_of
 from ..session import Session
@@ -205,6 +206,7 @@ class Step:
 
     Attributes:
         is_plain: Whether it can be called with nothing around it.
+        may_suspend: Whether what it returns can wait for anything, and so be cancelled.
     """
 
     hook: Any
@@ -212,6 +214,7 @@ class Step:
     is_blocking: bool
     timeout_seconds: float | None
     is_plain: bool
+    may_suspend: bool
 
     @property
     def name(self) -> str:
@@ -302,4 +305,5 @@ def _step(hook: Any, method: Callable[..., Any]) -> Step:
     if limit is not None and not limit > 0:
         raise ValueError(f"the timeout_seconds of {hook!r} have to be above 0, got {limit!r}")
     is_blocking = bool(getattr(hook, "blocking", False)) and not inspect.iscoroutinefunction(method)
-    return Step(hook, method, is_blocking, limit, is_plain=not is_blocking and limit is None)
+    suspends = not is_coroutine_function(method) or may_suspend(method)
+    return Step(hook, method, is_blocking, limit, is_plain=not is_blocking and limit is None, may_suspend=suspends)
