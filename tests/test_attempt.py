@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from tests.clocks import Clock, until
-from toolkit.abandoned import Abandoned, Job
+from toolkit.abandoned import Abandoned, Job, StuckCall
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
@@ -533,7 +533,7 @@ def test_an_abandoned_call_is_remembered_beyond_its_loop(catalog, release):
 
 
 async def test_a_call_that_never_got_a_thread_was_never_started(catalog, release):
-    """An abandoned call keeps its slot; who waits for it in vain is told that nothing happened."""
+    """Once no abandoned thread is replaced any more, the caller learns that nothing happened, and who has them."""
     ran = []
 
     @catalog.tool(concurrency_safe=True)
@@ -543,12 +543,18 @@ async def test_a_call_that_never_got_a_thread_was_never_started(catalog, release
         release.wait(5)
 
     dispatcher = Dispatcher(catalog, max_concurrency=1)
-    assert (await dispatcher.call("hang", {"n": 1}, timeout_seconds=SOON)).kind == "timeout"
-    second = await dispatcher.call("hang", {"n": 2}, timeout_seconds=SOON)
-    assert (second.kind, second.error.details["happened"], dispatcher.abandoned) == ("timeout", "no", 1)
+    for n in (1, 2):
+        task = asyncio.ensure_future(dispatcher.call("hang", {"n": n}))
+        await until(lambda n=n: n in ran)
+        task.cancel()
+        await asyncio.wait({task})
+    third = await dispatcher.call("hang", {"n": 3}, timeout_seconds=SOON)
+    assert (third.kind, third.error.details["happened"], dispatcher.abandoned) == ("timeout", "no", 2)
+    assert "all 2 threads are held by calls that cannot be stopped (`hang` 2 times)" in third.text
+    assert dispatcher.abandoned_threads == 2
     release.set()
-    await until(lambda: dispatcher.abandoned == 0)
-    assert ran == [1]
+    await until(lambda: dispatcher.abandoned_threads == dispatcher.abandoned == 0)
+    assert ran == [1, 2]
     dispatcher.close()
 
 
@@ -601,17 +607,30 @@ def test_a_job_tells_of_its_end_also_if_it_is_over():
 
 
 async def test_waiting_for_the_abandoned_ends_with_the_last_unsafe_one():
-    """Safe ones need no waiting for; time may run out."""
-    abandoned = Abandoned()
-    first, second = abandoned.add("a", unsafe=True), abandoned.add("b", unsafe=True)
-    abandoned.add("c", unsafe=False)
-    assert not await abandoned.unsafe_ended(0)
-    waiting = asyncio.ensure_future(abandoned.unsafe_ended(None))
+    """Safe ones and other callers' need no waiting for; time may run out."""
+    abandoned, me = Abandoned(), ("s1", None)
+    first = abandoned.add(StuckCall("write", me, "a", is_alone=True))
+    second = abandoned.add(StuckCall("send", me, "b", is_alone=True))
+    abandoned.add(StuckCall("read", me, "c", is_alone=False))
+    abandoned.add(StuckCall("write", ("s1", "bob"), "d", is_alone=True))
+    assert abandoned.blockers(me, "write") == ["write", "send"]
+    assert not await abandoned.wait_for_blockers(me, "write", 0)
+    waiting = asyncio.ensure_future(abandoned.wait_for_blockers(me, "write", None))
     await asyncio.sleep(0)
     first()
     await asyncio.sleep(0)
     assert not waiting.done()
     second()
     assert await waiting
-    assert await abandoned.unsafe_ended(0)
-    assert abandoned.alive == 1
+    assert await abandoned.wait_for_blockers(me, "write", 0)
+    assert abandoned.alive == 2
+
+
+def test_a_stuck_call_that_changes_nothing_holds_up_its_own_tool_alone():
+    """No caller sees what it reads any more, so calls of other tools cannot disturb it."""
+    me = ("s1", None)
+    read = StuckCall("read", me, "a", is_alone=True, is_read_only=True)
+    assert read.holds_up(me, "read")
+    assert not read.holds_up(me, "write")
+    write = StuckCall("write", me, "a", is_alone=True)
+    assert write.holds_up(me, "read")

@@ -15,11 +15,11 @@ PACKAGE = Path(__file__).parents[1] / "toolkit"
 
 # Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
 LAYERS = [
-    "errors decompression later options facts tokens access verdicts visible strictjson digests requests session parts results call_ids",
-    "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope parameters signature validation",
+    "forks errors decompression later options facts tokens access verdicts visible strictjson digests requests session parts results call_ids",
+    "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope parameters coroutines signature validation",
     "rendering redaction secret_problems describe spec tables foreign_names ranking finding summaries formats views sources catalog decorator",
-    "repair classify retry threads finishing resources safety workspace sandbox approvals permissions audit stated judges judging consent",
-    "abandoned deadline hooks background attempt settings plans outcomes cutting failing tries hearing pipeline skipped lanes planner resuming batch dispatcher",
+    "repair classify retry trio_check threads finishing resources safety workspace sandbox approvals permissions audit stated judges judging consent",
+    "abandoned cleanup_limit deadline hooks background attempt hook_runner settings plans outcomes cutting failing tries hearing pipeline skipped lanes planner resuming batch call_metadata dispatcher",
     "builtin",
     "providers agent skills",
     "testing",

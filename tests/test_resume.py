@@ -606,6 +606,8 @@ async def test_an_outcome_that_cannot_be_kept_does_not_lose_the_result(shed, cap
     store.is_broken = False
     lost = await dispatcher.resume(request.id, Decision.approve())
     assert "may or may not have happened" in lost.text
+    assert "the store could not keep its outcome" in lost.text
+    assert "process ended" not in lost.text  # it runs this very test
     assert await refusal(dispatcher, request.id) == "answered"
     assert shed.ran == [("pine", 1)]
 
@@ -661,7 +663,7 @@ async def test_a_claim_without_an_outcome_is_reported_or_repeated_if_that_is_har
     result = await dispatcher.resume(request.id, Decision.approve())
     assert (result.kind, len(shed.ran)) == (("ok", 1) if runs else ("tool", 0))
     if not runs:
-        assert "may or may not have happened" in result.text
+        assert "its process ended before the outcome was kept: it may or may not have happened" in result.text
         assert result.error.details == {"happened": "maybe"}
     assert await refusal(dispatcher, request.id) == "answered"
     assert len(shed.ran) == runs
@@ -952,7 +954,8 @@ async def test_a_claim_out_of_sight_is_not_taken_over(shed):
     assert store.settle(request.id, "claimed", by=None, owner=elsewhere, now=now[0])
     assert await refusal(dispatcher, request) == "running"
     now[0] += 61
-    assert "may or may not have happened" in (await dispatcher.resume(request, Decision.approve())).text
+    lost = (await dispatcher.resume(request, Decision.approve())).text
+    assert "where this process cannot see it, and no outcome was kept: it may or may not have happened" in lost
     assert shed.ran == []
 
 

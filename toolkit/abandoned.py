@@ -1,9 +1,11 @@
 """
-Work that nobody waits for any more, and that could not be stopped.
+Calls that could not be stopped, and that no caller waits for any more.
 
 A thread cannot be killed, and a coroutine may ignore its cancellation. Such a
-call is kept in mind until it ends: it is not started again beside itself, and
-others that must have no company wait for it, whatever loop they run in.
+call is registered until it ends. Its own caller, which is the session and the
+principal, cannot start the same call again meanwhile, and calls of that caller
+that must run alone wait for it, whatever loop they run in. Other callers are
+not held up.
 """
 
 from __future__ import annotations
@@ -12,9 +14,21 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-__all__ = ["Abandoned", "Job"]
+from .forks import renew_in_children
+from .results import ToolCall
+
+__all__ = ["Abandoned", "Caller", "Job", "StuckCall", "caller_of"]
+
+Caller: TypeAlias = tuple[str, str | None]
+"""The id of a session and a principal: who is held up by a call that cannot be stopped."""
+
+
+def caller_of(call: ToolCall) -> Caller:
+    """Return whose call *call* is."""
+    return call.session_key, call.principal
 
 
 class Job:
@@ -58,59 +72,135 @@ class Job:
         then()
 
 
+@dataclass(frozen=True, slots=True)
+class StuckCall:
+    """
+    One call that could not be stopped.
+
+    Attributes:
+        caller: Whose call it is.
+        digest: The same for calls that mean the same.
+        is_alone: Whether it must not run beside others.
+        is_read_only: Whether it changes nothing. Then it can only disturb calls of the same tool: no caller sees
+            what it reads any more.
+    """
+
+    tool: str
+    caller: Caller
+    digest: str
+    is_alone: bool
+    is_read_only: bool = False
+
+    def holds_up(self, caller: Caller, tool: str) -> bool:
+        """Return whether a call of *tool* that must run alone has to wait for this one."""
+        return self.is_alone and self.caller == caller and (not self.is_read_only or self.tool == tool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[None]
+    caller: Caller
+    tool: str
+
+
 class Abandoned:
     """
-    The calls that still run although nobody waits for them.
+    The calls that still run although no caller waits for them.
 
     Attributes:
         alive: How many there are.
     """
 
     def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.renew()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """Forget everything, as a forked child has to: the threads and loops of its parent are not there."""
         self.alive = 0
         self._lock = threading.Lock()
-        self._running: dict[object, tuple[str, bool]] = {}
-        self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._running: dict[object, tuple[StuckCall, asyncio.AbstractEventLoop | None]] = {}
+        self._waiters: list[_Waiter] = []
 
-    def add(self, digest: str, *, unsafe: bool) -> Callable[[], None]:
-        """Keep a call in mind until what this returns is called, from any thread."""
+    def add(self, call: StuckCall, loop: asyncio.AbstractEventLoop | None = None) -> Callable[[], None]:
+        """
+        Register *call* until the function that this returns is called, from any thread.
+
+        A call that runs in *loop* is also over once that is closed.
+        """
         token = object()
         with self._lock:
-            self._running[token] = (digest, unsafe)
+            self._running[token] = call, loop
             self.alive = len(self._running)
-        return lambda: self._ended(token)
+        return lambda: self._remove(token)
 
-    def _ended(self, token: object) -> None:
+    def add_task(self, task: asyncio.Task[Any], call: StuckCall) -> None:
+        """Register *call* until *task* is done."""
+        ended = self.add(call, task.get_loop())
+        self.hold(task)
+        task.add_done_callback(lambda _: ended())
+
+    def hold(self, task: asyncio.Task[Any]) -> None:
+        """Keep *task* until it is done, and look at how it ended: an event loop does neither."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_look_at)
+
+    def _remove(self, token: object) -> None:
         with self._lock:
             self._running.pop(token, None)
             self.alive = len(self._running)
-            if self._has_unsafe():
-                return
-            waiting, self._waiting = self._waiting, []
-        for loop, future in waiting:
-            # The loop may be gone, and with it everyone who waited.
+            free = [waiter for waiter in self._waiters if not self._blockers(waiter.caller, waiter.tool)]
+            self._waiters = [waiter for waiter in self._waiters if waiter not in free]
+        for waiter in free:
+            # The loop may be gone, and with it the call that waited.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_settle, future)
+                waiter.loop.call_soon_threadsafe(_settle, waiter.future)
 
-    def _has_unsafe(self) -> bool:
-        return any(unsafe for _, unsafe in self._running.values())
+    def _blockers(self, caller: Caller, tool: str) -> list[str]:
+        return [call.tool for call in self._calls() if call.holds_up(caller, tool)]
 
-    def still_runs(self, digest: str) -> bool:
+    def _calls(self) -> list[StuckCall]:
+        closed = [token for token, (_, loop) in self._running.items() if loop is not None and loop.is_closed()]
+        for token in closed:
+            del self._running[token]
+        self.alive = len(self._running)
+        return [call for call, _ in self._running.values()]
+
+    def blockers(self, caller: Caller, tool: str) -> list[str]:
+        """Return the tools of the calls that a call of *tool* which must run alone has to wait for, each once."""
         with self._lock:
-            return any(digest == running for running, _ in self._running.values())
+            return list(dict.fromkeys(self._blockers(caller, tool)))
 
-    async def unsafe_ended(self, timeout_seconds: float | None) -> bool:
-        """Wait until none runs that must have no company; False if time ran out first."""
+    def still_runs(self, caller: Caller, digest: str) -> bool:
+        """Return whether the same call of the same caller runs."""
+        with self._lock:
+            return any((call.caller, call.digest) == (caller, digest) for call in self._calls())
+
+    async def wait_for_blockers(self, caller: Caller, tool: str, timeout_seconds: float | None) -> bool:
+        """Wait until nothing holds up a call of *tool* that must run alone; False if time runs out first."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
+        waiter = _Waiter(loop, loop.create_future(), caller, tool)
         with self._lock:
-            if not self._has_unsafe():
+            if not self._blockers(caller, tool):
                 return True
-            self._waiting.append((loop, future))
-        done, _ = await asyncio.wait({future}, timeout=timeout_seconds)
-        return bool(done)
+            self._waiters.append(waiter)
+        try:
+            done, _ = await asyncio.wait({waiter.future}, timeout=timeout_seconds)
+            return bool(done)
+        finally:
+            with self._lock, contextlib.suppress(ValueError):
+                self._waiters.remove(waiter)
 
 
 def _settle(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
+
+
+def _look_at(ended: asyncio.Future[Any]) -> None:
+    """Read the exception, so that asyncio does not warn that no code did."""
+    if not ended.cancelled():
+        ended.exception()

@@ -16,7 +16,8 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from .abandoned import Abandoned, Job
+from .abandoned import Abandoned, Job, StuckCall
+from .cleanup_limit import await_with_limit
 from .context import Context, Progress
 from .errors import ToolError, Transient
 from .rendering import as_json
@@ -24,7 +25,7 @@ from .resources import supplied, supplied_here
 from .spec import Tool
 from .threads import Threads
 
-__all__ = ["Attempt", "TimedOut", "has_to_pass", "teller"]
+__all__ = ["Attempt", "TimedOut", "has_to_pass", "teller", "warn_of_abandoned"]
 
 _log = logging.getLogger("toolkit")
 
@@ -66,13 +67,13 @@ class Attempt:
         "_arguments",
         "_cleanup_seconds",
         "_context",
-        "_digest",
+        "_held_by",
         "_interrupt",
         "_is_stuck",
         "_sources",
+        "_stuck",
         "_threads",
         "_tool",
-        "_unsafe",
         "began",
         "returned",
     )
@@ -86,8 +87,7 @@ class Attempt:
         threads: Threads,
         abandoned: Abandoned,
         *,
-        digest: Callable[[], str],
-        unsafe: bool,
+        stuck: Callable[[], StuckCall],
         cleanup_seconds: float,
     ) -> None:
         self._tool = tool
@@ -96,18 +96,18 @@ class Attempt:
         self._sources = sources
         self._threads = threads
         self._abandoned = abandoned
-        self._digest = digest
-        self._unsafe = unsafe
+        self._stuck = stuck
         self._cleanup_seconds = cleanup_seconds
         self._interrupt: BaseException | None = None
         self._is_stuck = False
+        self._held_by = ""
         self.began = False
         self.returned = False
 
     async def run(self, timeout_seconds: float | None) -> Any:
         """What the function returns; `TimedOut` if it takes longer than it may."""
         if timeout_seconds is None:
-            return await self._with_resources()
+            return await await_with_limit(self._with_resources(), self._cleanup_seconds, self._abandon)
         task = asyncio.ensure_future(_held(self._with_resources()))
         try:
             done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
@@ -133,16 +133,18 @@ class Attempt:
             await asyncio.wait({task}, timeout=self._cleanup_seconds)
         finally:
             if not task.done():
-                seconds = self._cleanup_seconds
-                _log.warning("`%s` did not end within %g s of being cancelled", self._tool.name, seconds)
-                self._is_stuck = True
-                ended = self._abandoned.add(self._digest(), unsafe=self._unsafe)
-                task.add_done_callback(lambda _: ended())
+                self._abandon(task)
             task.add_done_callback(_look_at)
+
+    def _abandon(self, task: asyncio.Task[Any]) -> None:
+        self._context.stop.set()
+        self._is_stuck = True
+        warn_of_abandoned(self._tool.name, self._cleanup_seconds)
+        self._abandoned.add_task(task, self._stuck())
 
     def _timed_out(self, timeout_seconds: float) -> TimedOut:
         if not self.began:
-            return TimedOut(f"could not be started within {timeout_seconds:g} s")
+            return TimedOut(f"could not be started within {timeout_seconds:g} s{self._held_by}")
         stuck = ", and could not be stopped" if self._is_stuck else ""
         return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
 
@@ -222,7 +224,7 @@ class Attempt:
 
     async def _in_a_thread(self, work: Callable[[], Any]) -> Any:
         job = Job(work)
-        future = self._threads.run(job)
+        future = self._threads.run(job, self._tool.name)
         try:
             await asyncio.wait({future})
         except asyncio.CancelledError:
@@ -230,10 +232,13 @@ class Attempt:
             future.add_done_callback(_look_at)
             if job.call_off():
                 self.began = False
+                holders = self._threads.describe_holders()
+                self._held_by = f": {holders}" if holders else ""
             elif not future.done():
                 _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
                 self._is_stuck = True
-                job.when_over(self._abandoned.add(self._digest(), unsafe=self._unsafe))
+                job.when_over(self._abandoned.add(self._stuck()))
+            self._threads.give_up(future)
             raise
         return future.result()
 
@@ -269,6 +274,11 @@ async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | No
         return await work, None
     except (SystemExit, KeyboardInterrupt) as error:
         return None, error
+
+
+def warn_of_abandoned(name: str, cleanup_seconds: float) -> None:
+    """Log that code called *name* was cancelled and goes on."""
+    _log.warning("`%s` did not end within %g s of being cancelled", name, cleanup_seconds)
 
 
 def _look_at(ended: asyncio.Future[Any]) -> None:

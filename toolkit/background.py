@@ -1,15 +1,16 @@
 """
 An event loop in a thread of its own, for code that has none.
 
-It lives as long as its dispatcher, so what one call creates in it, a client or
-a lock, still works in the next. Closing ends it and waits for that; where nobody
-closes, it ends when its dispatcher is gone.
+It lives as long as its dispatcher, so a client or a lock that one call creates
+in it still works in the next call. `close` ends it, waits for that, and frees
+every caller. A loop that is never closed ends when its dispatcher is gone.
 """
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
@@ -19,6 +20,12 @@ __all__ = ["BackgroundLoop"]
 
 T = TypeVar("T")
 
+_log = logging.getLogger("toolkit")
+
+# A forked child must not touch the loop of its parent, nor let it be collected: closing it would unregister the
+# descriptors that both share, and the parent's loop would never wake again.
+_inherited: list[object] = []
+
 
 class BackgroundLoop:
     """Runs coroutines for threads that wait for them."""
@@ -27,14 +34,20 @@ class BackgroundLoop:
         self._cleanup_seconds = cleanup_seconds
         self._lock = threading.Lock()
         self._is_closed = False
+        self._waiting: set[concurrent.futures.Future[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=_serve, args=(self._loop,), name="toolkit-loop", daemon=True)
         self._thread.start()
         self._ending = weakref.finalize(self, _end_soon, self._loop, cleanup_seconds)
         self._ending.atexit = False
 
+    def leave_to_parent(self) -> None:
+        """Let go of the loop in a forked child, without touching it: it is the parent's."""
+        self._ending.detach()
+        _inherited.append((self, self._loop))
+
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """What the coroutine that *start* makes returns, or raises."""
+        """Return what the coroutine that *start* makes returns, or raise what it raises."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("call_sync would wait for itself here; use `await dispatcher.call(...)`")
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -42,32 +55,31 @@ class BackgroundLoop:
 
         async def held() -> None:
             try:
-                outcome.set_result(await start())
+                value = await start()
             except asyncio.CancelledError:
                 raise
             except BaseException as error:  # noqa: BLE001 -- raised where it is waited for; here it would end the loop
-                outcome.set_exception(error)
+                _settle(outcome, None, error)
+            else:
+                _settle(outcome, value, None)
 
         def begin() -> None:
             tasks.append(self._loop.create_task(held()))
-            tasks[0].add_done_callback(give_up)
-
-        def give_up(_: object = None) -> None:
-            if not outcome.done():
-                outcome.set_exception(RuntimeError("the dispatcher is closed"))
+            tasks[0].add_done_callback(lambda _: _give_up(outcome))
 
         def cancel() -> None:
             # Begun before this, if at all: callbacks keep their order.
             for task in tasks:
                 task.cancel()
             if not tasks:
-                give_up()
+                _give_up(outcome)
 
         try:
             with self._lock:
                 if self._is_closed:
-                    give_up()
+                    _give_up(outcome)
                 else:
+                    self._waiting.add(outcome)
                     self._loop.call_soon_threadsafe(begin)
             return outcome.result()
         except BaseException:
@@ -76,9 +88,17 @@ class BackgroundLoop:
                 self._loop.call_soon_threadsafe(cancel)
                 concurrent.futures.wait([outcome], timeout=self._cleanup_seconds)
             raise
+        finally:
+            with self._lock:
+                self._waiting.discard(outcome)
 
     def close(self) -> None:
-        """Cancel what runs, let it clean up for a while, and end the loop and its thread."""
+        """
+        Cancel the calls, let them clean up for a while, and end the loop and its thread.
+
+        Callers whose calls ignore that are freed: `call_sync` raises. A tool that blocks the loop itself cannot be
+        ended, and its thread, a daemon, is left.
+        """
         if threading.current_thread() is self._thread:
             raise RuntimeError("a dispatcher cannot be closed by a call that runs in its own loop")
         with self._lock:
@@ -86,7 +106,30 @@ class BackgroundLoop:
                 return
             self._is_closed = True
         self._ending()
-        self._thread.join()
+        # Tasks and generators have cleanup_seconds each in the loop; more passes only if a tool blocks the loop.
+        self._thread.join(2 * self._cleanup_seconds + 1)
+        if self._thread.is_alive():
+            _log.warning("a tool blocks the background loop of a dispatcher, which was closed without it")
+        with self._lock:
+            waiting = list(self._waiting)
+        for outcome in waiting:
+            _give_up(outcome)
+
+
+def _settle(outcome: concurrent.futures.Future[Any], value: Any, error: BaseException | None) -> None:
+    """Hand over how a call ended, unless its caller was freed before."""
+    try:
+        if error is None:
+            outcome.set_result(value)
+        else:
+            outcome.set_exception(error)
+    except concurrent.futures.InvalidStateError:
+        pass
+
+
+def _give_up(outcome: concurrent.futures.Future[Any]) -> None:
+    if not outcome.done():
+        _settle(outcome, None, RuntimeError("the dispatcher is closed"))
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
@@ -97,22 +140,23 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _end_soon(loop: asyncio.AbstractEventLoop, cleanup_seconds: float) -> None:
-    """Have *loop* end by itself: whoever asks may be the garbage collector, which must not wait."""
+    """Have *loop* end by itself: the garbage collector may call this, and must not wait."""
 
     async def finish() -> None:
         try:
-            await _cleaned_up(cleanup_seconds)
+            await _clean_up(cleanup_seconds)
         finally:
             loop.stop()
 
-    # Made in the loop's own thread: a coroutine that nobody starts would complain.
+    # Made in the loop's own thread: a coroutine that is never started would complain.
     loop.call_soon_threadsafe(lambda: loop.create_task(finish()))
 
 
-async def _cleaned_up(cleanup_seconds: float) -> None:
+async def _clean_up(cleanup_seconds: float) -> None:
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     if others:
         await asyncio.wait(others, timeout=cleanup_seconds)
-    await asyncio.get_running_loop().shutdown_asyncgens()
+    closing = asyncio.ensure_future(asyncio.get_running_loop().shutdown_asyncgens())
+    await asyncio.wait({closing}, timeout=cleanup_seconds)

@@ -5,11 +5,12 @@ Many calls at once: together where that is harmless, alone and in order where no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from .attempt import has_to_pass
 from .plans import may_have_company
+from .rendering import as_json
 from .requests import ApprovalRequest
 from .results import ToolCall, ToolResult
 from .spec import Tool
@@ -141,11 +142,13 @@ async def _together(one: One, group: Sequence[int], most: int) -> None:
 
 
 def _held_back(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:
+    # A mapping of the caller's own may fail, or change; the request has to be plain JSON.
+    arguments = as_json(call.arguments) if isinstance(call.arguments, Mapping) else {}
     request = ApprovalRequest(
         tool=tool.name,
         call_id=call.id,
         reason="held back until an earlier call was decided",
-        arguments=call.arguments if isinstance(call.arguments, dict) else {},
+        arguments=arguments if isinstance(arguments, dict) else {},
         waits_for=waits_for,
         session=None if call.session is None else call.session.id,
         principal=call.principal,

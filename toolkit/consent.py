@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from .approvals.canonical import canonical
 from .approvals.comparisons import shows
 from .approvals.identity import canonical_arguments, digest_of_call, identity_of
-from .approvals.owners import owner
+from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.previews import Preview, PreviewFailed, preview_of
 from .approvals.records import ApprovalError, Record
@@ -49,7 +49,9 @@ class Consent:
         opened: The request that waits for an answer, if the call ends so.
     """
 
-    def __init__(self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread) -> None:
+    def __init__(
+        self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread, in_hook_thread: InThread
+    ) -> None:
         self.answered: frozenset[str] = frozenset()
         self.record: Record | None = None
         self.opened: Record | None = None
@@ -57,6 +59,7 @@ class Consent:
         self._call = call
         self._approvals = approvals
         self._in_thread = in_thread
+        self._in_hook_thread = in_hook_thread
 
     async def request(
         self,
@@ -115,7 +118,7 @@ class Consent:
             self._tool,
             decoded,
             call=self._call,
-            in_thread=self._in_thread,
+            in_thread=self._in_hook_thread,
             seconds=approvals.preview_seconds,
             max_chars=approvals.preview_chars,
             redact=redaction.text,
@@ -157,7 +160,7 @@ class Consent:
 
     async def answer(self, record: Record) -> Decision | None:
         """What somebody says at once; None if nobody is asked, or has no answer."""
-        decision = await self._approvals.answer(record.request, self._in_thread)
+        decision = await self._approvals.answer(record.request, self._in_hook_thread)
         if decision is not None and self._approvals.seal is not None:
             # It need not travel: it is answered where it was made, perhaps at the second try.
             await self._kept(lambda s: s.get(record.request.id) or s.add(record))
@@ -284,12 +287,18 @@ def is_exact(record: Record, tool: Tool) -> bool:
     return identity_of(tool) == record.identity and digest == request.digest
 
 
-def lost() -> ToolResult:
-    """The result of a call that was claimed by a process that is gone."""
+def lost(record: Record, approvals: Approvals) -> ToolResult:
+    """Return the result of a call that was claimed, and whose outcome the store does not have; say why not."""
+    claimed_by = "" if record.claim is None else record.claim.owner
+    if record.request.id in approvals.lost and claimed_by == owner():
+        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
+    elif is_alive(claimed_by) is False:
+        why = "it was approved and started, but its process ended before the outcome was kept"
+    else:
+        why = "it was approved and started where this process cannot see it, and no outcome was kept"
     return ToolResult.error(
         "tool",
-        "it was approved and started, but its process ended before the outcome was kept: "
-        "it may or may not have happened",
+        f"{why}: it may or may not have happened",
         details={"happened": "maybe"},
         advice="Find out what happened before you call it again.",
     )

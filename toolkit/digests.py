@@ -46,5 +46,5 @@ def _outline(value: Any, inside: tuple[int, ...]) -> str:
         return f"{type(value).__name__} {value:x}"  # Python does not print the largest ones in decimal
     try:
         return f"{type(value).__name__} {value!r}"
-    except Exception:  # noqa: BLE001 -- a broken __repr__; the type has to do
+    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __repr__; the type has to do
         return type(value).__name__

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Self
 from .background import BackgroundLoop
 from .batch import run_batch
 from .call_ids import unique_ids
+from .call_metadata import UnreadableMetadata, copy_metadata
 from .classify import Rules
 from .codecs import UNSURE
 from .context import Progress
 from .errors import DefinitionError, UnknownTool, nearest
+from .forks import renew_in_children
 from .judges import Judge
 from .pipeline import Walk, walk
 from .planner import Planner
@@ -36,6 +38,7 @@ from .session import Session
 from .settings import Settings
 from .skipped import unstarted
 from .threads import Threads
+from .trio_check import is_under_trio, refuse_under_trio
 from .validation import Validation
 from .verdicts import Verdict
 from .views import CatalogView
@@ -132,7 +135,7 @@ class Dispatcher:
         self._begin(catalog, settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
         # settings, so one that was made for a single call lives as long as the call.
-        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.threads)
+        self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.pools)
         self._ending.atexit = False
 
     def _begin(self, catalog: CatalogView, settings: Settings) -> None:
@@ -143,6 +146,7 @@ class Dispatcher:
         self._background: BackgroundLoop | None = None
         self._is_closed = False
         self._lock = threading.Lock()
+        renew_in_children(self)
 
     # One call.
 
@@ -167,6 +171,10 @@ class Dispatcher:
         if plan is not None and plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(arguments, id, session, principal)
         call = self._adopted(name, arguments, id, session, principal)
+        if is_under_trio():
+            return refuse_under_trio(call.id, call.name)
+        if type(call.metadata) is UnreadableMetadata:
+            return unstarted(call, call.metadata.describe(), None, self._settings)
         try:
             plan = self._planner.find(call.name)
         except DefinitionError as error:
@@ -176,7 +184,7 @@ class Dispatcher:
         call.tool = plan.tool
         if plan.lane is not None and resources is None and timeout_seconds is None:
             return plan.lane(call.arguments, call.id, call.session, call.principal, call)
-        return walk(call, plan, self._settings, resources or {}, timeout_seconds)
+        return walk(call, plan, self._settings, {} if resources is None else resources, timeout_seconds)
 
     def _adopted(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
@@ -196,7 +204,7 @@ class Dispatcher:
             session,
             call.principal or principal or (None if session is None else session.principal),
             call.turn,
-            None if call.metadata is None else dict(call.metadata),
+            None if call.metadata is None else copy_metadata(call.metadata),
         )
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
@@ -226,6 +234,8 @@ class Dispatcher:
         call of the batch has already is run under a numbered one, such as `t1~repeat-2`.
         """
         adopted = self._adopted_batch(calls, session, principal)
+        if is_under_trio():
+            return [await refuse_under_trio(call.id, call.name) for call in adopted]
 
         def start(call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
             return self.call(call, resources=resources, timeout_seconds=timeout_seconds)
@@ -287,6 +297,8 @@ class Dispatcher:
         """
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+        if is_under_trio():
+            return await refuse_under_trio("", "")
         from .resuming import resumed
 
         return await resumed(
@@ -296,7 +308,7 @@ class Dispatcher:
             self._settings,
             session=session,
             principal=principal,
-            resources=resources or {},
+            resources={} if resources is None else resources,
             timeout_seconds=timeout_seconds,
         )
 
@@ -347,15 +359,31 @@ class Dispatcher:
                 raise RuntimeError("the dispatcher is closed")
             if self._background is None:
                 self._background = BackgroundLoop(cleanup_seconds=self._settings.cleanup_seconds)
-        with self._settings.threads.lent():
+        with self._settings.lent():
             return self._background.wait_for(lambda: self.call(name, arguments, **options))
 
     # Life.
 
     @property
     def abandoned(self) -> int:
-        """How many calls still run in threads that nobody waits for."""
+        """How many calls still run although no caller waits for them: they could not be stopped."""
         return self._settings.abandoned.alive
+
+    @property
+    def abandoned_threads(self) -> int:
+        """
+        How many threads run a tool or a hook that could not be stopped.
+
+        Each is replaced, up to `max_concurrency` of them; a number that stays near that means that a tool hangs.
+        """
+        return sum(pool.given_up for pool in self._settings.pools)
+
+    def renew(self) -> None:
+        """Prepare for calls in a forked child, which has none of its parent's threads; `os.fork()` calls this."""
+        self._lock = threading.Lock()
+        if self._background is not None:
+            self._background.leave_to_parent()
+            self._background = None
 
     async def __aenter__(self) -> Self:
         return self
@@ -375,7 +403,8 @@ class Dispatcher:
         self._ending()
 
 
-def _end(subscriptions: Iterable[Callable[[], None]], threads: Threads) -> None:
+def _end(subscriptions: Iterable[Callable[[], None]], pools: Iterable[Threads]) -> None:
     for stop in subscriptions:
         stop()
-    threads.close()
+    for threads in pools:
+        threads.close()

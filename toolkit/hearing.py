@@ -12,9 +12,9 @@ under the policy of that moment, before its approval is claimed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from .approvals.guard import WriteRefused
 from .approvals.identity import canonical_arguments
@@ -23,7 +23,6 @@ from .approvals.records import ApprovalError, Record
 from .audit import AuditError
 from .codecs import UNSURE
 from .consent import Consent, is_exact, lost, with_secrets, worded
-from .deadline import Deadline
 from .errors import ToolError
 from .failing import failure
 from .judging import AccessJudge, Judgement
@@ -37,6 +36,8 @@ from .settings import Settings
 from .verdicts import Finding
 
 __all__ = ["Hearing", "OnItsWay"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 
@@ -53,10 +54,12 @@ class OnItsWay(Protocol):
     arguments: Any
     decoded: Any
     repairs: Sequence[str]
-    deadline: Deadline
 
     async def check(self, *, repair: bool = True) -> ToolResult | None:
         """Decode the arguments; a result if they are refused."""
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await *work* as long as the call has time."""
 
     def redaction(self) -> Redaction:
         """What has to be masked."""
@@ -70,7 +73,10 @@ class Hearing:
         self._judgement: Judgement | None = None
         self._asked = 0
         self._seen = ""
-        self.consent = Consent(case.plan.tool, case.call, case.settings.approvals, case.settings.in_thread)
+        settings = case.settings
+        self.consent = Consent(
+            case.plan.tool, case.call, settings.approvals, settings.in_thread, settings.in_hook_thread
+        )
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """
@@ -174,7 +180,7 @@ class Hearing:
 
     async def _lost(self, record: Record, decision: Decision) -> ToolResult:
         await self.consent.claim(record, decision, None)
-        return lost()
+        return lost(record, self._case.settings.approvals)
 
     async def interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
         """The same, for a call that found while it ran, and before it did anything, that a person is needed."""
@@ -212,6 +218,8 @@ class Hearing:
             )
         except AuditError as error:
             _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
+        except TimeoutError:
+            _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
 
     def access(self) -> AccessJudge:
         """What the running tool gets as `context.permissions`."""
@@ -232,7 +240,7 @@ class Hearing:
         case = self._case
         hooks = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in asked]
         judging = case.settings.judges.judged(case.plan.tool, case.plan.names, case.call, case.decoded, hooks)
-        self._judgement = judgement = await case.deadline.within(judging)
+        self._judgement = judgement = await case.within(judging)
         verdict = judgement.verdict
         await self._note("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
         return judgement
@@ -264,7 +272,7 @@ class Hearing:
             reason=reason,
         )
         try:
-            record = await case.deadline.within(asking)
+            record = await case.within(asking)
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
@@ -274,7 +282,7 @@ class Hearing:
         try:
             await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
             while auth is None and self._asked <= _MOST_ASKED:
-                decision = await case.deadline.within(self.consent.answer(record))
+                decision = await case.within(self.consent.answer(record))
                 if decision is None:
                     break
                 try:
@@ -302,7 +310,7 @@ class Hearing:
         if not is_stored or decision.arguments is not None:
             return None  # of edited arguments no preview is made
         comparing = self.consent.has_shown_preview(record, case.decoded, case.redaction())
-        if await case.deadline.within(comparing):
+        if await case.within(comparing):
             return None
         return "what was shown is not what would happen; here is what would happen now"
 
@@ -319,7 +327,7 @@ class Hearing:
             "principal": call.principal,
             **redaction.value(fields),
         }
-        await case.settings.in_thread(lambda: audit.write(event, **line))
+        await case.within(case.settings.in_thread(lambda: audit.write(event, **line)))
 
 
 def _denied(judgement: Judgement) -> ToolResult:

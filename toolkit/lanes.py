@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, NoReturn, TypeAlias
 
+from .cleanup_limit import LimitedCleanup
 from .codecs import UNSURE
 from .cutting import truncated
 from .hooks.base import PROCEED, ShownCall
@@ -34,7 +35,7 @@ def lane_for(plan: Plan, settings: Settings, asked: str, ids: Iterator[int]) -> 
     if plan.is_demanding:
         return None
     before, after = settings.chain.before, settings.chain.after
-    make = _maker(len(before), len(after), plan.plain, plan.hides, plan.gate is not always)
+    make = _maker(len(before), len(after), plan.plain, plan.hides, plan.gate is not always, plan.may_suspend)
     hooks = [step.function for step in (*before, *after)]
     lane: Lane = make(plan, settings, asked, ids, plan.fast, plan.function, plan.max_chars, settings.clock, *hooks)
     return lane
@@ -53,7 +54,7 @@ def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
         number = call_id or next(ids)
 {before}
         try:
-            value = await function(**decoded)
+{wait}
 {render}
         except BaseException as error:
             call = call or made(asked, arguments, number, session, principal, tool)
@@ -69,6 +70,26 @@ def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
 
     return lane
 """
+
+# A function without an `await` cannot be cancelled, and needs no limit.
+_WAIT = {
+    False: """
+            value = await function(**decoded)
+""",
+    True: """
+            coroutine = function(**decoded)
+            try:
+                waits_for = coroutine.send(None)
+            except StopIteration as end:
+                value = end.value
+            else:
+                def abandon(task):
+                    stuck = call or made(asked, arguments, number, session, principal, tool)
+                    Walk(stuck, plan, settings, started, decoded).abandon(task)
+
+                value = await LimitedCleanup(coroutine, waits_for, settings.cleanup_seconds, abandon)
+""",
+}
 
 # As `ShownCall.of` would, from what is at hand: a `ToolCall` is made only if it has to walk.
 _SHOW = """
@@ -145,13 +166,16 @@ _MASK = """
 
 
 @functools.lru_cache(maxsize=256)
-def _maker(before: int, after: int, plain: type | None, hides: bool, gated: bool) -> Callable[..., Any]:
+def _maker(
+    before: int, after: int, plain: type | None, hides: bool, gated: bool, may_suspend: bool
+) -> Callable[..., Any]:
     """What makes a lane with so many hooks; tools that differ in nothing else share it."""
     hooks = [f", before_{index}" for index in range(before)] + [f", after_{index}" for index in range(after)]
     source = _LANE.format(
         hooks="".join(hooks),
         gate=" or not gate(session)" if gated else "",
         before=(_SHOW if hooks else "") + _asked(_BEFORE, before, "result((index, said))"),
+        wait=_WAIT[may_suspend],
         render=_RENDER[plain],
         after=_asked(_AFTER, after, "corrected(result, (index, said))")
         + (_STAMP if after else "")
@@ -178,6 +202,7 @@ async def _raising(error: BaseException) -> NoReturn:
 
 
 _NAMES = {
+    "LimitedCleanup": LimitedCleanup,
     "PROCEED": PROCEED,
     "ShownCall": ShownCall,
     "ToolResult": ToolResult,

@@ -11,13 +11,15 @@ all, until something surprises (`lanes.py`). Whatever happens ends in a
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from .attempt import TimedOut, has_to_pass
+from .attempt import TimedOut, has_to_pass, warn_of_abandoned
+from .cleanup_limit import await_with_limit
 from .codecs import UNSURE
 from .context import Progress
 from .cutting import truncated
@@ -37,6 +39,7 @@ from .results import ToolCall, ToolResult
 from .settings import Settings
 from .strictjson import count_values
 from .tries import Tries
+from .trio_check import is_under_trio, refuse_under_trio
 from .validation import objections
 
 if TYPE_CHECKING:  # most calls are not judged
@@ -44,6 +47,8 @@ if TYPE_CHECKING:  # most calls are not judged
     from .hearing import Hearing
 
 __all__ = ["Walk", "walk"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 _NOTHING: Mapping[Any, Any] = {}
@@ -102,6 +107,8 @@ class Walk:
     async def result(self, answer: Answer | None = None) -> ToolResult:
         """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
         plan, chain = self.plan, self.settings.chain
+        if is_under_trio():
+            return await refuse_under_trio(self.call.id, self.plan.name)
         result = None
         try:
             if self.decoded is UNSURE or plan.validate is not None:
@@ -132,12 +139,18 @@ class Walk:
 
     async def rescued(self, error: BaseException) -> ToolResult:
         """The result of a call whose first attempt, a plain await, raised *error*."""
+        if is_under_trio() and not has_to_pass(error):
+            return await refuse_under_trio(self.call.id, self.plan.name)
         result = await self.tries.rescued(error, self.arguments, self.decoded)
         try:
             result = await self._unless_interrupted(result) or await self.execute()
         except BaseException as further:  # noqa: BLE001 -- as above
             result = self._stumbled(further)
         return await self.ended(result)
+
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Register a call whose first attempt, a plain await, cannot be stopped; it goes on in *task*."""
+        self.tries.abandon_plain(task, self.arguments)
 
     async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
         """The result of a call that ran, if an after-hook has something to say about it."""
@@ -151,12 +164,12 @@ class Walk:
         try:
             is_long = isinstance(self.arguments, (str, bytes, bytearray)) and len(self.arguments) > _LONG_TEXT
             if not is_long:
-                self.arguments = _parsed(self.arguments, self.plan)
+                self._read_arguments()
             if not is_long and count_values(self.arguments, _MANY_VALUES) < _MANY_VALUES:
                 self._decode(repair=repair)
             else:
                 work = partial(self._decode_large, is_text=is_long, repair=repair)
-                await self.deadline.within(self.settings.in_thread(work))
+                await self.within(self.settings.in_thread(work))
             await self._author_check()
         except DefinitionError as error:
             return failure(error, self.plan, redaction=self.redaction())
@@ -165,6 +178,17 @@ class Walk:
                 return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
             return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
         return None
+
+    def _read_arguments(self) -> None:
+        """Make a JSON object of the arguments; from a mapping that fails, an empty one, before the error is raised."""
+        try:
+            self.arguments = _parsed(self.arguments, self.plan)
+        except (BadArgs, DefinitionError):
+            raise
+        except BaseException:
+            # Hooks, masks and the audit log would stumble over the same mapping again.
+            self.arguments = self.call.arguments = {}
+            raise
 
     def _decode(self, *, repair: bool) -> None:
         """Decode the arguments, repaired if they have to be; raise `BadArgs` if they are refused."""
@@ -185,7 +209,7 @@ class Walk:
         """Do the same in a thread, and word there what is wrong, so that the event loop does not stall."""
         try:
             if is_text:
-                self.arguments = _parsed(self.arguments, self.plan)
+                self._read_arguments()
             self._decode(repair=repair)
         except BadArgs as error:
             _ = error.problems
@@ -194,7 +218,7 @@ class Walk:
     async def _author_check(self) -> None:
         if self.plan.validate is not None:
             found = objections(self.plan.validate, dict(self.decoded), wait=True)
-            problems = found if isinstance(found, list) else await self.deadline.within(found)
+            problems = found if isinstance(found, list) else await self.within(found)
             if problems:
                 raise BadArgs(problems)
 
@@ -206,7 +230,7 @@ class Walk:
         for step, said in from_answer(self.settings.chain.before, answer):
             try:
                 told = self._told(step, ShownCall.of(self.call, self.arguments)) if said is UNASKED else said
-                outcome: Any = await told if inspect.isawaitable(told) else told
+                outcome: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
                 match outcome:
                     case Proceed():
                         pass
@@ -263,7 +287,7 @@ class Walk:
             # A view of its own: the hooks inside are at work while this one waits for them.
             shown = ShownCall.of(self.call, self.arguments)
             try:
-                found = await step.run_around(self.settings.in_thread, self.deadline.left(), shown, inner)
+                found = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown, inner)
                 if not isinstance(found, ToolResult):
                     _refuse("around", "a result", found)
             except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
@@ -286,7 +310,7 @@ class Walk:
         for step, said in from_answer(self.settings.chain.after, answer):
             try:
                 told = self._told(step, ShownCall.of(self.call, self.arguments), result) if said is UNASKED else said
-                found: Any = await told if inspect.isawaitable(told) else told
+                found: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
                 if not isinstance(found, ToolResult):
                     _refuse("after", "a result", found)
             except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
@@ -305,6 +329,8 @@ class Walk:
             result = await self.after(result, answer)
         result = self.finished(result)
         if self.settings.audit is not None or self._hearing is not None:
+            # What came of it is written down, also if the call's own time is over.
+            self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
             await self.hearing.end(result)
         return result
 
@@ -330,7 +356,22 @@ class Walk:
         """What a hook says, or an awaitable of it."""
         if step.is_plain and self.deadline.at is None:
             return step.function(*arguments)
-        return step.run(self.settings.in_thread, self.deadline.left(), *arguments)
+        return step.run(self.settings.hook_runner, self.deadline.left(), *arguments)
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await *work* as long as the call has time; once it is cancelled, its cleanup has a limit."""
+        limited = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
+        found: T = await self.deadline.within(limited)
+        return found
+
+    def _abandon_check(self, task: asyncio.Task[Any]) -> None:
+        warn_of_abandoned(f"the checks of {self.plan.name}", self.settings.cleanup_seconds)
+        self.settings.abandoned.hold(task)
+
+    def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
+        """Await what a hook says; a hook with limits of its own keeps to them."""
+        is_limited = not step.is_plain or self.deadline.at is not None
+        return told if is_limited else self.settings.hook_runner.attend(told, step)
 
     def _access(self) -> AccessJudge:
         return self.hearing.access()

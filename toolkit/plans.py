@@ -11,6 +11,7 @@ from typing import Any
 
 from .attempt import has_to_pass
 from .codecs import UNSURE
+from .coroutines import is_coroutine_function, may_suspend
 from .errors import ToolError
 from .judging import names_of
 from .redaction import Redaction
@@ -34,6 +35,7 @@ class Plan:
     Attributes:
         fast: The generated check, or one that is never sure where jsonschema judges every call.
         is_direct: Whether the function can be awaited with the decoded arguments as they are.
+        may_suspend: Whether the function of a direct tool can wait for anything, and so be cancelled.
         is_hooked: Whether there are hooks at all.
         is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
         names: Every name the tool has or had.
@@ -57,6 +59,7 @@ class Plan:
         "lane",
         "logger",
         "max_chars",
+        "may_suspend",
         "name",
         "names",
         "output_judge",
@@ -91,8 +94,9 @@ class Plan:
         self.lane: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.hides = bool(settings.redaction) or bool(signature.secrets)
         # A wrapper need not be async because what it wraps is.
-        is_async = signature.style == "async" and inspect.iscoroutinefunction(tool.function)
+        is_async = signature.style == "async" and is_coroutine_function(tool.function)
         self.is_direct = is_async and signature.by_keyword and not signature.wanted
+        self.may_suspend = self.is_direct and may_suspend(tool.function)
         self.is_hooked = bool(settings.chain)
         self.is_demanding = bool(
             not settings.chain.is_plain
@@ -116,8 +120,20 @@ class Plan:
         """What to mask in the exits of a call with these arguments, in whatever forms they came."""
         if not self._secrets:
             return self._settings.redaction
-        named = [each[name] for each in arguments if isinstance(each, Mapping) for name in self._secrets & each.keys()]
-        return self._settings.redaction.with_secrets(named)
+        secrets = [secret for mapping in arguments for secret in _values_of(mapping, self._secrets)]
+        return self._settings.redaction.with_secrets(secrets)
+
+
+def _values_of(arguments: Any, names: frozenset[str]) -> list[Any]:
+    """Return the values of *names* in *arguments*; a caller's own mapping that fails has none."""
+    if not isinstance(arguments, Mapping):
+        return []
+    try:
+        return [arguments[name] for name in names & arguments.keys()]
+    except BaseException as error:
+        if has_to_pass(error):
+            raise
+        return []
 
 
 async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:

@@ -86,9 +86,10 @@ class Redaction:
             return value
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, list):
+        # Containers of other classes become plain ones first: their own methods may do anything, and fail.
+        if type(value) is list:
             return [self.value(each) for each in value]
-        if isinstance(value, dict):
+        if type(value) is dict:
             return keyed((self.text(str(key)), self.value(each)) for key, each in value.items())
         if isinstance(value, (int, float)):
             shown = self.text(_number(value))

@@ -61,7 +61,7 @@ def described(value: Any) -> str:
     try:
         # The text of a builtin container would be as deep and as long as the container.
         text = "" if type(value) in _FINITE else str.__str__(str(value))
-    except Exception:  # noqa: BLE001 -- a broken __str__ is no reason to lose the call
+    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __str__ is no reason to lose the call
         text = ""
     name = type(value).__name__
     if issubclass(type(value), BaseException):
@@ -118,7 +118,7 @@ class _Conversion:
         self._inside.add(identity)
         try:
             return self._structured(value, kind)
-        except Exception:  # noqa: BLE001 -- somebody's __iter__ or __dict__; its text still says something
+        except (Exception, SystemExit):  # noqa: BLE001 -- somebody's __iter__ or __dict__; its text still says something
             return described(value)
         finally:
             self._inside.discard(identity)
@@ -149,7 +149,7 @@ class _Conversion:
         if codec is not None:
             try:
                 encoded = codec.encode(value)
-            except Exception:  # noqa: BLE001 -- not what its own annotations promise; its fields are still something
+            except (Exception, SystemExit):  # noqa: BLE001 -- not what its own annotations promise; its fields are still something
                 encoded = value
             if encoded is not value:
                 return self.of(encoded)
@@ -188,5 +188,5 @@ def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Decoded arguments for somebody who may change them, copied as far down as Python can."""
     try:
         return copy.deepcopy(dict(arguments))
-    except Exception:  # noqa: BLE001 -- a stranger's object that cannot be copied is shared
+    except (Exception, SystemExit):  # noqa: BLE001 -- a stranger's object that cannot be copied is shared
         return dict(arguments)

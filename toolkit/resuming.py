@@ -23,6 +23,7 @@ from .consent import is_exact
 from .pipeline import Walk
 from .plans import Plan
 from .redaction import Redaction
+from .rendering import described
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
 from .session import Session
@@ -63,12 +64,19 @@ async def _note_refusal(request: object, decision: Decision, error: ApprovalErro
     audit = settings.audit
     if audit is None:
         return
-    name = request.get("id") if isinstance(request, Mapping) else getattr(request, "id", request)
-    line = {"request": str(name)[:64], "approved": decision.approved, "by": decision.by, "why": error.why}
+    line = {"request": _id_of(request)[:64], "approved": decision.approved, "by": decision.by, "why": error.why}
     try:
         await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
     except AuditError as failed:  # nothing has happened, and the one who answered is told
         _log.error("a refused answer is missing in the audit log: %s", failed)
+
+
+def _id_of(request: object) -> str:
+    """Return the id in *request*, in whatever form the caller gave it; empty if that cannot be read."""
+    try:
+        return str(request.get("id") if isinstance(request, Mapping) else getattr(request, "id", request))
+    except (Exception, SystemExit):  # noqa: BLE001 -- the mapping is the caller's own; that the answer was refused is what matters
+        return ""
 
 
 async def record_of(
@@ -116,8 +124,8 @@ async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_thr
     if isinstance(given, Mapping):
         try:
             given = ApprovalRequest.from_json(given)
-        except ValueError as error:
-            raise ApprovalError(f"this is no sealed request: {error}", why="forged") from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- the caller's own mapping
+            raise ApprovalError(f"this is no sealed request: {described(error)}", why="forged") from None
     if not isinstance(given, ApprovalRequest):
         raise TypeError(
             f"without a store, resume wants the sealed request, or what its to_json() gave; got {type(given).__name__}"

@@ -4,8 +4,9 @@ The policies of a dispatcher, checked where they are given.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,6 +14,7 @@ from .abandoned import Abandoned
 from .classify import Rules, checked_rules, classified
 from .context import Progress
 from .errors import ToolError
+from .hook_runner import SettingsHookRunner, run_in_thread
 from .hooks.base import Chain
 from .judges import Judge
 from .judging import Judges
@@ -28,6 +30,9 @@ if TYPE_CHECKING:  # most calls ask nobody
     from .safety import SafetyChecks
 
 __all__ = ["Settings"]
+
+# Stores, the audit log and the check of large arguments; as many as asyncio's own executor has at most.
+_MAX_OWN_THREADS = 32
 
 _KINDS: Kinds = {
     "retry": ((RetryPolicy,), "RetryPolicy(...); RetryPolicy(attempts=1) tries once"),
@@ -98,9 +103,13 @@ class Settings:
         self.resources = dict(self.resources)
         self.chain = Chain.of(several(hooks, "hooks"))
         self.redaction = Redaction(redact)
-        self.threads = Threads(max_concurrency)
+        self.threads = Threads(max_concurrency, name="toolkit")
+        # Strangers' code that is not a tool, and our own work: neither waits for threads that tools hold.
+        self.hook_threads = Threads(max_concurrency, name="toolkit-hook")
+        self.own_threads = Threads(_MAX_OWN_THREADS, name="toolkit-own")
         self.judges = Judges(safety, permissions, _files_of(approvals, audit))
         self.abandoned = Abandoned()
+        self.hook_runner = SettingsHookRunner(self.hook_threads, self.abandoned, cleanup_seconds)
         self._classify = checked_rules(classify)
 
     def _check(self) -> None:
@@ -129,9 +138,26 @@ class Settings:
         """What *error* counts as, by the user's rules and the table."""
         return classified(error, self._classify)
 
+    @property
+    def pools(self) -> tuple[Threads, ...]:
+        """All threads: those of tools, of hooks, and our own."""
+        return self.threads, self.hook_threads, self.own_threads
+
     async def in_thread(self, work: Callable[[], Any]) -> Any:
-        """Where blocking hooks go."""
-        return await self.threads.run(work)
+        """Run our own blocking work: stores, the audit log, the check of large arguments."""
+        return await run_in_thread(self.own_threads, work, "toolkit")
+
+    async def in_hook_thread(self, work: Callable[[], Any]) -> Any:
+        """Run a stranger's blocking function that is not a tool: an asker, a preview."""
+        return await run_in_thread(self.hook_threads, work, "a preview or an asker")
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        """Let others have the slot of the current thread, if that is one of ours and only waits for them."""
+        with contextlib.ExitStack() as stack:
+            for pool in self.pools:
+                stack.enter_context(pool.lent())
+            yield
 
 
 def _check_parts(permissions: Any, parts: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
     redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
     for step in settings.chain.after:
         try:
-            found = await step.run(settings.in_thread, None, ShownCall.of(call, call.arguments), result)
+            found = await step.run(settings.hook_runner, None, ShownCall.of(call, call.arguments), result)
             result = found if isinstance(found, ToolResult) else result
         except BaseException as error:
             # Nothing ran, and the result says so whatever a hook makes of it.

@@ -7,10 +7,14 @@ The attempts at one call: what each failure means, and whether another try is ha
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal
 
-from .attempt import Attempt, TimedOut, has_to_pass, teller
+from .abandoned import StuckCall, caller_of
+from .attempt import Attempt, TimedOut, has_to_pass, teller, warn_of_abandoned
+from .cleanup_limit import await_with_limit
 from .context import Context, Progress
 from .deadline import Deadline
 from .errors import DefinitionError, ToolError, Transient
@@ -27,6 +31,8 @@ from .retry import retrying
 from .settings import Settings
 
 __all__ = ["Tries"]
+
+_log = logging.getLogger("toolkit")
 
 
 class Tries:
@@ -85,6 +91,11 @@ class Tries:
         self._arguments, self._decoded, self.count = arguments, decoded, 1
         return await self._recovered(error)
 
+    def abandon_plain(self, task: asyncio.Task[Any], arguments: Any) -> None:
+        """Do what `abandon` does, if the first attempt was a plain await."""
+        self._arguments = arguments
+        self.abandon(task)
+
     def forget(self) -> None:
         """Count from the start again, after an interrupt: nothing has happened yet."""
         self.count, self.interrupt, self._is_taken = 0, None, False
@@ -98,7 +109,9 @@ class Tries:
         limit = self._limit()
         self.count += 1
         if plan.is_direct and limit is None:
-            return await plan.function(**self._decoded)
+            if not plan.may_suspend:
+                return await plan.function(**self._decoded)
+            return await await_with_limit(plan.function(**self._decoded), settings.cleanup_seconds, self.abandon)
         sources = [self._resources, plan.tool.resources, settings.resources]
         self._last = Attempt(
             plan.tool,
@@ -107,8 +120,7 @@ class Tries:
             sources,
             settings.threads,
             settings.abandoned,
-            digest=self._digest,
-            unsafe=not await may_have_company(plan.tool, self._decoded),
+            stuck=partial(self._stuck_call, is_alone=not await may_have_company(plan.tool, self._decoded)),
             cleanup_seconds=settings.cleanup_seconds,
         )
         return await self._last.run(limit)
@@ -148,16 +160,37 @@ class Tries:
         return left if limit is None else min(limit, left)
 
     async def _wait_for_abandoned(self) -> None:
-        abandoned = self._settings.abandoned
-        if abandoned.still_runs(self._digest()):
+        """Wait for calls of the same caller that could not be stopped, if this one must not run beside them."""
+        abandoned, caller, name = self._settings.abandoned, caller_of(self._call), self._plan.name
+        if abandoned.still_runs(caller, self._digest()):
             raise ToolError("the same call still runs: it could not be stopped, so it was not started again")
-        if not await may_have_company(self._plan.tool, self._decoded) and not await abandoned.unsafe_ended(
-            self._limit()
-        ):
-            raise TimedOut("another call still runs that must not have company, so this one was not started")
+        blockers = abandoned.blockers(caller, name)
+        if not blockers or await may_have_company(self._plan.tool, self._decoded):
+            return
+        names, limit = ", ".join(f"`{blocker}`" for blocker in blockers), self._limit()
+        _log.warning("`%s` must run alone, and waits for calls that cannot be stopped: %s", name, names)
+        if not await abandoned.wait_for_blockers(caller, name, limit):
+            raise TimedOut(
+                f"must run alone, and waited {limit:g} s for calls of this session that cannot be stopped: {names}; "
+                "it was not started"
+            )
+
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Register the call as one that cannot be stopped; it goes on in *task*."""
+        warn_of_abandoned(self._plan.name, self._settings.cleanup_seconds)
+        # A function that decides whether the call may have company would have to be awaited: the call counts as unsafe.
+        is_alone = self._plan.tool.facts.concurrency_safe is not True
+        self._settings.abandoned.add_task(task, self._stuck_call(is_alone=is_alone))
+
+    def _stuck_call(self, *, is_alone: bool) -> StuckCall:
+        facts, caller = self._plan.tool.facts, caller_of(self._call)
+        return StuckCall(self._plan.name, caller, self._digest(), is_alone, is_read_only=facts.read_only)
 
     def _digest(self) -> str:
-        return ShownCall.of(self._call, self._arguments).digest()
+        try:
+            return ShownCall.of(self._call, self._arguments).digest()
+        except (Exception, SystemExit):  # noqa: BLE001 -- a value of a stranger's class that cannot be read
+            return f"the call {self._call.id}"
 
     # Classify, retry.
 
@@ -229,6 +262,6 @@ class Tries:
             return "destructive tools are never run twice"
         if error.happened == "maybe" and not facts.idempotent:
             return "it may have happened already"
-        if abandoned.alive and abandoned.still_runs(self._digest()):
+        if abandoned.alive and abandoned.still_runs(caller_of(self._call), self._digest()):
             return "the last attempt still runs"
         return None

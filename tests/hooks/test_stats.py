@@ -4,6 +4,10 @@ What the tools did, in numbers.
 
 from __future__ import annotations
 
+import sys
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 from tests.clocks import Clock
@@ -11,6 +15,7 @@ from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ToolError, Transient
 from toolkit.hooks import Stats
+from toolkit.results import ToolCall, ToolResult
 from toolkit.retry import RetryPolicy
 
 pytestmark = pytest.mark.anyio
@@ -122,3 +127,34 @@ def test_there_are_numbers_for_one_tool_at_least():
     """Otherwise there is nothing to count."""
     with pytest.raises(ValueError, match="max_tools"):
         Stats(max_tools=0)
+
+
+def test_a_snapshot_from_another_thread_sees_whole_numbers():
+    """Tools are called for the first time, fail in new ways and fill their windows meanwhile."""
+    stats, errors, is_over = Stats(window=5), [], threading.Event()
+    interval = sys.getswitchinterval()
+
+    def look():
+        try:
+            while not is_over.is_set():
+                for record in stats.snapshot():
+                    assert sum(record.failures.values()) == record.calls
+        except BaseException as error:  # noqa: BLE001 -- shown by the test itself
+            errors.append(error)
+
+    sys.setswitchinterval(1e-6)
+    reader = threading.Thread(target=look)
+    reader.start()
+    try:
+        for number in range(1000):
+            tool = SimpleNamespace(name=f"tool_{number}", facts=SimpleNamespace(metadata=None))
+            call = ToolCall(tool.name, {}, tool=tool)
+            for kind in ("tool", "denied", "timeout"):
+                stats.after(call, ToolResult.error(kind, "no", attempts=1, duration_seconds=number))
+            if errors:
+                break
+    finally:
+        is_over.set()
+        reader.join()
+        sys.setswitchinterval(interval)
+    assert errors == []

@@ -22,7 +22,7 @@ import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ..digests import digest_of
 from ..results import ToolCall, ToolResult, id_of
@@ -35,6 +35,7 @@ __all__ = [
     "Chain",
     "Deny",
     "Halt",
+    "HookRunner",
     "Modify",
     "Outcome",
     "Proceed",
@@ -48,7 +49,15 @@ __all__ = [
 AGENT_METHODS = ("agent_started", "agent_ended")
 """What an agent calls around its runs."""
 
-InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+class HookRunner(Protocol):
+    """What a hook's method needs to be run: threads, and a limit on its cleanup."""
+
+    async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
+        """Run *work* in a thread for hooks."""
+
+    async def attend(self, work: Awaitable[Any], step: Step) -> Any:
+        """Await *work*; once it is cancelled, its cleanup has a limit."""
 
 
 class _Single(type):
@@ -204,25 +213,31 @@ class Step:
     timeout_seconds: float | None
     is_plain: bool
 
-    async def run(self, in_thread: InThread, limit: float | None, *arguments: Any) -> Any:
+    @property
+    def name(self) -> str:
+        """What the hook is called in messages."""
+        return type(self.hook).__name__
+
+    async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
         """Call it as it wants to be called: in a thread, or within *limit* seconds and its own limit."""
         seconds = self._limit(limit)
         if seconds is None:
-            return await self._answer(in_thread, *arguments)
+            return await runner.attend(self._answer(runner, *arguments), self)
         async with asyncio.timeout(seconds):
-            return await self._answer(in_thread, *arguments)
+            # Inside the timer, which otherwise could not tell its own cancellation from the caller's.
+            return await runner.attend(self._answer(runner, *arguments), self)
 
-    async def run_around(self, in_thread: InThread, limit: float | None, call: ToolCall, run: Run) -> Any:
+    async def run_around(self, runner: HookRunner, limit: float | None, call: ToolCall, run: Run) -> Any:
         """The same, for what has others inside: these keep their own time."""
         seconds = self._limit(limit)
         if seconds is None:
-            return await self._answer(in_thread, call, run)
+            return await runner.attend(self._answer(runner, call, run), self)
         async with asyncio.timeout(seconds) as timer:
-            return await self._answer(in_thread, call, _untimed(run, timer))
+            return await runner.attend(self._answer(runner, call, _untimed(run, timer)), self)
 
-    async def _answer(self, in_thread: InThread, *arguments: Any) -> Any:
+    async def _answer(self, runner: HookRunner, *arguments: Any) -> Any:
         if self.is_blocking:
-            found = await in_thread(lambda: self.function(*arguments))
+            found = await runner.in_thread(lambda: self.function(*arguments), self.name)
         else:
             found = self.function(*arguments)
         return await found if inspect.isawaitable(found) else found

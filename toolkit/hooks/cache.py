@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from ..forks import unlock_in_children
 from ..results import ToolCall, ToolResult
 from .base import Run
 
@@ -50,7 +51,7 @@ class Cache:
         self._kept: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
         self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
         # A dispatcher serves several loops: its callers', and the one behind `call_sync`.
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         if not call.tool.facts.read_only:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ..forks import unlock_in_children
 from ..results import ToolCall, ToolResult
 from ..tokens import estimated_tokens
 
@@ -99,22 +101,29 @@ class Stats:
         self._max_tools = max_tools
         self._cost = cost or _stated_cost
         self._tallies: dict[str, _Tally] = {}
+        # Calls may end in several loops, and another thread may take a snapshot meanwhile.
+        self._lock = unlock_in_children(threading.Lock())
 
     def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        tally = self._tally(call)
-        tally.calls += 1
-        tally.chars += len(result.text)
-        tally.retries += max(0, result.attempts - 1)
-        if result.is_error:
-            tally.failures[result.kind] += 1
+        with self._lock:
+            tally = self._tally(call)
+            tally.calls += 1
+            tally.chars += len(result.text)
+            tally.retries += max(0, result.attempts - 1)
+            if result.is_error:
+                tally.failures[result.kind] += 1
+            if result.attempts:
+                tally.seconds.append(result.duration_seconds)
         if result.attempts:
-            tally.seconds.append(result.duration_seconds)
-            tally.cost += self._cost(call, result)
+            cost = self._cost(call, result)  # a stranger's function, which must not hold the lock
+            with self._lock:
+                tally.cost += cost
         return result
 
     def snapshot(self) -> list[ToolStats]:
-        """The numbers as they are now, a record for each tool in the order of their first calls."""
-        return [_record(name, tally) for name, tally in self._tallies.items()]
+        """Return the numbers as they are now, a record for each tool in the order of their first calls."""
+        with self._lock:
+            return [_record(name, tally) for name, tally in self._tallies.items()]
 
     def _tally(self, call: ToolCall) -> _Tally:
         # Names that no tool has are a model's invention, and there is no end to them.

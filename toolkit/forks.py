@@ -1,0 +1,51 @@
+"""
+What a forked child makes anew.
+
+A child of `os.fork()` has the memory of its parent and none of its threads. A pool would wait for threads that are
+not there, and a lock that another thread held at the fork stays locked for ever. What is registered here is put
+right in the child before any other code runs in it.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Renewable", "renew_in_children", "unlock_in_children"]
+
+
+LockT = TypeVar("LockT")
+
+
+class Renewable(Protocol):
+    """Something that a forked child cannot use as it is."""
+
+    def renew(self) -> None:
+        """Forget what belonged to the threads of the parent; the child has one thread, and calls this first."""
+
+
+_renewables: weakref.WeakSet[Renewable] = weakref.WeakSet()
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def renew_in_children(thing: Renewable) -> None:
+    """Call `thing.renew()` in every child that is forked while *thing* lives."""
+    _renewables.add(thing)
+
+
+def unlock_in_children(lock: LockT) -> LockT:
+    """Return *lock*; every forked child gets it unlocked, because the thread that held it stayed in the parent."""
+    _locks.add(lock)
+    return lock
+
+
+def _renew_all() -> None:
+    for lock in list(_locks):
+        lock._at_fork_reinit()  # noqa: SLF001 -- what the standard library calls for its own locks
+    for thing in list(_renewables):
+        thing.renew()
+
+
+if hasattr(os, "register_at_fork"):  # Windows cannot fork
+    os.register_at_fork(after_in_child=_renew_all)
