@@ -10,7 +10,7 @@ export COVERAGE_FILE ?= $(abspath $(VENV))/coverage/data
 export HYPOTHESIS_STORAGE_DIRECTORY ?= $(abspath $(VENV))/hypothesis
 PIP := -m pip --disable-pip-version-check install --progress-bar off
 
-.PHONY: demo test test-all lint lint-text lint-mypy lint-pyright format bench clean
+.PHONY: demo test test-all lint lint-text lint-mypy lint-pyright format bench endurance clean
 
 # An agent mends a project; then the parts it is made of. `make demo PROVIDER=anthropic` has a real model do the first.
 demo: $(VENV)/.ready
@@ -62,6 +62,10 @@ format: $(VENV)/.ready
 
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks
+
+# Fuzzed calls and providers, kills, races and a soak: about two hours. Shorter: `make endurance ARGS="--part soak --minutes 2"`.
+endurance: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.endurance $(ARGS)
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'

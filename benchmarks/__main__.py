@@ -46,7 +46,7 @@ def main(chosen: list[str]) -> None:
         search.main()
     if not chosen or "endurance" in chosen:
         print()
-        endurance.main(60.0)
+        endurance.main(["--part", "batch", "--part", "soak", "--minutes", "1"])
 
 
 main(sys.argv[1:])

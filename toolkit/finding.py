@@ -9,6 +9,7 @@ needed to find it; where it fits as well as a local tool, the local one is first
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ __all__ = ["Finder", "Findings", "Found", "cleaned_description", "document_of", 
 _MOST_FOREIGN_CHARACTERS = 1_000
 _MOST_GROUPS = 30
 _NO_GROUP = "(none)"
+_SLICE = 10
+"""Tools that are indexed in about a millisecond."""
+_PAUSE_SECONDS = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +139,30 @@ class Finder:
         for alias, name in aliases.items():
             answering.setdefault(name, []).append(alias)
         if self._index is None:
-            return Index(document_of(tool, answering.get(name, ())) for name, tool in tools.items())
+            return Index(document_of(tools[name], answering.get(name, ())) for name in _in_slices(tools))
         gone, come = _moves(self._tools, tools)
-        for name in gone:
+        for name in _in_slices(gone):
             self._index.remove(name)
         changed = dict.fromkeys(come)
         if self._aliases != aliases:
             changed |= dict.fromkeys(name for _, name in self._aliases.items() ^ aliases.items() if name in tools)
-        for name in changed:
+        for name in _in_slices(changed):
             self._index.add(document_of(tools[name], answering.get(name, ())))
         return self._index
+
+
+def _in_slices(names: Iterable[str]) -> Iterator[str]:
+    """
+    Yield *names*, with a short pause after some of them if this is not the main thread.
+
+    A thread that computes keeps an event loop waiting for 5 ms each time that the loop lets go of the interpreter,
+    which it does many times in one turn. In a pause the loop goes on at once.
+    """
+    may_pause = threading.current_thread() is not threading.main_thread()
+    for number, name in enumerate(names, 1):
+        yield name
+        if may_pause and not number % _SLICE:
+            time.sleep(_PAUSE_SECONDS)
 
 
 def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:

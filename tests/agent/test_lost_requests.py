@@ -99,3 +99,12 @@ async def test_a_request_whose_tool_is_gone_is_withdrawn_too(store):
     shed.catalog.remove("cut")
     await agent_of(shed, store, ["Fine."]).run("and?", run=Run.loads(saved))
     assert store.pending() == []
+
+
+async def test_a_killed_run_in_mode_auto_repeats_what_was_not_saved(store):
+    """Nothing was asked, so nothing was kept: what holds for approved calls does not hold here."""
+    shed = Shed("auto")
+    saved = (await agent_of(shed, store, ["Hello."]).run("hi")).dumps()
+    for _ in range(2):  # the first was killed before its run was saved
+        await agent_of(shed, store, [[call("cut", wood="oak")], "Cut."]).run("cut it", run=Run.loads(saved))
+    assert shed.done == ["cut oak", "cut oak"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from dataclasses import replace
 
 import pytest
@@ -222,3 +224,35 @@ async def test_one_can_call_the_function_by_hand(catalog):
 
     tool = catalog["tool_search"]
     assert tool.function("email", context=Context(facts=tool.facts))["tools"]
+
+
+async def test_the_index_is_built_in_a_thread(catalog):
+    """The first search of thousands of tools takes a second; the event loop works on meanwhile."""
+    threads = []
+
+    def rank(query, names):
+        threads.append(threading.current_thread())
+        return {}
+
+    catalog.add(tool_search_for(catalog, ranker=rank), replace=True)
+    async with Dispatcher(catalog) as dispatcher:
+        result = await dispatcher.call("tool_search", {"query": "email"})
+    assert result.value["tools"][0]["name"] == "send_email"
+    assert threads[0] is not threading.current_thread()
+
+
+async def test_an_index_that_is_built_in_slices_is_the_same_index():
+    """Pauses let an event loop go on, and change nothing about what is found."""
+    catalog = Catalog()
+    for number in range(45):
+
+        @catalog.tool(name=f"forecast_{number}", defer=True, read_only=True)
+        async def forecast(day: str) -> str:
+            """Tell the weather."""
+            return day
+
+    other = Catalog(*catalog)
+    here = [(found.tool.name, found.score) for found in catalog.search("weather forecast", 50)]
+    there = await asyncio.to_thread(other.search, "weather forecast", 50)
+    assert [(found.tool.name, found.score) for found in there] == here
+    assert len(here) == 45

@@ -369,3 +369,27 @@ async def test_parts_of_one_kind_are_joined_and_others_kept():
         {"text": " Really."},
         {"executableCode": {"code": "1"}},
     ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", [["ping"], {"ping": 1}], ids=["list", "object"])
+async def test_an_event_whose_type_is_no_text_is_an_answer_of_no_known_shape(name, kind):
+    """A type that cannot be hashed raised `TypeError`."""
+    with pytest.raises(ProviderFailure):
+        await streamed(name, {"type": kind, "choices": 5, "candidates": 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("anthropic", {"content": {"type": "text"}}),
+        ("openai", {"choices": None, "x": 1}),
+        ("openai_responses", {"output": "text"}),
+        ("gemini", {"candidates": "text"}),
+    ],
+)
+async def test_an_answer_whose_list_is_no_list_is_a_provider_failure(name, body):
+    """The error of the formats, which know no providers, came out as it was."""
+    with pytest.raises(ProviderFailure) as failed:
+        await whole(name, body)
+    assert failed.value.why == "answer"

@@ -39,7 +39,7 @@ _MOST_LEVELS = 200
 _MOST_SHOWN = 200
 _PIECE_BYTES = 65536
 # Events by which a server only says that it is there.
-_PINGS = frozenset({"ping", "keepalive", "keep-alive"})
+_PINGS = ("ping", "keepalive", "keep-alive")  # no set: a broken server sends what cannot be hashed
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
 

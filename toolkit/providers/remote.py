@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
-from ..errors import Transient
+from ..errors import ProviderError, Transient
 from ..formats.names import Naming
 from ..formats.records import Definitions, Note, Offering
 from ..results import ToolCall
@@ -259,5 +259,7 @@ class RemoteProvider(ABC):
                 model=str(model or self.model),
                 id=str(key or ""),
             )
-        except ODD as error:
+        except ProviderFailure:
+            raise
+        except (*ODD, ProviderError) as error:  # the formats raise the latter, and cannot know the former
             raise no_answer(self._title, error) from error
