@@ -28,7 +28,8 @@ _DECODERS = frozenset({
 })  # fmt: skip
 # Where the code stands on the command line, and how a program is told to read it from there.
 _INTERPRETERS: dict[str, str] = {
-    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": "-r", "lua": "-e",
+    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": "-r -R -B -E",
+    "lua": "-e", "tcc": "", "irb": "-e", "slsh": "-e",
     "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval",
     "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e", "guile": "-c", "ghci": "-e", "groovy": "-e",
     "elixir": "-e", "tclsh": "", "ghc": "-e", "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e", "R": "-e",
