@@ -2,8 +2,8 @@
 Which files a program reads and writes, as data: by its operands and by the values of its options.
 
 A program that has no row is taken to read every word without a blank. For every program, the value of an option whose
-name speaks of output (`OUTPUT`) is written. The rows follow the manual pages that `shell_rows_run` names; looked for
-were options with a file or a folder as their value, and operands that are written, removed or unpacked into.
+name speaks of output (`OUTPUT`) is written. How the rows were held against manual pages stands in `shell_rows_run`;
+looked for were options with a file or a folder as their value, and operands that are written, removed or unpacked into.
 """
 
 from __future__ import annotations
@@ -141,6 +141,7 @@ FILES: dict[str, FileRow] = _rows({
         reads="-i --input-file -T --torrent-file -M --metalink-file --netrc-path --load-cookies --certificate "
         "--private-key --ca-certificate --conf-path --rpc-private-key",
     ),
+    "http https httpie": FileRow(writes="-o --output --session", reads="--cert --cert-key --session-read-only"),
     "lynx": FileRow("n", writes="-cmd_log -cookie_save_file -error_file -session -sessionout", reads="-cookie_file"),
     "ncat": FileRow("n", writes="-o --output -x --hex-dump", reads="--ssl-key --ssl-cert --ssl-trustfile"),
     "nmap": FileRow(
@@ -172,7 +173,7 @@ FILES: dict[str, FileRow] = _rows({
     # compilers and their kin
     "gcc g++ cc c++ clang clang++ tcc ld as ar nm": FileRow(
         "r",
-        writes="-o -MF -MJ -dumpdir --serialize-diagnostics -Map --dependency-file --out-implib --output-def "
+        writes="-o -MF -MJ -aux-info -dumpdir --serialize-diagnostics -Map --dependency-file --out-implib --output-def "
         "--base-file",
     ),
     "rustc javac protoc tsc esbuild": FileRow(
