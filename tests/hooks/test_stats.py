@@ -107,31 +107,6 @@ def test_a_window_holds_at_least_one():
         Stats(window=0)
 
 
-<<<<<<< HEAD
-=======
-async def test_further_tools_are_counted_together():
-    """Tools come and go for months, and their numbers take a bounded room."""
-    catalog, stats = Catalog(), Stats(max_tools=2)
-    for name in ("one", "two", "three", "four"):
-
-        @catalog.tool(name=name)
-        async def act() -> str:
-            """Act."""
-            return "done"
-
-    dispatcher = Dispatcher(catalog, hooks=[stats])
-    for name in ("one", "two", "three", "four", "two", "three"):
-        await dispatcher.call(name)
-    assert [(each.tool, each.calls) for each in stats.snapshot()] == [("one", 1), ("two", 2), ("(others)", 3)]
-
-
-def test_there_are_numbers_for_one_tool_at_least():
-    """Otherwise there is nothing to count."""
-    with pytest.raises(ValueError, match="max_tools"):
-        Stats(max_tools=0)
-
-
->>>>>>> soak
 def test_a_snapshot_from_another_thread_sees_whole_numbers():
     """Tools are called for the first time, fail in new ways and fill their windows meanwhile."""
     stats, errors, is_over = Stats(window=5), [], threading.Event()
@@ -161,7 +136,6 @@ def test_a_snapshot_from_another_thread_sees_whole_numbers():
         reader.join()
         sys.setswitchinterval(interval)
     assert errors == []
-<<<<<<< HEAD
 
 
 async def test_further_tools_are_counted_together():
@@ -184,5 +158,3 @@ def test_there_are_numbers_for_one_tool_at_least():
     """Otherwise there is nothing to count."""
     with pytest.raises(ValueError, match="max_tools"):
         Stats(max_tools=0)
-=======
->>>>>>> soak

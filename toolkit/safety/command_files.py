@@ -11,10 +11,22 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import islice, pairwise
 from typing import Literal, NamedTuple, TypeAlias
 
-from .file_rows import FILES, GIT, NAMES_ONLY, NOT_FILES, OUTPUT, SAYS_WRITE, SCRIPTS, FileRow
+from .file_rows import (
+    FILES,
+    GIT,
+    NAMES_ONLY,
+    NOT_FILES,
+    OUTPUT,
+    SAYS_WRITE,
+    SCRIPTS,
+    SUBCOMMANDS,
+    WITH_MESSAGE,
+    FileRow,
+)
 from .name_globs import is_glob
 from .paths import Folders
 from .protected import BUILT_IN, Protected, ProtectedFiles
@@ -150,6 +162,7 @@ def files_of(args: Args) -> Iterator[FileUse]:
         yield from _git_files(args)
     elif (row := FILES.get(name)) is not None:
         yield from _row_files(args, row, args.words, is_known=True)
+        yield from _subcommand_files(args)
         yield from _handed_on(command)
     elif name not in NAMES_ONLY:
         # A word with a blank is a text more often than a name.
@@ -166,12 +179,12 @@ def files_of(args: Args) -> Iterator[FileUse]:
 
 
 def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool) -> Iterator[FileUse]:
-    yield from (FileUse(value, "write") for value in args.values(*row.writes.split()))
-    yield from (FileUse(_at_file(value), "read") for value in args.values(*row.reads.split()))
+    yield from (FileUse(value, "write") for value in args.values(*_options_of(row.writes)))
+    yield from (FileUse(_at_file(value), "read") for value in args.values(*_options_of(row.reads)))
     holds = not row.if_any or args.has(*row.if_any.split()) or "inplace" in args.words
     reads_trees = row.trees == "always" or (row.trees != "" and args.has(*row.trees.split()))
     letters = row.operands if holds else row.operands.replace("w", "r")
-    left_out = {value for option, value in args.option_values if NOT_FILES.fullmatch(option)}
+    left_out = _left_out(args)
     operands = [word for word in args.operands_of(words) if word not in left_out]
     name = args.command.name
     for at, word in enumerate(operands):
@@ -187,6 +200,22 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
             yield FileUse(word.partition("=")[2].lstrip("@"), "write" if is_written else "read")
     if not is_known or row.operands == "r":
         yield from _option_files(words)
+
+
+def _left_out(args: Args) -> set[str]:
+    """Return the words that are values and no files: what is excluded, and messages."""
+    has_message = args.command.name in WITH_MESSAGE
+    return {
+        value
+        for option, value in args.option_values
+        # `--no-banner` takes no value, so the word behind it is an operand.
+        if NOT_FILES.fullmatch(option) and not option.startswith("--no") and (option != "-m" or has_message)
+    }
+
+
+@cache
+def _options_of(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def _at_file(value: str) -> str:
@@ -233,6 +262,18 @@ def _git_files(args: Args) -> Iterator[FileUse]:
     for option, value in args.option_values:
         if folder and OUTPUT.fullmatch(option):
             yield FileUse(_join(folder, value), "write")
+
+
+def _subcommand_files(args: Args) -> Iterator[FileUse]:
+    """Yield the files of a subcommand that uses its operands otherwise than the program does."""
+    rows = SUBCOMMANDS.get(args.command.name)
+    subcommand = next((word for word in args.operands if rows and word in rows), None)
+    if rows and subcommand is not None:
+        rest = args.words[args.words.index(subcommand) + 1 :]
+        for use in _row_files(args, rows[subcommand], rest, is_known=True):
+            # `web:/etc/shadow` is a file in the container.
+            if ":" not in use.word:
+                yield use
 
 
 def _handed_on(command: SimpleCommand) -> Iterator[FileUse]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import NamedTuple
 
 from .shell_args import Args
 from .shell_rows import MACHINE, Row
@@ -24,35 +25,69 @@ __all__ = ["dangers"]
 def dangers(args: Args) -> Iterator[Danger]:
     """Everything that is dangerous about a command by itself."""
     name = args.command.name
-    for row in _by_name().get(name, ()):
-        if _holds(row, args):
-            yield Danger(row.verdict, row.why)
+    is_question = args.words[-1:] in _QUESTIONS
+    for ready in _by_name().get(name, ()):
+        if _holds(ready, args) and not (is_question and _only_asks(ready.row, args)):
+            yield Danger(ready.row.verdict, ready.row.why)
     if name in _FUNCTIONS:
         yield from filter(None, _FUNCTIONS[name](args))
 
 
+class _ReadyRow(NamedTuple):
+    """A row with its texts taken apart once, because every command of its program is held against it."""
+
+    row: Row
+    begins: tuple[tuple[str, ...], ...]
+    options: tuple[str, ...]
+    unless: tuple[str, ...]
+    value: re.Pattern[str] | None
+    word: re.Pattern[str] | None
+
+
 @cache
-def _by_name() -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
+def _by_name() -> dict[str, list[_ReadyRow]]:
+    rows: dict[str, list[_ReadyRow]] = {}
     for row in (*MACHINE, *RUN, *WORK):
+        ready = _ReadyRow(
+            row,
+            tuple(tuple(part.split()) for part in row.begins.split("|")) if row.begins else (),
+            tuple(row.options.split()),
+            tuple(row.unless.split()),
+            re.compile(row.value) if row.value else None,
+            re.compile(row.word) if row.word else None,
+        )
         for name in row.names.split():
-            rows.setdefault(name, []).append(row)
+            rows.setdefault(name, []).append(ready)
     return rows
 
 
-def _holds(row: Row, args: Args) -> bool:
-    if row.begins and not any(args.begins(*each.split()) for each in row.begins.split("|")):
+def _holds(ready: _ReadyRow, args: Args) -> bool:
+    if ready.begins and not any(args.begins(*words) for words in ready.begins):
         return False
-    if row.options and not args.has(*row.options.split()):
+    if ready.options and not args.has(*ready.options):
         return False
-    if row.unless and args.has(*row.unless.split()):
+    if ready.unless and args.has(*ready.unless):
         return False
-    if row.value and not any(re.fullmatch(row.value, value) for value in args.values(*row.options.split())):
+    if ready.value is not None and not any(map(ready.value.fullmatch, args.values(*ready.options))):
         return False
-    if not row.word:
+    if ready.word is None:
         return True
-    texts = (*args.words, input_text(args.command) or "") if row.reads else args.words
-    return any(re.fullmatch(row.word, text) for text in texts)
+    texts = (*args.words, input_text(args.command) or "") if ready.row.reads else args.words
+    return any(map(ready.word.fullmatch, texts))
+
+
+def _only_asks(row: Row, args: Args) -> bool:
+    """
+    Return whether a command that ends in `--help` shows its manual and nothing else.
+
+    That is so if the word stands alone or right behind the subcommand: in `docker run x --help` it is the container's.
+    """
+    if row.verdict == "deny":
+        return False
+    if args.command.name == "ssh":
+        return not args.operands
+    before = " ".join(args.words[:-1])
+    return not before or before in row.begins.split("|")
 
 
 def _removes(args: Args) -> Iterator[Danger | None]:
@@ -105,8 +140,19 @@ def _moves(args: Args) -> Iterator[Danger | None]:
     for source in sources:
         # Inside the project a file that is moved is still there.
         if source.startswith(("/", "~", "$")) or source.rstrip("/").endswith(".git"):
-            yield removal(source)
+            danger = removal(source)
+            if danger is None or danger.word == "deny" or not _shares_variable(source, target):
+                yield danger
     yield writing(target)
+
+
+def _shares_variable(source: str, target: str) -> bool:
+    """Return whether both names are worked out from one variable: `mv "$x" "${x%.txt}.md"` only renames."""
+    variables = _VARIABLE.findall(source)
+    return bool(variables) and not set(variables).isdisjoint(_VARIABLE.findall(target))
+
+
+_VARIABLE = re.compile(r"\$\{?(\w+)")
 
 
 def _copies(args: Args) -> Iterator[Danger | None]:
@@ -122,8 +168,22 @@ def _links(args: Args) -> Iterator[Danger | None]:
 
 def _mirrors(args: Args) -> Iterator[Danger | None]:
     yield from _copies(args)
-    if any(option.startswith("--delete") for option in args.options) and args.operands:
+    if any(option.startswith("--del") for option in args.options) and args.operands:
         yield removal(args.operands[-1])
+    if args.has("--remove-source-files"):
+        yield from map(removal, args.operands[:-1])
+
+
+def _packs(args: Args) -> Iterator[Danger | None]:
+    """`tar --remove-files`, `zip -m` and `7z -sdel` remove what they have packed."""
+    options = {"zip": ("-m", "--move"), "tar": ("--remove-files",), "gtar": ("--remove-files",)}
+    if args.has(*options.get(args.command.name, ("-sdel",))):
+        yield from map(removal, args.operands)
+
+
+def _cleans(args: Args) -> Iterator[Danger | None]:
+    if args.begins("clean"):
+        yield from map(removal, args.values("--target-dir"))
 
 
 def _writes(args: Args) -> Iterator[Danger | None]:
@@ -171,6 +231,7 @@ def _owns(args: Args) -> Iterator[Danger | None]:
             yield Danger("ask", "changes who may read and change what matters")
 
 
+_QUESTIONS = (("--help",), ("--version",))
 _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _removes),
     "find": _finds,
@@ -178,7 +239,9 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("cp", "install", "scp"), _copies),
     "ln": _links,
     "rsync": _mirrors,
-    **dict.fromkeys(("tee", "touch", "sponge", "mkfifo", "mknod"), _writes),
+    **dict.fromkeys(("tar", "gtar", "zip", "7z", "7za", "7zr", "7zz"), _packs),
+    "cargo": _cleans,
+    **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _writes),
     "truncate": _empties,
     **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _edits_in_place),
     "dd": _dumps,

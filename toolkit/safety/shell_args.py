@@ -31,6 +31,9 @@ _VALUES = {
     "redis-cli": "-h -p -s -a -n -u --user --pass",
     "pip": "--python --log --proxy",
     "terraform": "",
+    "ssh": "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
+    "scp": "-c -D -F -i -J -l -o -P -S -X",
+    "sftp": "-B -b -c -D -F -i -J -l -o -P -R -S -s -X",
 }  # fmt: skip
 # Options that begin like longer ones and are no abbreviations of them.
 _WHOLE = frozenset({
@@ -38,6 +41,47 @@ _WHOLE = frozenset({
     "--volume", "--device", "--install", "--prune", "--input", "--script", "--eval", "--filter", "--write", "--no",
     "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
 })  # fmt: skip
+# The same for one program, where its manual lists an option that begins like one of its rows.
+_WHOLE_OF: dict[str, frozenset[str]] = {
+    name: frozenset(options.split())
+    for names, options in {
+        "age gpg gpg2": "--recipient --passphrase --export",
+        "cargo": "--target",
+        "cp ln install rsync": "--backup --strip --partial --include",
+        "curl": "--proxy --ssl --head --netrc --crlf",
+        "dnf zypper": "--repo",
+        "docker podman nerdctl": "--label --ip --env --pod",
+        "dpkg": "--status",
+        "eslint": "--cache",
+        "ex vi view vim hg": "--remote",
+        "gh": "--body --debug --notes --env --raw",
+        "git": "--unset --head --header --cc --to --expire --sign",
+        "kubectl oc": "--from --for --profile --client",
+        "m4": "--debug",
+        "maxima": "--batch",
+        "mysql mariadb mysqldump mariadb-dump ncat": "--ssl",
+        "nano": "--backup",
+        "nmap": "--script-args --exclude",
+        "node nodejs": "--cpu-prof --heap-prof",
+        "npm": "--ca",
+        "parallel": "--transfer --compress",
+        "pip pip3": "--pre",
+        "tar gtar bsdtar": "--list",
+        "tsc": "--declaration",
+        "wget": "--reject",
+    }.items()
+    for name in names.split()
+}
+# Short options whose value may be glued to them: the letters of `-oLogLevel=ERROR` are no options.
+_GLUED = {
+    "ssh": "BbcDEeFIiJLlmOopQRSWw",
+    "scp": "cDFiJloPSX",
+    "sftp": "BbcDFiJloPRSsX",
+    "rsync": "BefMT",
+    "mysql": "DehPpSu",
+    "mariadb": "DehPpSu",
+}
+_NONE: frozenset[str] = frozenset()
 _SHORTEST_ABBREVIATION = 3
 _LONGEST_CLUSTER = 40
 
@@ -61,16 +105,17 @@ class Args:
     @cached_property
     def options(self) -> frozenset[str]:
         """Every option there may be: `-fdx` is `-fdx`, `-f`, `-d` and `-x`; `--force=yes` is `--force`."""
-        found: set[str] = set()
+        options: set[str] = set()
+        glued = _GLUED.get(self.command.name)
         for word in self.words:
             if word == "--":
                 break
             if word.startswith("--"):
-                found.add(word.partition("=")[0])
+                options.add(word.partition("=")[0])
             elif word.startswith("-"):
-                found.add(word.partition("=")[0])
-                found.update(f"-{letter}" for letter in word[1:])
-        return frozenset(found)
+                options.add(word.partition("=")[0])
+                options.update(f"-{letter}" for letter in (_flags(word, glued) if glued else word[1:]))
+        return frozenset(options)
 
     def has(self, *names: str) -> bool:
         """Return whether one of the options *names* is there, whole or abbreviated as git and GNU programs permit."""
@@ -80,7 +125,12 @@ class Args:
 
     @cached_property
     def _long_options(self) -> tuple[str, ...]:
-        return tuple(option for option in self.options if option.startswith("--") and option not in _WHOLE)
+        whole = _WHOLE_OF.get(self.command.name, _NONE)
+        return tuple(
+            option
+            for option in self.options
+            if option.startswith("--") and option not in _WHOLE and option not in whole
+        )
 
     @cached_property
     def operands(self) -> tuple[str, ...]:
@@ -119,7 +169,7 @@ class Args:
         return [
             value
             for option, value in self.option_values
-            if option in names or (option.startswith("--") and option not in _WHOLE and _is_short_for(option, names))
+            if option in names or (option in self._long_options and _is_short_for(option, names))
         ]
 
     @cached_property
@@ -155,6 +205,14 @@ class Args:
                 break
             before.append(word)
         return any(word not in takes and "=" not in word for word in before)
+
+
+def _flags(word: str, glued: str) -> str:
+    """Return the letters of a cluster, up to the first one that takes the rest of the word as its value."""
+    for at, letter in enumerate(word[1:], start=2):
+        if letter in glued:
+            return word[1:at]
+    return word[1:]
 
 
 def _is_short_for(option: str, names: Iterable[str]) -> bool:

@@ -26,9 +26,11 @@ _DECODERS = frozenset({
     "base64", "base32", "xxd", "openssl", "uudecode", "gunzip", "zcat", "gzip", "bzip2", "bzcat", "xz", "xzcat",
     "rev", "tr", "od", "hexdump", "printf", "perl",
 })  # fmt: skip
+_PHP = "-r -R -B -E --run --process-code --process-begin --process-end"
 # Where the code stands on the command line, and how a program is told to read it from there.
 _INTERPRETERS: dict[str, str] = {
-    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": "-r", "lua": "-e",
+    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": _PHP,
+    "lua": "-e", "tcc": "", "irb": "-e", "slsh": "-e",
     "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval",
     "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e", "guile": "-c", "ghci": "-e", "groovy": "-e",
     "elixir": "-e", "tclsh": "", "ghc": "-e", "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e", "R": "-e",

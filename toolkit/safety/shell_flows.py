@@ -41,7 +41,16 @@ _POWERFUL = re.compile(
     r"|VIMINIT|EXINIT|VIMRUNTIME|MYVIMRC|PSQLRC|OPENSSL_(CONF|ENGINES|MODULES)|GCONV_PATH|GTK_MODULES|SSLKEYLOGFILE"
     r"|PIP_((EXTRA_)?INDEX_URL|CONFIG_FILE|FIND_LINKS|TRUSTED_HOST)|UV_\w*INDEX\w*|YARN_(RC_FILENAME|YARN_PATH)"
     r"|(NPM|npm)_(CONFIG|config)_\w+|(https?|all)_proxy|(HTTPS?|ALL)_PROXY|TERMINFO|TERMCAP|zsh_eval_context|ZDOTDIR"
-    r"|INPUTRC|FPATH|XDG_CONFIG_(HOME|DIRS)",
+    r"|INPUTRC|FPATH|XDG_CONFIG_(HOME|DIRS)"
+    # from the environment sections of the manual pages
+    r"|ACKRC|ANSIBLE_(CONFIG|LIBRARY|\w*PLUGINS|COLLECTIONS_PATHS?|ROLES_PATH)|APT_CONFIG|AWK(LIB)?PATH|BUILDAH_RUNTIME"
+    r"|CONTAINERS_(STORAGE_)?CONF\w*|DOCKER_HOST|CONTAINER_HOST|CURL_HOME|DPKG_(ROOT|ADMINDIR|FORCE)|ERL_LIBS"
+    r"|FLIT_INSTALL_PYTHON|FZF_DEFAULT_(COMMAND|OPTS\w*)|GIT_(MAN_VIEWER|SSL_NO_VERIFY|TRACE\w*|ALTERNATE_OBJECT_DIRECTORIES)"
+    r"|GNUPLOT_LIB|GS_(LIB|OPTIONS)|GUILE_LOAD_(COMPILED_)?PATH|HG(MERGE|RCPATH)|JDK_JAVAC_OPTIONS|KAKOUNE_\w+"
+    r"|LESS(ECHO|EDIT)|LFTP_(HOME|MODULE_PATH)|LYNX_CFG\w*|LADSPA_PATH|LIBMOUNT_FSTAB|MAIL(RC|CAPS)|MANROFFSEQ"
+    r"|MAXIMA_USERDIR|MODPROBE_OPTIONS|MOST_INITFILE|NMAPDIR|NODE_(REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)"
+    r"|PARALLEL(_(HOME|SHELL|SSH|RSYNC_OPTS|TMUX))?|RCLONE_(PASSWORD_COMMAND|CONFIG)|RIPGREP_CONFIG_PATH|RSYNC_(SHELL|PROXY)"
+    r"|RUBYPATH|SOX_OPTS|SSH_SK_PROVIDER|TEXEDIT|WIRESHARK_(CONFIG|DATA)_DIR|(UN)?ZIP_?OPTS?",
 )
 _JAVA_VALUE = r"(\s*-(X\w+|D[\w.]+=[\w./:-]*|XX:[+-]?(?!On)\w+(=\w+)?))*\s*"
 _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
@@ -49,7 +58,13 @@ _HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
     (re.compile(r"\w*BROWSER"), re.compile(r"none|true|false|:|echo|firefox|chrom\w*|open|")),
     (re.compile(r"\w*ASKPASS"), re.compile(r"true|/bin/true|false|/bin/false|:|")),
     (re.compile("ENV"), re.compile(r"[\w-]*")),
-    (re.compile("LESS"), re.compile(r"[-\w ]*")),
+    (re.compile(r"LESS|SOX_OPTS|(UN)?ZIP_?OPTS?"), re.compile(r"[-\w ]*")),
+    (re.compile(r"GIT_TRACE\w*"), re.compile(r"[\w]*")),
+    (re.compile(r"DOCKER_HOST|CONTAINER_HOST|NODE_TLS_REJECT_UNAUTHORIZED|GIT_SSL_NO_VERIFY"), re.compile(r"1|false|")),
+    (
+        re.compile(r"FZF_DEFAULT_OPTS"),
+        re.compile(r"(\s*--(height|layout|border|reverse|color|prompt|multi|info|inline-info)([= ][\w%:,-]+)?)*\s*"),
+    ),
     (
         re.compile("(GNU)?MAKEFLAGS"),
         re.compile(r"(\s*-?-?(j|k|s|B|jobs=?|silent|keep-going|no-print-directory|l)\s*[\d.]*)*"),

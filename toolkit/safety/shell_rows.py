@@ -66,7 +66,18 @@ MACHINE: tuple[Row, ...] = (
     Row("systemctl loginctl", "stops the machine", "reboot|poweroff|halt|kexec|suspend|hibernate", verdict="deny"),
     # services, kernel, network
     Row("systemctl", _SERVICES, "stop|disable|mask|kill|restart|start|enable|unmask|isolate|edit|link|daemon-reload"),
-    Row("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed"),
+    Row("systemctl", _SERVICES, "set-default|revert|emergency|rescue|set-property|reset-failed|reload|try-restart"),
+    Row(
+        "systemctl",
+        _SERVICES,
+        "reload-or-restart|try-reload-or-restart|reenable|preset|preset-all|add-wants|add-requires",
+    ),
+    Row(
+        "systemctl", _SERVICES, "clean|freeze|thaw|bind|mount-image|switch-root|soft-reboot|exit|default|daemon-reexec"
+    ),
+    Row("systemctl", _SERVICES, "set-environment|unset-environment|import-environment|cancel|service-watchdogs"),
+    Row("loginctl", _SERVICES, "kill-session|kill-user|terminate-session|terminate-user|terminate-seat|enable-linger"),
+    Row("loginctl", _SERVICES, "disable-linger|lock-session|lock-sessions|attach|flush-devices|activate"),
     Row("service", _SERVICES, word="stop|start|restart|reload"),
     Row("launchctl rc-service rc-update update-rc.d chkconfig", _SERVICES),
     Row("sysctl", _KERNEL, options="-w --write -p --load --system"),
@@ -79,7 +90,9 @@ MACHINE: tuple[Row, ...] = (
     Row("at batch", "runs something later, when nobody watches"),
     Row("chattr setfacl restorecon chcon ldconfig", "changes who may do what"),
     Row("apt apt-get dnf yum zypper brew snap apk", "removes software", "remove|purge|autoremove|uninstall|erase|del"),
-    Row("pacman dpkg rpm", "removes software", word="-R[a-z]*|-e|-r|-P|--purge|--remove|--erase"),
+    Row("pacman", "removes software", word="-R[a-z]*|--remove"),
+    Row("dpkg", "removes software", word="-r|-P|--purge|--remove"),
+    Row("rpm", "removes software", word="-e[a-z]*|--erase"),
     # processes
     Row("killall pkill", "kills processes by name, and whichever else has it"),
     Row("killall pkill", "kills every process", word=r"[.*+^$?]*", verdict="deny"),
@@ -100,9 +113,14 @@ MACHINE: tuple[Row, ...] = (
     Row("bind complete", "runs a command behind a key", options="-x -C -F"),
     Row("shopt set", "makes the shell follow other rules", word="expand_aliases|extglob|.*history.*"),
     # other machines
-    Row("nc ncat netcat", "gives a shell to another machine", options="-e --exec -c --sh-exec", verdict="deny"),
+    Row(
+        "nc ncat netcat",
+        "gives a shell to another machine",
+        options="-e --exec -c --sh-exec --lua-exec",
+        verdict="deny",
+    ),
     Row("nc ncat netcat", "listens for another machine", options="-l --listen"),
     Row("socat", "gives a shell to another machine", word=r"(?i).*(exec|system):.*", verdict="deny"),
     Row("socat telnet rsh rlogin ngrok cloudflared chisel", "opens a connection to another machine"),
-    Row("ssh", "opens a tunnel to another machine", options="-R -L -D -w"),
+    Row("ssh", "opens a tunnel to another machine", options="-R -L -D -w -W"),
 )

@@ -23,12 +23,20 @@ __all__ = ["WrittenText", "written_and_run"]
 
 _DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _UNSEEN = Danger("ask", "runs a text that it has just written, and that nobody has seen")
+_MAYBE_DOWNLOADED = Danger("ask", "may run what it has just downloaded: the names come from a list or from a server")
+# Options with which only a list or the server says what the files are called.
+_NAMELESS = {
+    "wget": "-i --input-file --input-metalink -r --recursive -m --mirror --content-disposition --trust-server-names",
+    "curl": "-K --config -J --remote-header-name",
+    "aria2c": "-i --input-file -T --torrent-file -M --metalink-file",
+}
 _OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
 # Programs that read commands of their own language from a file.
 _READ_SCRIPTS = {
     "make": "-f --file --makefile", "gmake": "-f --file --makefile", "awk": "-f --file", "gawk": "-f --file",
     "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
-    "psql": "-f --file", "tclsh": "", "wish": "", "sqlite3": "-init",
+    "psql": "-f --file", "tclsh": "", "wish": "", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
+    "nano": "-f --rcfile", "mutt": "-F", "mg": "-b", "maxima": "-b --batch", "lynx": "-cmd_script", "gnuplot": "-c",
 }  # fmt: skip
 _PASSES_ON = frozenset({"cp", "mv", "ln", "install"})
 
@@ -52,6 +60,7 @@ Outcome: TypeAlias = Danger | WrittenText
 def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
     """Yield each command that runs what the line wrote, with what is wrong or with the text to read."""
     files: dict[str, _Written] = {}
+    is_nameless = False
     for command in script.commands:
         args = Args(command)
         yield from ((command, danger) for danger in _scripts_from_elsewhere(args))
@@ -60,6 +69,10 @@ def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
             if written is not None:
                 content = written if not _names_any(written.text, files) else _Written(None)
                 yield from ((command, outcome) for outcome in _outcomes(command, content))
+            elif is_nameless:
+                yield command, _MAYBE_DOWNLOADED
+        if command.name in _NAMELESS:
+            is_nameless = is_nameless or args.has(*_NAMELESS[command.name].split())
         if command.name in _PASSES_ON and len(args.operands) > 1:
             source = files.get(_name(args.operands[0]))
             if source is not None:
@@ -108,6 +121,7 @@ def _run_files(args: Args) -> Iterator[str]:
     if command.name in SHELLS or language(command.name) or command.name in (".", "source"):
         if not args.has("-c", "-m") or command.name in (".", "source"):
             yield from args.operands[:2] if command.name in ("deno", "bun") else args.operands[:1]
+            yield from args.values("--rcfile", "--init-file", "--require", "-r", "--import")
         yield from (each.target for each in command.redirections if each.operator == "<")
     elif command.name in _READ_SCRIPTS:
         yield from args.values(*_READ_SCRIPTS[command.name].split())
