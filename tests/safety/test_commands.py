@@ -305,6 +305,7 @@ def test_every_row_can_hold(row):
     re.compile(row.word)
     re.compile(row.value)
     assert row.options or not row.value
+    assert all(len(subcommand.split()) <= 3 for subcommand in row.begins.split("|"))
     assert row.names.split()
     assert row.why
     assert row.verdict in ("ask", "deny")

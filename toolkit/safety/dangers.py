@@ -37,7 +37,7 @@ class _ReadyRow(NamedTuple):
     """A row with its texts taken apart once, because every command of its program is held against it."""
 
     row: Row
-    begins: tuple[tuple[str, ...], ...]
+    begins: frozenset[tuple[str, ...]]
     options: tuple[str, ...]
     unless: tuple[str, ...]
     value: re.Pattern[str] | None
@@ -50,7 +50,7 @@ def _by_name() -> dict[str, list[_ReadyRow]]:
     for row in (*MACHINE, *RUN, *WORK):
         ready = _ReadyRow(
             row,
-            tuple(tuple(part.split()) for part in row.begins.split("|")) if row.begins else (),
+            frozenset(tuple(part.split()) for part in row.begins.split("|") if part),
             tuple(row.options.split()),
             tuple(row.unless.split()),
             re.compile(row.value) if row.value else None,
@@ -62,11 +62,12 @@ def _by_name() -> dict[str, list[_ReadyRow]]:
 
 
 def _holds(ready: _ReadyRow, args: Args) -> bool:
-    if ready.begins and not any(args.begins(*words) for words in ready.begins):
+    if ready.begins and ready.begins.isdisjoint(args.subcommands):
         return False
     if ready.options and not args.has(*ready.options):
         return False
-    if ready.unless and args.has(*ready.unless):
+    # Not abbreviated: what lets a command pass has to be there as a whole.
+    if ready.unless and not args.options.isdisjoint(ready.unless):
         return False
     if ready.value is not None and not any(map(ready.value.fullmatch, args.values(*ready.options))):
         return False

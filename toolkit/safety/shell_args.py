@@ -84,6 +84,7 @@ _GLUED = {
 _NONE: frozenset[str] = frozenset()
 _SHORTEST_ABBREVIATION = 3
 _LONGEST_CLUSTER = 40
+_LONGEST_SUBCOMMAND = 3
 
 
 @dataclass(frozen=True)
@@ -154,9 +155,13 @@ class Args:
 
     def begins(self, *subcommands: str) -> bool:
         """Whether the operands begin so; after an option nobody knows, whether they hold it anywhere."""
-        size = len(subcommands)
-        starts = range(len(self.operands) - size + 1) if self._is_unsure else (0,)
-        return any(self.operands[at : at + size] == subcommands for at in starts)
+        return subcommands in self.subcommands
+
+    @cached_property
+    def subcommands(self) -> frozenset[tuple[str, ...]]:
+        """Everything that the operands may begin with: `docker volume rm x` begins with one, two and three words."""
+        starts = range(len(self.operands)) if self._is_unsure else (0,)
+        return frozenset(self.operands[at : at + size] for at in starts for size in range(1, _LONGEST_SUBCOMMAND + 1))
 
     def value(self, *names: str) -> str | None:
         """What stands behind an option, in any spelling."""

@@ -224,7 +224,8 @@ RUN: tuple[Row, ...] = (
     Row("mvn", _CHOICE, word=r"-D(exec\.executable|maven\.ext\.class\.path)=.*|(.*:)?exec:exec"),
     Row("node nodejs", _LOADS, options=_NODE, value=r"(?i)(data:|https?:|/|~|\.\./).*"),
     Row("node nodejs", "listens for another machine", word=r"--inspect(-brk|-wait)?=(0\.0\.0\.0|\[?::).*"),
-    Row("php", _LOADS, options="-z --zend-extension -c --php-ini"),
+    Row("php", _LOADS, options="-z --zend-extension"),
+    Row("php", _LOADS, options="-c --php-ini", value=r"(/|~|\.\./).*"),
     Row(
         "php",
         _LOADS,
