@@ -6,7 +6,8 @@ took every program name out of the tables, rendered the pages of Debian 12 that 
 with its text: 1311 pages, 32 540 options. Of programs that do not ask anyway, two parts were then read one by one. The
 first is 2261 options whose name, value or text speaks of files, commands, loading, writing, removing or rights, with
 the beginning of their text. The second is 3672 further options that take a value, by their names alone. Options
-without a value and without such a word were not read. Also read were the names in the environment sections, the keys
+without a value and without such a word were not read, pages that repeat another one's options were read through that
+one, and of `gcloud` only the first part. Also read were the names in the environment sections, the keys
 of `git-config`, the settings of npm 11, the options of MariaDB, and what `gdb --help`, `kubectl options` and
 `terraform -help` print. A second script listed the options that begin like an option of a row (`_WHOLE_OF` in
 `shell_args`). Which packages and versions, and which programs have no page and were done from knowledge alone, stands
