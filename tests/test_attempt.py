@@ -27,6 +27,7 @@ pytestmark = pytest.mark.anyio
 
 QUICK = RetryPolicy(attempts=3, wait_initial=0)
 SOON = 0.02
+STARTED = 0.3  # by then a thread has started, also on a busy machine
 
 
 @pytest.fixture
@@ -450,7 +451,7 @@ async def test_a_sync_tool_that_cannot_be_stopped_is_abandoned(catalog, release,
     """Reported and counted; the same call is refused while it runs, and its flag tells it to stop."""
     flags = []
 
-    @catalog.tool(timeout_seconds=SOON, idempotent=True, concurrency_safe=True)
+    @catalog.tool(timeout_seconds=STARTED, idempotent=True, concurrency_safe=True)
     def hang(context: Context, n: int = 1) -> bool:
         """Hang."""
         release.wait(5)
@@ -476,7 +477,7 @@ async def test_a_sync_tool_that_cannot_be_stopped_is_abandoned(catalog, release,
 async def test_other_unsafe_calls_wait_for_an_abandoned_one(catalog, release, safe):
     """Safe ones do not."""
 
-    @catalog.tool(timeout_seconds=SOON, concurrency_safe=safe)
+    @catalog.tool(timeout_seconds=STARTED, concurrency_safe=safe)
     def hang() -> None:
         """Hang."""
         release.wait(5)
@@ -508,7 +509,7 @@ async def test_other_unsafe_calls_wait_for_an_abandoned_one(catalog, release, sa
 def test_an_abandoned_call_is_remembered_beyond_its_loop(catalog, release):
     """The thread outlives the loop that started it; another loop waits for it all the same."""
 
-    @catalog.tool(timeout_seconds=SOON)
+    @catalog.tool(timeout_seconds=STARTED)
     def hang() -> None:
         """Hang."""
         release.wait(5)

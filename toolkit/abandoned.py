@@ -114,10 +114,10 @@ class Abandoned:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.renew()
+        self.renew_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def renew_after_fork(self) -> None:
         """Forget everything, as a forked child has to: the threads and loops of its parent are not there."""
         self.alive = 0
         self._lock = threading.Lock()

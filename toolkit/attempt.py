@@ -139,7 +139,7 @@ class Attempt:
     def _abandon(self, task: asyncio.Task[Any]) -> None:
         self._context.stop.set()
         self._is_stuck = True
-        warn_of_abandoned(self._tool.name, self._cleanup_seconds)
+        warn_of_abandoned(f"`{self._tool.name}`", self._cleanup_seconds)
         self._abandoned.add_task(task, self._stuck())
 
     def _timed_out(self, timeout_seconds: float) -> TimedOut:
@@ -276,9 +276,9 @@ async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | No
         return None, error
 
 
-def warn_of_abandoned(name: str, cleanup_seconds: float) -> None:
-    """Log that code called *name* was cancelled and goes on."""
-    _log.warning("`%s` did not end within %g s of being cancelled", name, cleanup_seconds)
+def warn_of_abandoned(subject: str, cleanup_seconds: float) -> None:
+    """Log that *subject* was cancelled and goes on."""
+    _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
 
 
 def _look_at(ended: asyncio.Future[Any]) -> None:

@@ -364,7 +364,7 @@ class Dispatcher:
         """
         return sum(pool.given_up for pool in self._settings.pools)
 
-    def renew(self) -> None:
+    def renew_after_fork(self) -> None:
         """Prepare for calls in a forked child, which has none of its parent's threads; `os.fork()` calls this."""
         self._lock = threading.Lock()
         if self._background is not None:

@@ -21,7 +21,7 @@ LockT = TypeVar("LockT")
 class Renewable(Protocol):
     """Something that a forked child cannot use as it is."""
 
-    def renew(self) -> None:
+    def renew_after_fork(self) -> None:
         """Forget what belonged to the threads of the parent; the child has one thread, and calls this first."""
 
 
@@ -30,7 +30,7 @@ _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def renew_in_children(thing: Renewable) -> None:
-    """Call `thing.renew()` in every child that is forked while *thing* lives."""
+    """Call `thing.renew_after_fork()` in every child that is forked while *thing* lives."""
     _renewables.add(thing)
 
 
@@ -44,7 +44,7 @@ def _renew_all() -> None:
     for lock in list(_locks):
         lock._at_fork_reinit()  # noqa: SLF001 -- what the standard library calls for its own locks
     for thing in list(_renewables):
-        thing.renew()
+        thing.renew_after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # Windows cannot fork

@@ -35,7 +35,7 @@ class SettingsHookRunner:
         return await await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
 
     def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
-        warn_of_abandoned(step.name, self._cleanup_seconds)
+        warn_of_abandoned(f"the hook {step.name}", self._cleanup_seconds)
         self._abandoned.hold(task)
 
 

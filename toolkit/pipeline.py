@@ -355,7 +355,7 @@ class Walk:
         return await self.deadline.within(limited)
 
     def _abandon_check(self, task: asyncio.Task[Any]) -> None:
-        warn_of_abandoned(f"the checks of {self.plan.name}", self.settings.cleanup_seconds)
+        warn_of_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)
         self.settings.abandoned.hold(task)
 
     def _attend(self, told: Any, step: Step) -> Awaitable[Any]:

@@ -58,10 +58,10 @@ class Threads:
         self._make = make
         self._idle_seconds = idle_seconds
         self._closed = False
-        self.renew()
+        self.renew_after_fork()
         renew_in_children(self)
 
-    def renew(self) -> None:
+    def renew_after_fork(self) -> None:
         """Start without threads and without jobs, as a forked child has to."""
         self._jobs: collections.deque[_Job] = collections.deque()
         # All counts change under its lock, together with the queue: a thread that was promised a job will take it.

@@ -178,7 +178,7 @@ class Tries:
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """Register the call as one that cannot be stopped; it goes on in *task*."""
-        warn_of_abandoned(self._plan.name, self._settings.cleanup_seconds)
+        warn_of_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
         # A function that decides whether the call may have company would have to be awaited: the call counts as unsafe.
         is_alone = self._plan.tool.facts.concurrency_safe is not True
         self._settings.abandoned.add_task(task, self._stuck_call(is_alone=is_alone))
