@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import copy
+import functools
 import weakref
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from dataclasses import replace
@@ -205,7 +206,7 @@ class Toolbox(Dispatcher):
                 await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
             except ApprovalError:
                 # Its tool has changed or is gone. Then nobody can approve it here, but perhaps elsewhere.
-                await approvals.kept(lambda store, name=request.id: _deny(store, name, approvals.clock()), in_thread)
+                await approvals.kept(functools.partial(_deny, request.id, approvals.clock()), in_thread)
 
     async def is_first(self, held: ApprovalRequest) -> bool:
         """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""
@@ -292,7 +293,7 @@ def _is_the_same(own: Tool, given: Tool) -> bool:
     return own is given or is_renamed
 
 
-def _deny(store: ApprovalStore, request_id: str, now: float) -> bool:
+def _deny(request_id: str, now: float, store: ApprovalStore) -> bool:
     return store.settle(request_id, "denied", by=None, owner=None, now=now)
 
 
