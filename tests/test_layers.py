@@ -19,7 +19,7 @@ LAYERS = [
     "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope parameters coroutines signature validation",
     "rendering redaction secret_problems describe spec tables foreign_names ranking finding summaries formats views sources catalog decorator",
     "repair classify retry trio_check threads finishing resources safety workspace sandbox approvals permissions audit stated judges judging consent",
-    "abandoned cleanup_limit deadline hooks background attempt hook_runner settings plans outcomes cutting failing tries hearing argument_forms pipeline skipped lanes planner resuming batch call_copies dispatcher",
+    "abandoned cleanup_limit deadline hooks background attempt hook_runner settings tool_logger plans outcomes cutting failing tries hearing argument_forms pipeline skipped lanes planner resuming batch call_metadata call_copies dispatcher",
     "builtin",
     "providers agent skills",
     "testing",

@@ -5,7 +5,6 @@ What is worked out once for each tool of a dispatcher.
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -20,6 +19,7 @@ from .results import ToolResult
 from .session import Session
 from .settings import Settings
 from .spec import Tool
+from .tool_logger import ToolLogger
 
 __all__ = ["Plan", "Stopped", "may_have_company"]
 
@@ -88,7 +88,7 @@ class Plan:
         self.names = names_of(tool, aliases)
         self.gate = settings.judges.gate(tool, self.names)
         self.validate = facts.validate
-        self.logger = logging.getLogger(f"toolkit.tools.{tool.name}")
+        self.logger = ToolLogger(tool.name)
         self._secrets = signature.secrets
         self._settings = settings
         self.lane: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None

@@ -122,11 +122,13 @@ def test_an_endless_run_is_cut():
 
 
 def test_memory_is_bounded():
-    """Neither many runs nor long ones are kept for ever."""
+    """Neither many runs nor long ones are kept for ever, and names and numbers not at all."""
     memory = _Memory()
+    letters = {ord(digit): letter for digit, letter in zip("0123456789", "abcdefghij", strict=True)}
     for number in range(REMEMBERED + 10):
-        memory[f"w{number}"]
-    memory["y" * 1000]
+        memory[f"w{number}".translate(letters)]
+    for run in ("y" * 1000, "12345", "get_file_17"):
+        memory[run]
     assert len(memory) == 10
 
 

@@ -293,7 +293,7 @@ def _is_the_same(own: Tool, given: Tool) -> bool:
     return own is given or is_renamed
 
 
-def _deny(store: ApprovalStore, request_id: str, now: float) -> bool:
+def _deny(request_id: str, now: float, store: ApprovalStore) -> bool:
     return store.settle(request_id, "denied", by=None, owner=None, now=now)
 
 

@@ -48,15 +48,15 @@ class _Memory(dict[str, Reading]):
     def __missing__(self, run: str) -> Reading:
         if len(run) > LONGEST:
             return _read(run[:LONGEST])
-        if run.isdigit():
-            return _read(run)  # numbers rarely come again, and there is no end of them
+        if not run.isalpha():
+            return _read(run)  # names and numbers rarely come again, and there is no end of them
         if len(self) >= REMEMBERED:
             self.clear()
         found = self[run] = _read(run)
         return found
 
 
-REMEMBERED = 1 << 16
+REMEMBERED = 1 << 15
 
 read = _Memory().__getitem__
 """`read(run)`: what one of `runs` says."""
