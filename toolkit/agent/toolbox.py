@@ -206,7 +206,7 @@ class Toolbox(Dispatcher):
                 await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
             except ApprovalError:
                 # Its tool has changed or is gone. Then nobody can approve it here, but perhaps elsewhere.
-                await approvals.kept(partial(_deny, request_id=request.id, now=approvals.clock()), in_thread)
+                await approvals.kept(partial(_deny, request.id, approvals.clock()), in_thread)
 
     async def is_first(self, held: ApprovalRequest) -> bool:
         """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""
