@@ -34,8 +34,10 @@ async def sending(head: bytes, repeated: bytes):
 
     tasks = set()
 
+    def accept(reader, writer):
+        tasks.add(asyncio.create_task(serve(reader, writer)))
+
     async def serve(reader, writer):
-        tasks.add(asyncio.current_task())
         try:
             await reader.readuntil(b"\r\n\r\n")
             writer.write(head)
@@ -48,10 +50,14 @@ async def sending(head: bytes, repeated: bytes):
         finally:
             writer.transport.abort()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
         yield "http://127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        # A connection that the client gave up at once may still be on its way to `accept`.
+        for _ in range(20):
+            await asyncio.sleep(0)
     # The client has closed its side by now, so each of them comes to its end.
     await asyncio.gather(*tasks)
+    await asyncio.sleep(0)  # a transport closes its socket a turn after it was told to
 
 
 FOR_EVER = {
