@@ -5,6 +5,7 @@ import gc
 import http.client
 import socket
 import threading
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -57,8 +58,13 @@ def with_httpx_sync(url: str) -> str:
 def with_urllib(url: str) -> str:
     """Post with urllib."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(url, data=b"pay", timeout=patience(url)) as response:
-        return response.read().decode()
+    try:
+        with opener.open(url, data=b"pay", timeout=patience(url)) as response:
+            return response.read().decode()
+    except urllib.error.HTTPError as error:
+        # The error is the answer too. Left to the garbage collector, its file may be closed after what it stands on.
+        error.close()
+        raise
 
 
 def with_http_client(url: str) -> str:
