@@ -2,9 +2,8 @@
 What all tests share: the event loop, the hypothesis profiles, and what is spared them.
 
 `HYPOTHESIS_PROFILE=thorough` draws twenty times as many examples, and `quick`, which `make test` uses, less than half
-as many. A test marked `unmeasured` adds nothing to the
-coverage: it tries thousands of cases, or large ones, and being watched costs it as much again, or several times. All
-but a few of the lines that it reaches have tests of their own.
+as many. A test marked `unmeasured` adds nothing to the coverage: it tries thousands of cases, or large ones, and being
+watched costs it as much again, or several times. All but a few of the lines that it reaches have tests of their own.
 """
 
 from __future__ import annotations

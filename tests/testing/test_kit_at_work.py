@@ -67,6 +67,7 @@ def test_the_builtin_tools_need_no_advice(tmp_path):
         assert lint(builtin_catalog(workspace, sandbox="none")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_tools_of_an_example_keep_every_law_and_need_no_advice(example):
     """As `toolkit check` sees them; what is to stay is explained in the example."""
