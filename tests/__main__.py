@@ -5,6 +5,9 @@ Run the tests, several folders at once: `python -m tests [--all] [--slowest] [op
 Each folder is a part, run by a pytest of its own; parts share no state. A line tells when a part ends, the output of
 a part is printed if it failed, and the end lists what was skipped and why. With `--slowest` it also lists the tests
 that took most of the processors' time.
+
+A few tests that failed are run once more, alone: some measure time, and a busy machine may have held them up. Those
+that pass then are listed, so that they are seen and mended.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ HERE = Path(__file__).parent
 
 AT_ONCE = 3
 """Many tests wait for processes, so two cores have time for three parts. With four, tests of speed fail."""
+
+MAX_AGAIN = 5
+"""How many tests that failed are run once more. More than these are no accident."""
 
 REST = "the rest"
 SLOWEST_FIRST = ["properties", "builtin", "testing", REST, "providers", "cli", "sandbox", "approvals", "safety"]
@@ -78,9 +84,10 @@ def main(arguments: list[str]) -> int:
         parts = find_parts(Path(folder), is_all=is_all)
         started = time.monotonic()
         run_parts(parts, options)
+        passed_again = run_again(parts, options, Path(folder))
     if is_slowest_shown:
         print_slowest(parts)
-    print_summary(parts, time.monotonic() - started)
+    print_summary(parts, passed_again, time.monotonic() - started)
     return int(any(part.exit_code for part in parts))
 
 
@@ -159,14 +166,36 @@ def _print_progress(parts: list[Part]) -> None:
     print(f"\r{text[:78]:79}", end="\r", flush=True)
 
 
-def print_summary(parts: list[Part], seconds: float) -> None:
-    """Print what failed, what was skipped and why, and the counts."""
+def run_again(parts: list[Part], options: list[str], logs: Path) -> list[str]:
+    """Run the tests that failed once more, if they are few; return those that pass now, and count them as passed."""
+    failed = [record for part in parts for record in part.outcomes if record["outcome"] == "failed"]
+    if not failed or len(failed) > MAX_AGAIN or not all("::" in record["test"] for record in failed):
+        return []
+    again = Part("once more", sorted({record["test"] for record in failed}), is_measured=False, log=logs / "again")
+    _print_part(_run_part(again, options))
+    passed = {record["test"] for record in again.outcomes if record["outcome"] == "passed"}
+    for part in parts:
+        for record in part.outcomes:
+            if record["outcome"] == "failed" and record["test"] in passed:
+                record["outcome"] = "passed"
+        # Exit code 1: tests failed, and nothing else went wrong.
+        if part.exit_code == 1 and not part.count("failed"):
+            part.exit_code = 0
+    return sorted(passed)
+
+
+def print_summary(parts: list[Part], passed_again: list[str], seconds: float) -> None:
+    """Print what failed, what passed only the second time, what was skipped and why, and the counts."""
     outcomes = [record for part in parts for record in part.outcomes]
     skipped = Counter(record["reason"] for record in outcomes if record["outcome"] == "skipped")
     if skipped:
         print("\nSkipped:")
         for reason, count in skipped.most_common():
             print(f"{count:7,}  {' '.join(reason.split())[:200]}")
+    if passed_again:
+        print("\nPassed only when run once more, alone; find out why:")
+        for test in passed_again:
+            print(f"  {test}")
     failed = [record["test"] for record in outcomes if record["outcome"] == "failed"]
     broken = [part.name for part in parts if part.exit_code and not part.count("failed")]
     if failed or broken:
