@@ -223,7 +223,8 @@ async def race(stage, way, seed, *, calls):
         ends, leaks = await raced(tools_in(workspace), root, known, random.Random(seed), calls)
     assert leaks == []
     assert (snapshot(outside), snapshot(root / KEPT)) == before
-    assert {kind for _, kind in ends} == {"ok", "tool", "safety"}
+    # A path that has become a circle of links is the model's to correct.
+    assert {kind for _, kind in ends} - {"bad_args"} == {"ok", "tool", "safety"}
     # Fewer would show little: a read in ten, and one of a hundred for tools that are rarely called.
     for name, share in {"read": 10, "write": 50, "edit": 250, "glob": 100, "grep": 100}.items():
         assert ends[name, "ok"] >= calls // share, ends
