@@ -151,8 +151,9 @@ class _Watch:
         One that waits in C uses nothing up, and would not hear of it before it comes back; until then Python 3.11
         keeps every other thread waiting that is traced.
         """
-        if self._thread is not None and _is_running(self._thread):
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), ctypes.py_object(_Overdue))
+        thread = self._thread  # read once: the call may end, and take it away, at any moment
+        if thread is not None and _is_running(thread):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Overdue))
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """*function*, watched; it runs as it always does."""
