@@ -165,8 +165,8 @@ def test_an_imported_description_is_bounded_and_cleaned():
 
 
 def test_an_imported_schema_is_bounded_and_cleaned():
-    """Ten thousand parameters bring no more words than a description may."""
-    schema = {"type": "object", "properties": {"amount\u202e": {}, **{f"filler_{n}": {} for n in range(10_000)}}}
+    """A thousand parameters bring no more words than a description may."""
+    schema = {"type": "object", "properties": {"amount\u202e": {}, **{f"filler_{n}": {} for n in range(1_000)}}}
     schema["properties"]["treasure"] = {}
     tool = replace(Tool.from_schema("pay", "Pay.", schema, lambda arguments: None), origin="mcp:shop")
     assert document_of(tool).parameters[0].startswith("amount")

@@ -260,6 +260,7 @@ def test_a_small_value_that_unfolds_to_a_huge_one_ends():
     assert "<too much>" in as_text(as_json(value))
 
 
+@pytest.mark.long
 @pytest.mark.unmeasured
 def test_a_long_list_is_kept():
     """Its text is cut later; the value is whole."""

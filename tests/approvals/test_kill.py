@@ -58,6 +58,7 @@ def seed_of_this_run() -> int:
     return 0 if "CI" in os.environ else random.randrange(2**32)
 
 
+@pytest.mark.long
 def test_at_ten_random_points_nothing_happens_twice_or_is_lost(tmp_path):
     """The process that resumes is killed at a random line of the code; the next one tells the truth."""
     found = rounds("kill", tmp_path, seed_of_this_run(), 10)
@@ -89,6 +90,7 @@ def test_at_every_step_of_the_store_and_the_effect_the_next_one_tells_the_truth(
         assert [ends[kind, point] for point in POINTS] == expected
 
 
+@pytest.mark.long
 def test_of_four_processes_that_resume_at_once_one_runs(tmp_path):
     """The others are told that it was answered, or runs."""
     for found in rounds("race", tmp_path, 9):

@@ -179,6 +179,7 @@ def test_too_many_jobs_are_refused(start):
         jobs.start("sleep", start("true"))
 
 
+@pytest.mark.long
 def test_old_jobs_are_forgotten(start):
     """The last ones are kept."""
     jobs = Jobs()

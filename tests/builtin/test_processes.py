@@ -233,6 +233,7 @@ def _zombies():
     return found
 
 
+@pytest.mark.long
 async def test_a_hundred_at_once(start):
     """None is mixed up with another, and none is left."""
 

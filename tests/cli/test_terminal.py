@@ -131,7 +131,7 @@ def test_progress_is_shown_in_a_terminal(terminal):
         ["call", "evil.py", "fails"],
         ["call", "evil.py", "asks", "text=\x1b[2J"],
         ["explain", "evil.py", "evil", "--rule", "deny evil(text=\x1b[2J)"],
-        ["check", "evil.py", "--examples", "5"],
+        pytest.param(["check", "evil.py", "--examples", "5"], marks=pytest.mark.long),
         ["show", "evil.py", "\x1b[2J"],
         ["stats", "evil.jsonl"],
     ],

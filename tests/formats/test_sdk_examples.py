@@ -44,6 +44,7 @@ async def test_without_a_key_the_stand_in_answers(file, provider, path):
     assert await printed(file) == "Sunny in Oslo, 21 degrees C. Sunny in Rome, 21 degrees C.\n"
 
 
+@pytest.mark.long
 async def test_with_a_key_the_provider_is_asked(file, provider, path):
     """With the key that is set, at the address that is set, and nobody else answers."""
     async with serving(Turn(calls=(CALL,)), Turn(text="Warm.")) as stub:

@@ -50,7 +50,7 @@ async def shown(typed: str = "", **environment: str) -> tuple[int | None, str, s
     return demo.returncode, said.decode(), wrong.decode()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.long) for name in NAMES[1:])])
 async def test_the_demo_runs_with_a_provider(name):
     """It plans, is agreed to, edits, tests and notes, and every turn went over HTTP, as a stream."""
     turns = script()

@@ -47,7 +47,7 @@ def everything(**anything: Any) -> None:
         ("beyond a bound", ("seats",), 0),
         ("beyond a length", ("row",), "000"),
         ("a text for a truth", ("vip",), "false"),
-        ("beyond a size", ("names",), ["", "", ""]),
+        pytest.param("beyond a size", ("names",), ["", "", ""], marks=pytest.mark.long),
         ("in other letters", ("kind",), "FRONT"),
     ],
 )

@@ -278,7 +278,13 @@ def _recurse():
 
 
 @pytest.mark.parametrize("style", ["async", "sync"])
-@pytest.mark.parametrize("spin", [_append_and_pop, _do_nothing, _reckon, _count, _recurse])
+@pytest.mark.parametrize(
+    "spin",
+    [
+        _append_and_pop,
+        *(pytest.param(spin, marks=pytest.mark.long) for spin in (_do_nothing, _reckon, _count, _recurse)),
+    ],
+)
 def test_a_function_that_goes_on_is_ended(style, spin):
     """In the dispatcher's own loop or in a thread, whatever its loop does: it does not go on in the background."""
     ended = threading.Event()
