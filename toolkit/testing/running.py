@@ -29,6 +29,7 @@ from ..spec import Tool
 __all__ = ["Ran", "Runner", "running"]
 
 _GRACE_SECONDS = 0.5
+_MAX_STARTS = 3
 _MOST_LOOKS, _LOOK_SECONDS = 100, 0.002
 # The instructions after which Python may let another thread run, and in which no C code waits.
 _TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
@@ -74,7 +75,21 @@ class Runner:
         self.spent_seconds = 0.0
 
     def run(self, arguments: Mapping[str, Any]) -> Ran:
-        """Call it once: nothing is repaired, nothing tried again."""
+        """
+        Call the tool once: the dispatcher repairs nothing and tries nothing again.
+
+        On a busy machine the time can be over before the tool has begun. That is not the tool's fault, so the call is
+        made again.
+        """
+        for _ in range(_MAX_STARTS):
+            ran = self._call_once(arguments)
+            if not ran.is_overdue or self._watch.has_begun:
+                break
+        if ran.is_overdue:
+            self.stuck_on = arguments
+        return ran
+
+    def _call_once(self, arguments: Mapping[str, Any]) -> Ran:
         ran = Ran()
         began = time.monotonic()
         self._watch.begin(began + self._timeout_seconds)
@@ -91,7 +106,6 @@ class Runner:
         thread.join(self._timeout_seconds + _GRACE_SECONDS)
         ran.is_overdue = thread.is_alive() or self._watch.is_over
         if ran.is_overdue:
-            self.stuck_on = arguments
             self._watch.stop()
         ran.returned = self._watch.returned[:1]
         self.spent_seconds += time.monotonic() - began
@@ -126,16 +140,19 @@ class _Watch:
 
     Attributes:
         returned: What it returned; what it streams is not kept.
+        has_begun: Whether the function began before its time was over.
     """
 
     def __init__(self) -> None:
         self.returned: list[Any] = []
+        self.has_begun = False
         self._end = 0.0
         self._thread: int | None = None
 
     def begin(self, end: float) -> None:
-        """Another call, which has until *end* on the monotonic clock."""
+        """Forget the last call and watch another, which has until *end* on the monotonic clock."""
         self.returned.clear()
+        self.has_begun = False
         self._end = end
         self._thread = None
 
@@ -160,6 +177,8 @@ class _Watch:
 
         def call(*args: Any, **keywords: Any) -> Any:
             with self._inside():
+                self._look_at_the_clock()  # now that the thread is known: `stop` may have come before
+                self.has_begun = True
                 value = function(*args, **keywords)
             if inspect.isawaitable(value):
                 return self._awaited(value)
@@ -193,7 +212,7 @@ class _Watch:
 
     @contextlib.contextmanager
     def _inside(self) -> Iterator[None]:
-        """While the function's own code runs, the thread that it runs in is known."""
+        """Keep the thread known while the function's own code runs in it."""
         self._thread = threading.get_ident()
         try:
             yield
