@@ -307,7 +307,7 @@ def test_a_function_that_goes_on_is_ended(style, spin):
 
     made = Tool.described(turn_async if style == "async" else turn_sync, read_only=True)
     with pytest.raises(LawsBroken) as caught:
-        check_tool(made, examples=5, timeout_seconds=0.3)
+        check_tool(made, examples=5, timeout_seconds=0.5)
     assert [(each.rule, each.arguments) for each in caught.value.findings] == [("ends-in-time", {"on": True})]
     assert ended.wait(10)
 

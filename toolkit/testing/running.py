@@ -30,7 +30,7 @@ __all__ = ["Ran", "Runner", "running"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
-_MOST_LOOKS, _LOOK_SECONDS = 100, 0.002
+_MOST_LOOKS, _LOOK_SECONDS, _BUSY_SECONDS = 100, 0.002, 0.005
 # The instructions after which Python may let another thread run, and in which no C code waits.
 _TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
 
@@ -78,12 +78,12 @@ class Runner:
         """
         Call the tool once: the dispatcher repairs nothing and tries nothing again.
 
-        On a busy machine the time can be over before the tool has begun. That is not the tool's fault, so the call is
-        made again.
+        On a busy machine the time can be over before the tool has had much of it. That is not the tool's fault, so
+        the call is made again.
         """
         for _ in range(_MAX_STARTS):
             ran = self._call_once(arguments)
-            if not ran.is_overdue or self._watch.has_begun:
+            if not ran.is_overdue or self._watch.own_seconds() > self._timeout_seconds / 2:
                 break
         if ran.is_overdue:
             self.stuck_on = arguments
@@ -140,26 +140,32 @@ class _Watch:
 
     Attributes:
         returned: What it returned; what it streams is not kept.
-        has_begun: Whether the function began before its time was over.
     """
 
     def __init__(self) -> None:
         self.returned: list[Any] = []
-        self.has_begun = False
         self._end = 0.0
         self._thread: int | None = None
+        self._system_thread = 0
+        self._entered: float | None = None
+        self._left: float | None = None
 
     def begin(self, end: float) -> None:
         """Forget the last call and watch another, which has until *end* on the monotonic clock."""
         self.returned.clear()
-        self.has_begun = False
         self._end = end
-        self._thread = None
+        self._thread = self._entered = self._left = None
 
     @property
     def is_over(self) -> bool:
         """Whether the time of the call is."""
         return time.monotonic() > self._end
+
+    def own_seconds(self) -> float:
+        """Return how long the function has run, or did run; 0 if it has not begun."""
+        if self._entered is None:
+            return 0.0
+        return (self._left or time.monotonic()) - self._entered
 
     def stop(self) -> None:
         """
@@ -169,7 +175,7 @@ class _Watch:
         keeps every other thread waiting that is traced.
         """
         thread = self._thread  # read once: the call may end, and take it away, at any moment
-        if thread is not None and _is_running(thread):
+        if thread is not None and _is_running(thread, self._system_thread):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Overdue))
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -178,7 +184,6 @@ class _Watch:
         def call(*args: Any, **keywords: Any) -> Any:
             with self._inside():
                 self._look_at_the_clock()  # now that the thread is known: `stop` may have come before
-                self.has_begun = True
                 value = function(*args, **keywords)
             if inspect.isawaitable(value):
                 return self._awaited(value)
@@ -212,11 +217,16 @@ class _Watch:
 
     @contextlib.contextmanager
     def _inside(self) -> Iterator[None]:
-        """Keep the thread known while the function's own code runs in it."""
+        """Keep the thread known while the function's own code runs in it, and when that began and ended."""
+        self._system_thread = threading.get_native_id()
         self._thread = threading.get_ident()
+        if self._entered is None and not self.is_over:
+            self._entered = time.monotonic()
+        self._left = None
         try:
             yield
         finally:
+            self._left = time.monotonic()
             self._thread = None
 
     def _look_at_the_clock(self) -> None:
@@ -224,14 +234,15 @@ class _Watch:
             raise _Overdue
 
 
-def _is_running(thread: int) -> bool:
+def _is_running(thread: int, system_thread: int) -> bool:
     """
-    Return whether *thread* runs Python code: it is seen at two places of it, or where Python lets others run.
+    Return whether *thread* runs Python code: at two places of it, or where Python lets others run, or for some time.
 
-    A thread that waits in C stays at the one call that took it there. A loop without calls stays at its end, because
-    that is the one place where Python takes its turn away.
+    A thread that waits in C stays at the one call that took it there, and uses no processor. A loop without calls
+    stays at its end, because that is the one place where Python takes its turn away.
     """
     seen: set[tuple[int, int]] = set()
+    worked = _processor_seconds(system_thread)
     for _ in range(_MOST_LOOKS):
         frame = sys._current_frames().get(thread)  # noqa: SLF001 -- the documented way to look at another thread
         if frame is None:
@@ -240,11 +251,20 @@ def _is_running(thread: int) -> bool:
         if dis.opname[frame.f_code.co_code[place]].endswith(_TURNS):
             return True
         seen.add((id(frame), place))
-        if len(seen) > 1:
+        if len(seen) > 1 or _processor_seconds(system_thread) - worked > _BUSY_SECONDS:
             return True
         del frame  # a frame that is held here cannot be seen to end
         time.sleep(_LOOK_SECONDS)
     return False
+
+
+def _processor_seconds(system_thread: int) -> float:
+    """Return how long the thread with this number of the system has kept a processor busy; 0 if that is not told."""
+    try:
+        with open(f"/proc/self/task/{system_thread}/schedstat", "rb") as file:
+            return int(file.read().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):  # the thread has ended, or this is not Linux
+        return 0.0
 
 
 @contextlib.contextmanager
