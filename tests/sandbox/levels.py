@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -73,16 +74,32 @@ def report(sandbox, script, *, cwd, before=lambda: None):
 
 
 def running(token):
-    """The processes that have *token* on their command line, ours aside."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    """Return the processes that have *token* on their command line, but for this one and those of other test runs."""
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+    return [number for number in numbers if token.encode() in command_line(number) and not is_of_another_run(number)]
+
+
+def command_line(number):
+    """Return what a process was started with; nothing once it has ended."""
+    try:
+        return Path(f"/proc/{number}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def is_of_another_run(number):
+    """Return whether a process descends from a pytest, and not from this one. What has lost its parents may be ours."""
+    is_under_pytest = False
+    while number > 1:
+        if number == os.getpid():
+            return False
+        is_under_pytest = is_under_pytest or b"\0-m\0pytest\0" in command_line(number)
         try:
-            with open(f"/proc/{name}/cmdline", "rb") as file:
-                if token.encode() in file.read() and int(name) != os.getpid():
-                    found.append(int(name))
+            # The name of the program is in brackets, and may have anything in it.
+            number = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
-            continue
-    return found
+            return False
+    return is_under_pytest
 
 
 def until(holds, *, seconds=20):
