@@ -169,6 +169,27 @@ def test_a_crowd_is_ended():
     assert running("75.71") == []
 
 
+def test_a_crowd_is_ended_while_other_programs_end():
+    """That the machine has no more processes than before does not mean that the command has few."""
+    others = [subprocess.Popen(["sleep", "77.91"]) for _ in range(100)]
+    script = "echo ready; read go; i=0; while [ $i -lt 60 ]; do sleep 77.81 & i=$((i+1)); done; wait"
+    read, write = os.pipe()
+    wish = shell(script, crowd=30, pen=None, status_fd=write)
+    with subprocess.Popen(
+        launch(wish), pass_fds=(write,), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        os.close(write)
+        assert launcher.stdout.readline() == "ready\n"
+        for other in others:
+            other.kill()
+            other.wait()
+        launcher.stdin.write("go\n")
+        launcher.stdin.flush()
+        with os.fdopen(read) as status:
+            assert json.load(status)["stopped"] == "crowd"
+    assert running("77.81") == []
+
+
 FORK_BOMB = "f() { f | f & }; f; wait; sleep 76.81"
 
 

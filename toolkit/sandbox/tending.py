@@ -27,6 +27,7 @@ STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 _LINUX = sys.platform == "linux"
 _KILLED = 128 + signal.SIGKILL
+_COUNT_SECONDS = 1.0
 
 
 class Tended:
@@ -56,6 +57,7 @@ class Tended:
         self._polite = float(wish.get("grace_seconds", 2.0))
         self._crowd = wish.get("crowd") if wish["pen"] is None else None
         self._crowded = _numbers() + (self._crowd or 0)
+        self._count_at = time.monotonic() + _COUNT_SECONDS
         self._status: int | None = None
         self.stopped = ""
         self.uncovered: str | None = None
@@ -135,8 +137,20 @@ class Tended:
             return
         if _asks_to_stop(heard):
             self._stop("asked", self._polite)
-        elif self._crowd and _numbers() > self._crowded and len(_descendants(self._child)) > self._crowd:
+        elif self._is_crowded():
             self._stop("crowd", 0)
+
+    def _is_crowded(self) -> bool:
+        """
+        Return whether the command has more processes than it may.
+
+        Counting its processes takes long on a machine with many. So they are counted at once when the machine has
+        many more than at the start, and otherwise now and then: other programs may have ended meanwhile.
+        """
+        if not self._crowd or not (_numbers() > self._crowded or time.monotonic() > self._count_at):
+            return False
+        self._count_at = time.monotonic() + _COUNT_SECONDS
+        return len(_descendants(self._child)) > self._crowd
 
     def _lost(self) -> str | None:
         """A protected file that can be seen, or could be for a moment."""
