@@ -1,0 +1,89 @@
+"""The code does not get harder to read: the measures of `python -m benchmarks.reading` may not get worse."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from benchmarks.reading import LIMITS, Source, is_beyond, measure
+
+WORST = {
+    "participle names of functions, %": 17.6,
+    "placeholder names of variables, %": 7.5,
+    "pronoun words in 1,000": 5.4,
+    "docstrings that open with a verb, %": 33.0,
+    "class names used twice, %": 19.7,
+}
+"""Where the code is today; lower a figure when it has got better, until it is that of `LIMITS`."""
+
+
+@pytest.fixture(scope="module")
+def figures():
+    """Measure the package once."""
+    return measure(Source.read(Path(__file__).parents[1] / "toolkit"))
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_code_does_not_get_harder_to_read(figures, name):
+    """A figure that is worse than before has to be mended, not raised."""
+    assert not is_beyond(name, figures[name], WORST[name]), f"{name}: {figures[name]:.2f}"
+
+
+def test_the_package_has_no_import_circle(figures):
+    """Lazy imports and imports for types count too."""
+    assert figures["modules in the largest import circle"] == 0
+
+
+@pytest.fixture
+def sample(tmp_path):
+    """Write a package with one of everything that is counted, and measure it."""
+    package = tmp_path / "sample"
+    (package / "inner").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "one.py").write_text(
+        textwrap.dedent('''
+            """Nobody is named here."""
+
+            from .inner.two import Reader as Other
+
+
+            class Reader: ...
+
+
+            def judged(found, text):
+                """What came of it."""
+                each = text
+                return each
+
+
+            def read_text(path):
+                """Return the text."""
+                return path
+            ''')
+    )
+    (package / "inner" / "__init__.py").write_text("")
+    (package / "inner" / "two.py").write_text("class Reader: ...\nclass Writer: ...\nfrom ..one import judged\n")
+    return measure(Source.read(package))
+
+
+@pytest.mark.parametrize(
+    ("name", "figure"),
+    [
+        ("files", 4),
+        ("files at the root", 2),
+        ("depth of folders", 2),
+        ("lines of a function, median", 3.5),
+        ("lines of a function, longest", 4),
+        ("modules in the largest import circle", 2),
+        ("participle names of functions, %", 50),
+        ("placeholder names of variables, %", 50),
+        ("pronoun words in 1,000", 1000 / 11),
+        ("docstrings that open with a verb, %", 50),
+        ("class names used twice, %", 200 / 3),
+    ],
+)
+def test_a_measure_counts_what_it_says(sample, name, figure):
+    """On a package that has one of each."""
+    assert sample[name] == pytest.approx(figure)
