@@ -8,6 +8,7 @@ alone, by `bash -c`, and only that counts.
 
 from __future__ import annotations
 
+import functools
 import os
 import select
 import shutil
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from toolkit.sandbox import Limits, best_sandbox
+from toolkit.sandbox import LevelName, Limits, best_sandbox
 from toolkit.workspace import Workspace
 
 from .command_lines import STAND_IN
@@ -32,30 +33,66 @@ _PROGRAMS = (
 )
 # The batch is over once every process that the lines started is gone: each of them holds descriptor 77. The stand-in
 # tells the number of its line, unless the line has taken it away with the environment.
+#
+# A line that loops without an end is killed by the watch, once one of its processes and those that it has waited for
+# have used enough processor time. `ulimit` counts whole seconds, and each process alone; it ends what has left the
+# session. The watch is no job of this bash, or `$!` would be set for the lines. It ends with the standard input.
 _DRIVER = r"""
+__watch() {
+    local file text session fields
+    read -r text < "/proc/$$/stat" || return
+    fields=(${text##*) })
+    session=${fields[3]}
+    while read -r -t 0.1; [ $? -gt 128 ]; do
+        for file in /proc/[0-9]*; do
+            (( ${file#/proc/} > $$ && ${file#/proc/} != BASHPID )) && read -r text < "$file/stat" || continue
+            fields=(${text##*) })
+            (( fields[3] == session && fields[11] + fields[12] + fields[13] + fields[14] > @most_ticks@ )) &&
+                kill -9 "${file#/proc/}"
+        done
+    done
+}
+exec 77>&3 3>&- 78>progress >/dev/null 2>&1
+( __watch <&0 77>&- 78>&- & )
+unset -f __watch
 enable -n kill enable suspend logout
-exec 77>&3 3>&- 78>progress
 mapfile -d '' -t __lines < lines
 FUNCNEST=40
-__alone=$1 __number=0
+__alone=$1 __folder=$PWD
 shift
-cd room
-for __line in "${__lines[@]}"; do
+export LINE_NUMBER=0
+for (( ; LINE_NUMBER < ${#__lines[@]}; LINE_NUMBER++ )); do
     echo >&78
-    if [ "$__alone" = alone ]; then
-        ( ulimit -t 1; export LINE_NUMBER=$__number; exec 78>&-; exec bash -c "$__line" ) </dev/null >/dev/null 2>&1
-    else
-        ( ulimit -t 1; export LINE_NUMBER=$__number; exec 78>&-; eval "$__line" ) </dev/null >/dev/null 2>&1
+    if (( LINE_NUMBER % @room_lines@ == 0 )); then
+        HOME=$__folder/room$((LINE_NUMBER / @room_lines@))
+        cd "$HOME"
     fi
-    __number=$((__number + 1))
+    if [ "$__alone" = alone ]; then
+        ( ulimit -t 1; exec 78>&-; exec bash -c "${__lines[LINE_NUMBER]}" ) </dev/null
+    else
+        ( ulimit -t 1; exec 78>&-; eval "${__lines[LINE_NUMBER]}" ) </dev/null
+    fi
 done
 exec 77>&-
 read -r
 """
+_MOST_TICKS = 30
+# Lines leave files behind, which the next ones find; after so many there is a new folder.
+_ROOM_LINES = 400
 _STAND_IN = "#!/bin/sh\necho \"${{LINE_NUMBER:-unknown}}\" >> '{mark}'\n"
 _WAIT_SECONDS = 6
 # Asked to end, the sandbox ends all that was started in it.
 _END_SECONDS = 5
+
+
+_LIMITS = Limits(processes=200, file_bytes=4 << 20, memory_bytes=1 << 30)
+
+
+@functools.cache
+def _strongest_level() -> LevelName:
+    """Return the strongest sandbox that works on this machine, which is tried once."""
+    with tempfile.TemporaryDirectory() as folder:
+        return best_sandbox(Workspace(folder), limits=_LIMITS).name
 
 
 class Bash:
@@ -79,9 +116,10 @@ class Bash:
         stand_in = programs / STAND_IN
         stand_in.write_text(_STAND_IN.format(mark=self._mark))
         stand_in.chmod(0o755)
-        (self._folder / "driver").write_text(_DRIVER)
-        limits = Limits(processes=200, file_bytes=4 << 20, memory_bytes=1 << 30)
-        self.sandbox = best_sandbox(Workspace(self._folder), limits=limits)
+        driver = _DRIVER.replace("@most_ticks@", str(_MOST_TICKS)).replace("@room_lines@", str(_ROOM_LINES))
+        (self._folder / "driver").write_text(driver)
+        workspace = Workspace(self._folder)
+        self.sandbox = best_sandbox(workspace, limits=_LIMITS, level=_strongest_level(), probe=False)
 
     def close(self) -> None:
         """Remove the folder."""
@@ -115,14 +153,15 @@ class Bash:
 
     def _run(self, lines: Sequence[str], *, alone: bool) -> int | None:
         """Run *lines*; return how many were begun if they did not come to an end, else None."""
-        room = self._folder / "room"
-        shutil.rmtree(room, ignore_errors=True)
-        room.mkdir()
+        for room in self._folder.glob("room*"):
+            shutil.rmtree(room, ignore_errors=True)
+        for number in range(-(-len(lines) // _ROOM_LINES)):
+            (self._folder / f"room{number}").mkdir()
         self._mark.unlink(missing_ok=True)
         (self._folder / "lines").write_bytes(b"".join(line.encode() + b"\0" for line in lines))
         argv = [self._shell, "--norc", "--noprofile", str(self._folder / "driver"), "alone" if alone else "together"]
         ours, theirs = os.pipe()
-        env = {"PATH": str(self._folder / "programs"), "LC_ALL": "C.UTF-8", "HOME": str(room)}
+        env = {"PATH": str(self._folder / "programs"), "LC_ALL": "C.UTF-8", "HOME": str(self._folder)}
         command, env = self.sandbox.command(argv, cwd=str(self._folder), env=env, third_fd=theirs)
         process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
             command,

@@ -4,6 +4,7 @@ Look for command lines that are judged harmless and start a program all the same
     python -m tests.properties.fuzz_commands --lines 1000000 --seed 1 --workers 2
 
 Lines are generated, and every line that neither a check nor a deny rule for the stand-in stops is really run by bash.
+Lines are short, so one in six has been there before; it is counted, but not judged and run again.
 A stand-in that starts is a finding: bash and the reader disagree about that line.
 """
 
@@ -28,6 +29,8 @@ from .command_lines import STAND_IN, command_lines, unescape
 __all__ = ["Tally", "fuzz", "fuzz_all", "is_harmless", "real_lines"]
 
 _CHUNK = 10_000
+_QUOTING = str.maketrans("", "", "\\'\"\n")
+_VERDICTS: dict[int, bool] = {}
 _CORPUS = Path(__file__).parents[1] / "safety" / "corpus"
 
 
@@ -38,7 +41,7 @@ class Tally:
 
     Attributes:
         lines: How many were generated.
-        harmless: How many were judged harmless and run.
+        harmless: How many were judged harmless; each of them was run, those that are the same once.
         findings: Those that started the stand-in.
         hung: Those that did not come to an end.
     """
@@ -54,11 +57,12 @@ class Tally:
         return self.harmless / max(self.lines, 1)
 
     def add(self, other: Tally) -> None:
-        """Count *other* in."""
+        """Count *other* in; a line that both hold is listed once."""
         self.lines += other.lines
         self.harmless += other.harmless
-        self.findings += other.findings
-        self.hung += other.hung
+        # One process may come across a line again that another has run.
+        self.findings = list(dict.fromkeys(self.findings + other.findings))
+        self.hung = list(dict.fromkeys(self.hung + other.hung))
 
 
 def is_harmless(line: str) -> bool:
@@ -73,7 +77,13 @@ def real_lines() -> list[str]:
 
 
 def fuzz(
-    seed: int, count: int, *, harmless: Callable[[str], bool] = is_harmless, max_findings: int = 100, batch: int = 400
+    seed: int,
+    count: int,
+    *,
+    harmless: Callable[[str], bool] = is_harmless,
+    max_findings: int = 100,
+    batch: int = 2_000,
+    verdicts: dict[int, bool] | None = None,
 ) -> Tally:
     """
     Generate lines, and run those that are judged harmless.
@@ -84,19 +94,26 @@ def fuzz(
         harmless: The judge.
         max_findings: How many are enough to stop.
         batch: How many lines share one bash.
+        verdicts: By the hash of a line, what the judge said of it. A line that is in it is counted again, but neither
+            judged nor run again. New lines are added.
     """
     tally = Tally()
     bash = Bash()
+    verdicts = {} if verdicts is None else verdicts
 
     def generate() -> Iterator[str]:
         for line in islice(command_lines(seed, real_lines()), count):
             tally.lines += 1
-            if harmless(line) and _may_run(line):
-                yield line
+            key = hash(line)
+            verdict = verdicts.get(key)
+            if verdict is None:
+                verdict = verdicts[key] = harmless(line) and _may_run(line)
+                if verdict:
+                    yield line
+            tally.harmless += verdict
 
     try:
         for lines in _batches(generate(), batch):
-            tally.harmless += len(lines)
             tally.findings += bash.start_stand_in(lines)
             if len(tally.findings) >= max_findings:
                 break
@@ -116,7 +133,7 @@ def fuzz_all(seed: int, count: int, *, workers: int, on_chunk: Callable[[Tally, 
     total = Tally()
     sizes = [min(_CHUNK, count - begun) for begun in range(0, count, _CHUNK)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        pending = [pool.submit(fuzz, seed * 1_000_000 + at, size) for at, size in enumerate(sizes)]
+        pending = [pool.submit(_fuzz_chunk, seed * 1_000_000 + at, size) for at, size in enumerate(sizes)]
         for future in as_completed(pending):
             tally = future.result()
             total.add(tally)
@@ -125,9 +142,14 @@ def fuzz_all(seed: int, count: int, *, workers: int, on_chunk: Callable[[Tally, 
     return total
 
 
+def _fuzz_chunk(seed: int, count: int) -> Tally:
+    """Fuzz in a process of the pool, which remembers the lines of its earlier chunks."""
+    return fuzz(seed, count, verdicts=_VERDICTS)
+
+
 def _may_run(line: str) -> bool:
     # Signals reach beyond the folder where the sandbox is a weak one.
-    return "kill" not in line.translate({ord(sign): None for sign in "\\'\"\n"})
+    return "kill" not in line.translate(_QUOTING)
 
 
 def _batches(lines: Iterator[str], size: int) -> Iterator[list[str]]:

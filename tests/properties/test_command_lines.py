@@ -54,6 +54,45 @@ def test_bash_tells_which_lines_start_the_stand_in():
         bash.close()
 
 
+def test_a_line_that_loops_without_an_end_is_ended_and_its_neighbours_are_run():
+    """Whether it works itself, starts programs, or goes on in the background."""
+    loops = ["while :; do :; done", "until nosuch; do false; done", "while true; do ls; done", "while :; do :; done &"]
+    bash = Bash()
+    try:
+        assert bash.start_stand_in([line for loop in loops for line in (loop, f"zap # {loop}")]) == [
+            f"zap # {loop}" for loop in loops
+        ]
+        assert bash.hung == []
+    finally:
+        bash.close()
+
+
+def test_lines_find_the_files_of_few_others():
+    """After some hundred lines there is a new folder, and a home that goes with it."""
+    leaves, at_home = "echo x > left; zap", '[ "$HOME" = "$PWD" ] && zap'
+    bash = Bash()
+    try:
+        lines = [leaves, *["true # zap"] * 399, "[ -e left ] && zap", at_home]
+        assert bash.start_stand_in(lines) == [leaves, at_home]
+        assert bash.start_stand_in(lines[-2:]) == [at_home]
+    finally:
+        bash.close()
+
+
+def test_a_line_that_was_there_before_is_counted_but_not_judged_again():
+    """The share of harmless lines stays what it is."""
+    judged: list[str] = []
+
+    def judge(line: str) -> bool:
+        judged.append(line)
+        return "echo" in line and is_harmless(line)
+
+    verdicts: dict[int, bool] = {}
+    tally, again = (fuzz(3, 300, harmless=judge, verdicts=verdicts) for _ in range(2))
+    assert len(judged) == len(set(judged)) == len(verdicts) < tally.lines == again.lines
+    assert tally.harmless == again.harmless > 0
+
+
 def test_no_line_that_is_judged_harmless_starts_the_stand_in():
     """And enough of them are judged harmless for that to say something."""
     tally = fuzz(20_261, _SHORT)

@@ -663,3 +663,21 @@ def test_an_end_that_could_be_mistaken_is_not_read(text):
 def test_a_here_document_may_hold_any_text():
     """Only its end has to be plain."""
     assert [each.name for each in parsed("cat <<EOF\ngrüße 100% ≤\nEOF\nls").commands] == ["cat", "ls"]
+
+
+def test_a_line_that_was_just_read_is_not_read_again():
+    """The rules and the checks of one call share one reading."""
+    assert parsed("git status --short") is parsed("git status --short")
+
+
+@given(st.text("ab1._/,:=@%+#^!]}-~*?[{\\'\"$é\xa0", min_size=1))
+def test_a_word_without_special_signs_is_read_the_short_way_with_the_same_outcome(text):
+    """An expansion that is noted for a place far away keeps the reader from the short way."""
+
+    def read(spans: dict[int, int]) -> object:
+        try:
+            return read_word(text, spans, tilde_after="=:")
+        except CannotParse as problem:
+            return str(problem)
+
+    assert read({}) == read({len(text) + 1: len(text) + 2})

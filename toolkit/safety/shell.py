@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from .shell_evaluation import refuse_late_texts
@@ -64,6 +64,8 @@ class MissingShellParser(CannotParse):
         super().__init__(f"commands cannot be read without the extra; pip install '{DISTRIBUTION}[shell]'")
 
 
+# The checks and every rule ask for the same line, one after the other. A script is never changed, so it can be shared.
+@lru_cache(maxsize=8)
 def parsed(text: str) -> Script:
     """Everything that *text* would run; `CannotParse` if any of it is not understood."""
     gathered = _Gathered()

@@ -8,7 +8,6 @@ take a text apart differently, it is `CannotParse`.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .shell_nodes import JOINED, SPACE, Around, Source, below
@@ -99,10 +98,10 @@ class Expansions(Source):
     def string(self, node: Node, around: Around) -> None:
         # What lies between the parts is text here; `read_word` reads it again.
         for child in node.children:
-            self.visit(child, replace(around, quoted=True))
+            self.visit(child, around._replace(quoted=True))
 
     def leaf(self, node: Node, around: Around) -> None:
-        if unescaped_live(self.source_of(node)):
+        if unescaped_live(self.text[node.start_byte : node.end_byte]):
             raise CannotParse(f"a substitution in `{self.source_of(node)[:40]}` is not understood")
 
     def pattern(self, node: Node, around: Around) -> None:

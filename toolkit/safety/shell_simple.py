@@ -5,7 +5,6 @@ Simple commands: their words, the variables set for them, their redirections.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .shell_expansions import Expansions
@@ -33,6 +32,7 @@ _ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 # These two are reserved words to the shell, but a plain command after them reads like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
+_NEVER_COMMANDS = _RESERVED - _LIKE_COMMANDS
 
 
 class SimpleCommands(Expansions):
@@ -40,25 +40,26 @@ class SimpleCommands(Expansions):
 
     def command(self, node: Node, around: Around) -> None:
         mark = len(self.commands)
-        inside = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
+        inside = around.for_words()
         redirections: list[Redirection] = []
         assignments: list[Assignment] = []
         parts: list[Node] = []
         for child in node.children:
-            if child.type in ("file_redirect", "herestring_redirect"):
+            kind = child.type
+            if kind in ("file_redirect", "herestring_redirect"):
                 found, words = self.redirect(child, inside)
                 if words:
                     raise CannotParse("words after a redirection")
                 redirections += found
-            elif child.type == "subshell" and [self.source_of(each) for each in parts] == ["time"]:
+            elif kind == "subshell" and [self.source_of(each) for each in parts] == ["time"]:
                 self.visit(child, around)
-            elif child.type == "variable_assignment" and not parts:
+            elif kind == "variable_assignment" and not parts:
                 assignments.append(self.assignment(child, inside))
             else:
-                if child.type in IN_WORDS or child.type in EXPANSIONS or child.child_count == 0:
+                if kind in IN_WORDS or kind in EXPANSIONS or child.child_count == 0:
                     self.visit(child, inside)
                 else:
-                    raise CannotParse(f"a {child.type} among a command's words")
+                    raise CannotParse(f"a {kind} among a command's words")
                 parts.append(child)
         self.no_text_between(node, BLANK)
         self.separated(node.children)
@@ -77,7 +78,7 @@ class SimpleCommands(Expansions):
         first = sources[0]
         if _LOOKS_ASSIGNED.match(first.replace("\\\n", "")):
             raise CannotParse(f"`{first[:40]}` sets a variable, or runs a program of that name")
-        if first in _RESERVED - _LIKE_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
+        if first in _NEVER_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
             raise CannotParse(f"`{first}` is not understood here")
         inner = (*self.commands[mark:], *around.inner, *(around.tail.inner if around.tail else ()))
         self.add(
@@ -129,7 +130,7 @@ class SimpleCommands(Expansions):
         self.evaluates = True
         self.no_text_between(node, SPACE)
         mark = len(self.commands)
-        inside = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
+        inside = around.for_words()
         for child in node.children:
             self.visit(child, inside)
         if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
@@ -179,7 +180,7 @@ class SimpleCommands(Expansions):
         self.evaluates = self.evaluates or "[" in self.source_of(node.children[0])
         equals = next(child for child in node.children if child.type in ("=", "+="))
         for child in node.children:
-            self.visit(child, replace(around, tail=None))
+            self.visit(child, around._replace(tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
         found = Assignment(name=name, value=word.plain, is_literal=literal, unexpanded=self._unexpanded(node, word))
@@ -199,7 +200,7 @@ class SimpleCommands(Expansions):
 
     def redirect(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
         """The redirections that *node* makes, and the words behind its target, which are the command's."""
-        around = replace(around, fed_by=(), redirections=(), inner=(), tail=None)
+        around = around.for_words()
         if node.type == "heredoc_redirect":
             return self.heredoc(node, around)
         if node.type not in ("file_redirect", "herestring_redirect"):
@@ -234,7 +235,7 @@ class SimpleCommands(Expansions):
         for child in node.children:
             if child.type == "heredoc_body":
                 for part in child.children if expands else ():
-                    self.visit(part, replace(around, quoted=True))
+                    self.visit(part, around._replace(quoted=True))
             elif child.type in ("file_redirect", "herestring_redirect"):
                 more, words = self.redirect(child, around)
                 if words:

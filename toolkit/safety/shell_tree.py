@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from .shell_nodes import PARTS_OF_HEREDOC, SPACE, Around, Chunk, Tail
@@ -29,17 +28,21 @@ _KEYWORDS = frozenset({
     "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
     "in", "[[", "]]", "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv",
 })  # fmt: skip
+_CASE_ENDS = frozenset({";;", ";&", ";;&"})
+# Nothing is visited inside these, so they need no surroundings of their own.
+_HAVE_NO_PARTS = frozenset({
+    "word", "number", "string_content", "variable_name", "special_variable_name", "test_operator", "file_descriptor",
+    "raw_string", "ansi_c_string", "heredoc_content", "comment", "regex", "extglob_pattern",
+})  # fmt: skip
 # What has a last command that words behind a redirection belong to.
 _TAKES_WORDS = frozenset({
     "command", "declaration_command", "unset_command", "list", "pipeline", "negated_command", "redirected_statement",
 })  # fmt: skip
-_SIGNS = {
-    ("{", "compound_statement"),
-    ("}", "compound_statement"),
-    ("[", "test_command"),
-    ("]", "test_command"),
+_SIGNS = frozenset({
+    ("{", "compound_statement"), ("}", "compound_statement"), ("[", "test_command"), ("]", "test_command"),
     ("!", "negated_command"),
-}
+})  # fmt: skip
+_BEFORE_REDIRECTION = re.compile(r"(?:[ \t]|\\\n)*(?:-[ \t]+)?")
 
 
 class Reader(SimpleCommands):
@@ -57,19 +60,20 @@ class Reader(SimpleCommands):
     def visit(self, node: Node, around: Around) -> None:
         if around.level > _MOST_LEVELS:
             raise CannotParse("it is nested too deeply")
+        kind = node.type
         if not node.is_named:
-            if node.type in (";;", ";&", ";;&") and around.parent != "case_item":
-                raise CannotParse(f"`{node.type}` outside of `case`")
-            keyword = node.type in _KEYWORDS or (node.type, around.parent) in _SIGNS
+            if kind in _CASE_ENDS and around.parent != "case_item":
+                raise CannotParse(f"`{kind}` outside of `case`")
+            keyword = kind in _KEYWORDS or (kind, around.parent) in _SIGNS
             if keyword and not self.stands_alone(node):
-                raise CannotParse(f"`{node.type}` in the middle of a word")
+                raise CannotParse(f"`{kind}` in the middle of a word")
             return
-        if around.tail is not None and around.tail.words and node.type not in _TAKES_WORDS:
+        if around.tail is not None and around.tail.words and kind not in _TAKES_WORDS:
             raise CannotParse("words after a redirection that belong to no command")
-        visit = _VISITS.get(node.type)
+        visit = _VISITS.get(kind)
         if visit is None:
-            raise CannotParse(f"a part of kind `{node.type}` is not understood")
-        visit(self, node, around.inside(node.type))
+            raise CannotParse(f"a part of kind `{kind}` is not understood")
+        visit(self, node, around if kind in _HAVE_NO_PARTS else around.inside(kind))
 
     def statements(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)
@@ -115,7 +119,7 @@ class Reader(SimpleCommands):
         self.no_text_between(node, SPACE)
         *most, last = node.children
         for child in most:
-            self.visit(child, replace(around, tail=None))
+            self.visit(child, around._replace(tail=None))
         self.visit(last, around)
 
     def pipeline(self, node: Node, around: Around) -> None:
@@ -128,15 +132,15 @@ class Reader(SimpleCommands):
             if stage.type == "list" and stage != stages[0]:
                 # `a | b && c` is read as `a | (b && c)`; only `b` is at the end of the pipe.
                 self.no_text_between(stage, SPACE)
-                self.visit(stage.children[0], replace(around, fed_by=before, tail=None))
+                self.visit(stage.children[0], around._replace(fed_by=before, tail=None))
                 for child in stage.children[1:]:
-                    self.visit(child, replace(around, tail=tail if child == stage.children[-1] else None))
+                    self.visit(child, around._replace(tail=tail if child == stage.children[-1] else None))
             else:
-                self.visit(stage, replace(around, fed_by=before, tail=tail))
+                self.visit(stage, around._replace(fed_by=before, tail=tail))
             before = (*before, *self.at_level(mark, around))
 
     def redirected(self, node: Node, around: Around) -> None:
-        self.no_text_between(node, re.compile(r"(?:[ \t]|\\\n)*(?:-[ \t]+)?"))
+        self.no_text_between(node, _BEFORE_REDIRECTION)
         self.separated(node.children)
         mark, heredoc = len(self.commands), None
         redirections: list[Redirection] = []
@@ -164,11 +168,11 @@ class Reader(SimpleCommands):
             words += around.tail.words
         tail = Tail(tuple(redirections), inner, tuple(words))
         if body is not None:
-            self.visit(body, replace(around, tail=tail))
+            self.visit(body, around._replace(tail=tail))
         elif words:
             raise CannotParse("words after a redirection without a command")
         if heredoc is not None:
-            self.after_heredoc(heredoc, replace(around, tail=None), self.at_level(mark, around))
+            self.after_heredoc(heredoc, around._replace(tail=None), self.at_level(mark, around))
 
     def after_heredoc(self, node: Node, around: Around, fed_by: tuple[SimpleCommand, ...]) -> None:
         """What stands on the line of `<<EOF` behind it: `| sh`, `&& make`."""
@@ -176,7 +180,7 @@ class Reader(SimpleCommands):
             if child.type == "pipeline":
                 self.no_text_between(child, SPACE)
                 for each in child.children:
-                    self.visit(each, replace(around, fed_by=(*around.fed_by, *fed_by)))
+                    self.visit(each, around._replace(fed_by=(*around.fed_by, *fed_by)))
             elif child.is_named and child.type not in PARTS_OF_HEREDOC and not self.is_word(child):
                 self.visit(child, around)
 
@@ -184,7 +188,7 @@ class Reader(SimpleCommands):
         self.no_text_between(node, SPACE)
         name = self.field(node, "name")
         self.functions.append(self.source_of(name))
-        inside = replace(around.opened(), via=(*around.via, f"{self.source_of(name)}()"))
+        inside = around.opened()._replace(via=(*around.via, f"{self.source_of(name)}()"))
         for child in node.children:
             if child != name:
                 self.visit(child, inside)

@@ -16,10 +16,13 @@ from .shell_records import CannotParse
 
 __all__ = ["Word", "read_word", "unescaped_live"]
 
+# A word that is what it looks like: nothing in it is special to the shell, wherever it stands.
+_ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
 # Braces expand only around a comma or two dots.
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
 # What would run or expand if the shell saw it outside single quotes, and the grammar did not.
 _LIVE = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
+_MAY_LIVE = re.compile(r"[`$<>]")
 _ANSI = re.compile(
     r"\\(?:x(?P<x>[0-9A-Fa-f]{1,2})|u(?P<u>[0-9A-Fa-f]{1,4})|U(?P<U>[0-9A-Fa-f]{1,8})"
     r"|(?P<o>[0-7]{1,3})|c(?P<c>.)|(?P<e>.))",
@@ -41,7 +44,7 @@ class Word(NamedTuple):
 
 def unescaped_live(text: str) -> bool:
     """Whether *text* holds a substitution that no backslash hides."""
-    return any(found.group(1) for found in _LIVE.finditer(text))
+    return _MAY_LIVE.search(text) is not None and any(found.group(1) for found in _LIVE.finditer(text))
 
 
 def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> Word:
@@ -54,6 +57,8 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
         start: The offset of *text* itself.
         tilde_after: Characters after which a tilde is a home folder too: `=` and `:` in an assignment.
     """
+    if not spans and _ORDINARY.fullmatch(text):
+        return Word(text, is_literal=True, unexpanded=text)
     plain: list[str] = []
     expansions: list[int] = []
     # Where braces and patterns are looked for: what is quoted counts as one harmless letter.
