@@ -132,7 +132,6 @@ class Dispatcher:
             sleep=sleep,
             chance=chance,
         )
-        settings.judges.explained_by(self.explain)
         self._begin(catalog, settings)
         # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
         # settings, so one that was made for a single call lives as long as the call.

@@ -24,7 +24,7 @@ class Judge(Protocol):
 
     A class may also have what `Permissions` has: `gate`, a quick way to say yes; `settles = True` if its verdict takes
     account of what checks, `approval` and hooks found; `could_allow`, what a search may show; `opens_port`, whether a
-    rule names the port of an address; `mistakes`, `warnings` and `explained_by`.
+    rule names the port of an address; `mistakes` and `warnings`.
     """
 
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:

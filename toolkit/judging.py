@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -81,12 +81,6 @@ class Judges:
         # Asked of the class: a judge that wraps another and passes on what it does not know is a judge of its own.
         self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
         self._foreseeing = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
-
-    def explained_by(self, explain: Callable[[ToolCall], Awaitable[Verdict]]) -> None:
-        """Let judges that explain themselves ask the dispatcher, which knows the tools."""
-        for judge in self._judges:
-            if hasattr(judge, "explained_by"):
-                judge.explained_by(explain)
 
     def find(self, kind: type[T]) -> T | None:
         """The first judge of this *kind*."""

@@ -36,7 +36,6 @@ class Plan:
         fast: The generated check, or one that is never sure where jsonschema judges every call.
         is_direct: Whether the function can be awaited with the decoded arguments as they are.
         may_suspend: Whether the function of a direct tool can wait for anything, and so be cancelled.
-        is_hooked: Whether there are hooks at all.
         is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
         names: Every name the tool has or had.
         gate: A quick way to learn that a call may run; what it answers with False is judged. None: every call is.
@@ -55,7 +54,6 @@ class Plan:
         "hides",
         "is_demanding",
         "is_direct",
-        "is_hooked",
         "lane",
         "logger",
         "max_chars",
@@ -97,7 +95,6 @@ class Plan:
         is_async = signature.style == "async" and is_coroutine_function(tool.function)
         self.is_direct = is_async and signature.by_keyword and not signature.wanted
         self.may_suspend = self.is_direct and may_suspend(tool.function)
-        self.is_hooked = bool(settings.chain)
         self.is_demanding = bool(
             not settings.chain.is_plain
             or self.gate is None

@@ -164,12 +164,6 @@ class ShownCall(ToolCall):
         if call is not None:
             self.turn, self.metadata = call.turn, call.metadata
 
-    def as_call(self) -> ToolCall:
-        """The call that this one shows."""
-        return ToolCall(
-            self.name, self.actual, self.id, self.session, self.principal, self.turn, self.metadata, self.tool
-        )
-
     @property
     def id(self) -> str:
         return id_of(self.number)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import difflib
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from ..options import several
 from ..requests import Grant
@@ -56,7 +56,6 @@ class Permissions:
         # Which rules concern a tool is the same for every call of it. Held weakly: tools come and go, and are large.
         self._concerning: weakref.WeakKeyDictionary[Tool, tuple[frozenset[str], tuple[Rule, ...]]]
         self._concerning = weakref.WeakKeyDictionary()
-        self._explain: weakref.WeakMethod[Callable[[ToolCall], Coroutine[Any, Any, Verdict]]] | None = None
 
     @classmethod
     def from_files(
@@ -118,23 +117,6 @@ class Permissions:
         """Take back *grant*, or all of them."""
         left = () if grant is None else tuple(each for each in session.grants if each != grant)
         session._grants = left  # noqa: SLF001 -- only we may set it
-
-    async def explain(self, call: ToolCall) -> Verdict:
-        """
-        Which rule, check, fact or mode decides about *call*, and why; nothing is run, and nobody is asked.
-
-        The dispatcher that these permissions were given to knows the tool and the checks: the same as its `explain`.
-        """
-        explain = None if self._explain is None else self._explain()
-        if explain is None:
-            raise RuntimeError(
-                "nobody uses these permissions; give them to a dispatcher: Dispatcher(..., permissions=)"
-            )
-        return await explain(call)
-
-    def explained_by(self, explain: Callable[[ToolCall], Coroutine[Any, Any, Verdict]]) -> None:
-        """Ask the dispatcher whose method *explain* is; it is not kept alive."""
-        self._explain = weakref.WeakMethod(explain)
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """The rules that can never match a call of one of *tools*, with the reason."""

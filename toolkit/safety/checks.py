@@ -101,11 +101,6 @@ class SafetyChecks:
         """The checks that hold, in order."""
         return tuple(self._checks)
 
-    def concerns(self, kinds: Iterable[str]) -> bool:
-        """Whether any check would look at accesses of these kinds."""
-        stated = frozenset(kinds)
-        return bool(stated) and any(each is None or each & stated for each in self._kinds.values())
-
     def judge(self, accesses: Iterable[Access]) -> list[Finding]:
         """Everything that speaks against *accesses*, in their order; empty if nothing does."""
         found = (self._judged(name, access) for access in accesses for name in self._checks)

@@ -150,7 +150,7 @@ class Tended:
         if not self._crowd or not (_numbers() > self._crowded or time.monotonic() > self._count_at):
             return False
         self._count_at = time.monotonic() + _COUNT_SECONDS
-        return len(_descendants(self._child)) > self._crowd
+        return bool(len(_descendants(self._child)) > self._crowd)
 
     def _lost(self) -> str | None:
         """A protected file that can be seen, or could be for a moment."""
