@@ -37,9 +37,10 @@ from .views import CatalogView
 if TYPE_CHECKING:
     from .agent import Agent
     from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
-    from .audit import AuditLog
+    from .audit import AuditError, AuditLog
     from .dispatcher import Dispatcher
     from .finding import Findings, Found
+    from .parts import FilePart, ImagePart, JsonPart, TextPart
     from .permissions import PermissionGate, Permissions, Rule
     from .requests import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .resources import PER_CALL
@@ -56,6 +57,7 @@ __all__ = [
     "ApprovalError",
     "ApprovalRequest",
     "Approvals",
+    "AuditError",
     "AuditLog",
     "AuthNeeded",
     "AuthRequest",
@@ -73,9 +75,12 @@ __all__ = [
     "Dispatcher",
     "DuplicateTool",
     "Facts",
+    "FilePart",
     "Findings",
     "Found",
+    "ImagePart",
     "Inject",
+    "JsonPart",
     "PermissionGate",
     "Permissions",
     "Problem",
@@ -90,6 +95,7 @@ __all__ = [
     "Secret",
     "Session",
     "TerminalPrompt",
+    "TextPart",
     "Tool",
     "ToolCall",
     "ToolError",
@@ -114,12 +120,13 @@ __getattr__ = _later(
     {
         **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
         **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "requests"),
+        **dict.fromkeys(("AuditError", "AuditLog"), "audit"),
+        **dict.fromkeys(("FilePart", "ImagePart", "JsonPart", "TextPart"), "parts"),
         **dict.fromkeys(("Findings", "Found"), "finding"),
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
         **dict.fromkeys(("RetryPolicy", "retrying"), "retry"),
         "Agent": "agent",
-        "AuditLog": "audit",
         "Dispatcher": "dispatcher",
         "PER_CALL": "resources",
         "SafetyChecks": "safety",

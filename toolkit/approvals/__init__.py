@@ -8,6 +8,7 @@ Asking people: how, and where their answers are kept.
 from typing import TYPE_CHECKING
 
 from ..later import later as _later
+from ..requests import Changed
 
 if TYPE_CHECKING:
     from .askers import Asker, Callback, DenyAll
@@ -25,6 +26,7 @@ __all__ = [
     "Approvals",
     "Asker",
     "Callback",
+    "Changed",
     "DenyAll",
     "MemoryApprovals",
     "Preview",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .job_output_tool import job_output_for
     from .job_stop_tool import job_stop_for
     from .read_tool import read_for
+    from .shells import end_shells
     from .tool_search_tool import tool_search_for
     from .web_fetch_tool import web_fetch_for
     from .write_tool import write_for
@@ -34,6 +35,7 @@ __all__ = [
     "best_sandbox",
     "builtin_catalog",
     "edit_for",
+    "end_shells",
     "glob_for",
     "grep_for",
     "job_output_for",
@@ -49,5 +51,6 @@ __getattr__ = _later(
     {
         **{f"{name}_for": f"{name}_tool" for name in _TOOLS},
         **dict.fromkeys(("Sandbox", "Workspace", "best_sandbox", "builtin_catalog"), "bundle"),
+        "end_shells": "shells",
     },
 )

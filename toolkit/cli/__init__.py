@@ -7,10 +7,17 @@ It needs click and rich, the extra `cli`.
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
+from ..later import later as _later
 from ..safety.shell import DISTRIBUTION
 
-__all__: list[str] = []
+if TYPE_CHECKING:
+    from .values import arguments_of
+
+__all__ = ["arguments_of"]
+
+__getattr__ = _later(__name__, {"arguments_of": "values"})
 
 for _name in ("click", "rich"):
     if find_spec(_name) is None:
