@@ -356,13 +356,15 @@ _VERBOSE = re.compile(r"^-(V)\d*(\D.*)$")
 _PASSED_ON = re.compile(r"^-(W[alp]),(?:[^,]*,)*?(?:-M?MD|-MF|--MD|-Map|-o|--dependency-file|-a[a-z]*)[,=]([^,\s]+)")
 _JAVA_LOG = re.compile(r"^-X(log)(?:gc:|:[^:\s]*:)(?:file=)?([^:,\s]+)")
 _JAVA_RECORDING = re.compile(r"^-XX:StartFlightRecording\S*?(file)name=([^,\s]+)")
+_COPIED = re.compile(r"(?is)\bcopy\b.*?\b(to)\s*'([^']+)'")
+_LOADED = re.compile(r"\b(load)\w*\(\s*\"([^\"]+)\"")
 _FILTER = re.compile(r"\b(?:stats_|log_)?(file)=([^:,\s'\"]+)")
 _MYSQL = re.compile(r"(?i)(?:^|[;\s])(tee|source|\\\.|\\T)\s+([^\s;]+)")
 
 # What stands before a file that is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
 SAYS_WRITE = frozenset({
     "w", ">", "wq", "x", "up", "sav", "saveas", "write", "update", "output", "once", "backup", "save", "log", "clone",
-    "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile", "v", "wa", "wl", "wp", "file",
+    "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile", "v", "wa", "wl", "wp", "file", "to",
 })  # fmt: skip
 # Texts in a language of the program's own: the first group says how the file in the second is used.
 SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
@@ -374,6 +376,8 @@ SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
     "ffmpeg": (_FILTER,),
     "curl": (_CURL,),
     "sqlite3": (_SQLITE, _IN_QUOTES),
+    **dict.fromkeys(("duckdb", "clickhouse-client"), (_OUTFILE, _COPIED, _IN_QUOTES)),
+    "yq": (_LOADED,),
     "psql": (_PSQL, _IN_QUOTES),
     **dict.fromkeys(("mysql", "mariadb"), (_MYSQL, _OUTFILE, _IN_QUOTES)),
 }

@@ -54,6 +54,7 @@ _DPKG = (
 )
 _SHOWS_ONLY = "--genkey --version --help --show-ciphers --show-tls --show-digests --show-curves --show-engines"
 _DATES = "-d --date -r --reference -f --file -I --iso-8601"
+_ELSEWHERE = r"(?i)(?!(https?://)?(localhost\b|127\.|\[?::1)).+"
 
 REACH: tuple[Row, ...] = (
     # git
@@ -155,7 +156,7 @@ REACH: tuple[Row, ...] = (
         "kubectl oc",
         "sends its token to another machine",
         options="-s --server",
-        value=r"(?i)(https?://)?(?!localhost|127\.).+",
+        value=_ELSEWHERE,
     ),
     Row("kubectl oc", _CHOICE, options="--enable-exec --enable-alpha-plugins --helm-command"),
     Row("kubectl", _LOADS, "krew install|krew upgrade"),
@@ -171,6 +172,20 @@ REACH: tuple[Row, ...] = (
     ),
     Row("ansible ansible-playbook", _CHOICE, options="--become-password-file --become-pass-file"),
     Row("ansible ansible-playbook", _CHOICE, options="--connection-password-file --conn-pass-file"),
+    Row("helm", "sends its token to another machine", options="--kube-apiserver"),
+    Row("helm", "runs with somebody else's rights", options="--kube-as-user --kube-as-group"),
+    Row("helm", _PUBLISHES, "push"),
+    Row("aws", "sends its keys to another machine", options="--endpoint-url", value=_ELSEWHERE),
+    Row("gsutil", _CLOUD, "rsync", "-d"),
+    Row("gsutil", _CLOUD, word="rsync", options="-d"),
+    Row("gsutil", _PUBLISHES, word=r"all(Authenticated)?Users(:.*)?|public-read(-write)?"),
+    Row("fly flyctl", _CHOICE, "ssh console|ssh sftp|console|machine exec|machine run"),
+    Row("fly flyctl", _CLOUD, "secrets set|secrets unset|secrets import|scale|machine kill|machine update"),
+    Row("heroku", _CLOUD, word=r"(pg|ps|config|addons|domains|features|access|webhooks):(?!info|index|$)\w+"),
+    Row("heroku", _CHOICE, "run|run:detached|ps:exec"),
+    Row("vercel", _PUBLISHES, options="--prod"),
+    Row("bq", _CLOUD, "rm|cp|mk|load|update|insert|cancel"),
+    Row("bq", _CLOUD, word=r"(?is).*\b(delete\s+from|update\s.*\sset|merge\s+into|insert\s+into)\b.*", reads=True),
     # what others see
     Row("gh", _TELLS, "auth status", "-t --show-token"),
     Row("gh", _REWRITES, "pr close", "-d --delete-branch"),
@@ -204,6 +219,9 @@ REACH: tuple[Row, ...] = (
     Row("dnf yum", _REMOVES, options="--allowerasing"),
     Row("dnf yum", _PACKAGES, "history undo|history rollback|history redo|swap|distro-sync"),
     Row("dnf yum", _SOURCES, "config-manager|copr enable|copr remove"),
+    Row("brew", _SERVICES, "services start|services stop|services restart|services run"),
+    Row("apk", _SOURCES, options="-X --repository --repositories-file --keys-dir", value=r".*[:/].*"),
+    Row("conda", _SOURCES, "config", "--add --append --prepend --set", r".*(channel|proxy|ssl_verify|url).*|.*://.*"),
     Row("dpkg", _PACKAGES, options=_DPKG),
     Row("rpm", "changes whose packages are trusted", options="--import"),
     Row("rpm", _PACKAGES, options="--initdb --rebuilddb --setperms --setugids --setcaps --restore"),

@@ -26,6 +26,11 @@ _FROM_ANYBODY = "installs what anybody may have put there"
 _INSTALLS = "installs a package, which runs its scripts"
 _PUBLISHES = "publishes to everybody, or changes what everybody sees"
 _SOURCES = "changes where packages come from"
+_POWERSHELL = (
+    r"(?is).*\b(remove-item|clear-content|invoke-expression|iex|start-process|saps|invoke-webrequest|iwr|invoke-restmethod"
+    r"|irm|set-executionpolicy|stop-(process|computer|service)|restart-computer|format-volume|add-type|new-service"
+    r"|-recurse|rm|del|rd|ri)\b.*|-(enc|encodedcommand|ec?)"
+)
 _PIPE = r"\s*[|!].*"
 _LESS = r"(?s)\+(?!\+?(\d+[gGpP%]?|[FGg]|[/?&][^\r\n]*)$).+"
 _CODE_IN_PERL = r"(?s)(?!-).*(\bsystem\b|\bexec\b|\bqx\b|`|\bunlink\b|\bopen\b|\brequire\b|\bdo\b|\beval\b|\bfork\b).*"
@@ -78,12 +83,22 @@ TOOLS: tuple[Row, ...] = (
     Row("luatex lualatex", _LOADS, options="--fmt -fmt", value=_DISTANT),
     Row("pandoc", _LOADS, options="--data-dir"),
     Row("psql", _CHOICE, options="-o --output", value=_PIPE),
+    # data
+    Row("yq", _UNNAMED, options="--split-exp"),
+    Row("yq", _UNNAMED, options="-s", value=r"\.\w[\w.]*|.*\$index.*"),
+    Row("duckdb", _LOADS, word=r"(?is).*(\binstall\s+\w|\bload\s+\w|\.(shell|system|open|read)\b).*", reads=True),
+    Row("duckdb", _SETTINGS, options="-init --init", value=r"(?!/dev/null$).+"),
+    Row("snowsql", _CHOICE, word=r"(?is).*!(system|source|load|edit|spool)\b.*", reads=True),
+    Row("sqlcmd", _CHOICE, word=r"(?is).*(!!|:\s*(r|out|error|ed)\b|xp_cmdshell).*", reads=True),
+    Row("sqlplus", _CHOICE, word=r"(?is)@.+|.*(\bhost\b|^\s*!|\bspool\b).*", reads=True),
     # editors
     Row("vim vi nvim ex view gvim mvim vimx", _LISTENS, options="--listen"),
     Row("vim vi ex view gvim mvim vimx", _LISTENS, word=r"-nb.*"),
     Row("emacs", _LOADS, options="--init-directory -u --user"),
     Row("kak", _CHOICE, options="-p"),
     Row("mg", _SETTINGS, options="-u"),
+    Row("hx", _SETTINGS, options="-c --config", value=_DISTANT),
+    Row("code codium", _LOADS, options="--extensions-dir --extensionDevelopmentPath", value=_DISTANT),
     # debuggers and tracers
     Row("lldb", _LOADS, options="--local-lldbinit"),
     Row("strace rr firejail daemonize flatpak-spawn", _LOADS, options="-E -v --env", value=_CARRIED_VARIABLE),
@@ -149,6 +164,10 @@ TOOLS: tuple[Row, ...] = (
     ),
     Row("node nodejs", _LOADS, options="--experimental-network-imports"),
     Row("node nodejs", _LISTENS, word=r"--inspect-port=(0\.0\.0\.0|\[?::).*"),
+    Row("julia", _LOADS, options="-L --load -J --sysimage --machine-file", value=_DISTANT),
+    Row("pwsh powershell", _CHOICE, word=_POWERSHELL, reads=True),
+    Row("swift", "leaves the surroundings that it was given", options="--disable-sandbox"),
+    Row("dotnet", _INSTALLS, "tool install|tool update|new install|workload install"),
     Row("php", _LISTENS, options="-S --server -b --bindpath", value=_NETWORK),
     Row("pip pip3 pipx", _CHOICE, options="--python", value=r"(/(?!usr/(local/)?bin/)|~|\.\./).*"),
     Row("pipx", "changes a start-up file of a shell", "ensurepath"),
