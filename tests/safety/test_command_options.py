@@ -11,7 +11,9 @@ from toolkit.safety.file_rows import FILES
 from toolkit.safety.shell import parsed
 from toolkit.safety.shell_args import Args
 from toolkit.safety.shell_rows import MACHINE
+from toolkit.safety.shell_rows_reach import REACH
 from toolkit.safety.shell_rows_run import RUN
+from toolkit.safety.shell_rows_tools import TOOLS
 from toolkit.safety.shell_rows_work import WORK
 
 MANUALS = Path(__file__).parent / "corpus" / "manuals.txt"
@@ -26,7 +28,7 @@ def args_of(line: str) -> Args:
 def test_the_list_of_manuals_names_every_program_of_the_tables():
     """A program that comes into the tables comes into the list too, with its page or among those without one."""
     listed = set(MANUALS.read_text().replace(",", " ").split())
-    names = {name for row in (*MACHINE, *RUN, *WORK) for name in row.names.split()} | set(FILES)
+    names = {name for row in (*MACHINE, *RUN, *TOOLS, *WORK, *REACH) for name in row.names.split()} | set(FILES)
     assert sorted(names - listed) == []
 
 
@@ -55,6 +57,11 @@ def test_letters_of_a_glued_value_are_no_options(line, option, is_there):
         ("tar --liste x -f y", "--listed-incremental", True),
         ("npm --ca x", "--call", False),
         ("npm --cal x", "--call", True),
+        ("podman run --network x y", "--network-config-dir", False),
+        ("gpg --import keys.asc", "--import-ownertrust", False),
+        ("gpg --import-o trust", "--import-ownertrust", True),
+        ("node --test x", "--test-reporter", False),
+        ("bun test --reporter junit", "--reporter-outfile", False),
     ],
 )
 def test_an_option_of_the_manual_is_no_abbreviation(line, option, is_there):

@@ -18,7 +18,9 @@ from toolkit.safety.dangers import dangers
 from toolkit.safety.shell import parsed
 from toolkit.safety.shell_args import Args
 from toolkit.safety.shell_rows import MACHINE
+from toolkit.safety.shell_rows_reach import REACH
 from toolkit.safety.shell_rows_run import RUN
+from toolkit.safety.shell_rows_tools import TOOLS
 from toolkit.safety.shell_rows_work import WORK
 from toolkit.safety.shell_targets import removal, writing
 
@@ -299,7 +301,7 @@ def test_what_can_mean_too_many_things_asks():
 
 
 @pytest.mark.parametrize(
-    "row", [*MACHINE, *RUN, *WORK], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}"
+    "row", [*MACHINE, *RUN, *TOOLS, *WORK, *REACH], ids=lambda row: f"{row.names[:20]} {row.begins[:15]}{row.word[:15]}"
 )
 def test_every_row_can_hold(row):
     """A pattern that cannot be compiled, or a row without a reason, would be a hole."""

@@ -50,6 +50,12 @@ _STANDS_FOR = (
 )
 _MOST_DANGERS = 10
 _ASSIGNED = re.compile(r"[\w.-]+=\S+")
+_ADDRESS_FILE = re.compile(r"\w://[^/\s]+/(?:[^?#\s]*/)?([^/?#\s]+)")
+_PACKED = re.compile(r"(.+)\.(?:gz|z|Z|bz2|xz|lzma|zst|lz4)")
+_UNPACKS_ONE = frozenset({
+    "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress",
+})  # fmt: skip
+_BACKS_UP = frozenset({"sed", "gsed", "perl", "ruby"})
 _HANDS_ON = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
 _FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname"})
 
@@ -163,7 +169,9 @@ def files_of(args: Args) -> Iterator[FileUse]:
     elif (row := FILES.get(name)) is not None:
         yield from _row_files(args, row, args.words, is_known=True)
         yield from _subcommand_files(args)
-        yield from _handed_on(command)
+        yield from _named_by_others(args)
+        if name not in NAMES_ONLY:
+            yield from _handed_on(command)
     elif name not in NAMES_ONLY:
         # A word with a blank is a text more often than a name.
         words = [word for word in args.words if not re.search(r"\s", word)]
@@ -179,7 +187,7 @@ def files_of(args: Args) -> Iterator[FileUse]:
 
 
 def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool) -> Iterator[FileUse]:
-    yield from (FileUse(value, "write") for value in args.values(*_options_of(row.writes)))
+    yield from (FileUse(file, "write") for value in args.values(*_options_of(row.writes)) for file in _parts(value))
     yield from (FileUse(_at_file(value), "read") for value in args.values(*_options_of(row.reads)))
     holds = not row.if_any or args.has(*row.if_any.split()) or "inplace" in args.words
     reads_trees = row.trees == "always" or (row.trees != "" and args.has(*row.trees.split()))
@@ -219,9 +227,17 @@ def _options_of(text: str) -> tuple[str, ...]:
 
 
 def _at_file(value: str) -> str:
-    """Return the file in `@file` and `name=@file;type=x`."""
-    found = re.match(r"[\w.-]*=?@([^;]+)", value)
-    return found[1] if found else value
+    """Return the file in `@file`, `name=@file;type=x`, `file:name` and `id=x,src=file`."""
+    found = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
+    return next(filter(None, found.groups()), value) if found else value
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yield the file in *value*, and the one in `link=file`, `1=file` and `type=local,dest=file`."""
+    yield value
+    last = re.split(r"[=,]", value)[-1]
+    if last != value:
+        yield last
 
 
 def _option_files(words: Sequence[str]) -> Iterator[FileUse]:
@@ -236,6 +252,27 @@ def _output_files(args: Args) -> Iterator[FileUse]:
     for option, value in args.option_values:
         if OUTPUT.fullmatch(option):
             yield FileUse(value, "write")
+
+
+def _named_by_others(args: Args) -> Iterator[FileUse]:
+    """Yield the files that get their name from an address, from a suffix, or from a pattern for backups."""
+    name = args.command.name
+    if (name == "wget" and not args.has("-O", "--output-document")) or (
+        name in ("curl", "aria2c") and (name == "aria2c" or args.has("-O", "--remote-name", "--remote-name-all"))
+    ):
+        folder = args.value("-P", "--directory-prefix", "--output-dir", "-d", "--dir") or ""
+        for word in args.words:
+            if found := _ADDRESS_FILE.search(word):
+                yield FileUse(_join(folder, found[1]), "write")
+    for word in args.operands:
+        if name in _UNPACKS_ONE and (found := _PACKED.fullmatch(word)):
+            yield FileUse(found[1], "write")
+    if name in _BACKS_UP:
+        patterns = [word[2:] for word in args.words if word.startswith("-i")] + args.values("--in-place")
+        for pattern in patterns:
+            if "*" in pattern:
+                names = (os.path.basename(word) for word in args.operands)
+                yield from (FileUse(pattern.replace("*", file), "write") for file in names)
 
 
 def _written_into(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:

@@ -1,7 +1,7 @@
 """
 What is dangerous about a single command.
 
-Most of it is a row in a table (`shell_rows`, `shell_rows_work`). What takes more
+Most of it is a row in a table (`shell_rows` and the modules named after it). What takes more
 than a row, which folder is removed or which file is written, is a function here.
 """
 
@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 from .shell_args import Args
 from .shell_rows import MACHINE, Row
+from .shell_rows_reach import REACH
 from .shell_rows_run import RUN
+from .shell_rows_tools import TOOLS
 from .shell_rows_work import WORK
 from .shell_targets import Danger, removal, writing
 from .shell_texts import input_text
@@ -47,7 +49,7 @@ class _ReadyRow(NamedTuple):
 @cache
 def _by_name() -> dict[str, list[_ReadyRow]]:
     rows: dict[str, list[_ReadyRow]] = {}
-    for row in (*MACHINE, *RUN, *WORK):
+    for row in (*MACHINE, *RUN, *TOOLS, *WORK, *REACH):
         ready = _ReadyRow(
             row,
             frozenset(tuple(part.split()) for part in row.begins.split("|") if part),
@@ -171,7 +173,7 @@ def _mirrors(args: Args) -> Iterator[Danger | None]:
     yield from _copies(args)
     if any(option.startswith("--del") for option in args.options) and args.operands:
         yield removal(args.operands[-1])
-    if args.has("--remove-source-files"):
+    if args.has("--remove-source-files", "--remove-sent-files"):
         yield from map(removal, args.operands[:-1])
 
 
@@ -185,6 +187,21 @@ def _packs(args: Args) -> Iterator[Danger | None]:
 def _cleans(args: Args) -> Iterator[Danger | None]:
     if args.begins("clean"):
         yield from map(removal, args.values("--target-dir"))
+    # `cargo vendor x` empties the folder `x` before it fills it.
+    if args.begins("vendor") and not args.has("--no-delete"):
+        yield from map(removal, args.operands[1:])
+
+
+def _builds(args: Args) -> Iterator[Danger | None]:
+    """`uv build --clear`, `poetry build --clean` and `pdm build` empty the folder that they build into."""
+    if (
+        args.begins("build")
+        and (args.command.name == "pdm" or args.has("--clear", "--clean"))
+        and not args.has("--no-clean")
+    ):
+        yield from map(removal, args.values("-o", "--out-dir", "--output", "-d", "--dest"))
+    if args.begins("venv") and args.has("--clear", "-c", "--force"):
+        yield from map(removal, args.operands[1:])
 
 
 def _writes(args: Args) -> Iterator[Danger | None]:
@@ -242,6 +259,7 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     "rsync": _mirrors,
     **dict.fromkeys(("tar", "gtar", "zip", "7z", "7za", "7zr", "7zz"), _packs),
     "cargo": _cleans,
+    **dict.fromkeys(("uv", "poetry", "pdm"), _builds),
     **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _writes),
     "truncate": _empties,
     **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _edits_in_place),

@@ -60,6 +60,11 @@ FILES: dict[str, FileRow] = _rows({
     "strings od hexdump wc": FileRow(),
     "base64 base32 md5sum sha1sum sha256sum sha512sum b2sum cksum fold fmt column rev expand iconv pr": FileRow(),
     "fish": FileRow(writes="-p --profile --profile-startup"),
+    # a list of names is shown where it does not name files
+    "file": FileRow("n", reads="-f --files-from"),
+    "du": FileRow("n", reads="--files0-from -X --exclude-from"),
+    "find": FileRow("n", reads="-files0-from"),
+    "tree": FileRow("n", reads="--hintro --houtro --gitfile --infofile", writes="-o"),
     "source . sh bash zsh dash ksh open xdg-open pbcopy xclip": FileRow(),
     # made, changed, removed
     "rm rmdir unlink trash del srm shred wipe tee touch sponge mkfifo mknod truncate": FileRow("w"),
@@ -76,7 +81,10 @@ FILES: dict[str, FileRow] = _rows({
         trees="-r -R -a --recursive --archive",
     ),
     "chmod chown chgrp chattr setfacl": FileRow("nw"),
-    "gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd lz4 compress uncompress dos2unix unix2dos": FileRow("w"),
+    "gzip gunzip bzip2 bunzip2 xz unxz lzma zstd unzstd lz4 compress uncompress dos2unix unix2dos": FileRow(
+        "w", writes="--output-dir-flat --output-dir-mirror --trace"
+    ),
+    "strip ranlib tftp": FileRow("w"),
     "ed ex vim vi nvim view nano emacs micro pico kak hx joe mg": FileRow(
         "w", reads="-S -s -u -l --load --script -q", writes="-w -W -i -C --backupdir --startuptime"
     ),
@@ -102,9 +110,10 @@ FILES: dict[str, FileRow] = _rows({
     "perl ruby": FileRow("w", if_any="-i"),
     "yq": FileRow("nw", if_any="-i --inplace --in-place"),
     "gawk awk mawk nawk": FileRow("nw", reads="-f --file -E --exec -i --include", writes=_AWK_WRITES, if_any="inplace"),
-    "prettier black isort eslint biome gofmt rustfmt clang-format": FileRow(
+    "prettier eslint biome gofmt clang-format": FileRow(
         "w", writes="--cache-location --cache-file -cpuprofile", if_any="-w --write --fix -i --in-place"
     ),
+    "black isort rustfmt": FileRow("w"),
     # archives
     "tar gtar bsdtar": FileRow(
         "r",
@@ -124,43 +133,77 @@ FILES: dict[str, FileRow] = _rows({
         writes="-o --output --output-dir -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --etag-save "
         "--hsts --alt-svc --libcurl --ssl-sessions",
         reads="-T --upload-file -K --config -b --cookie -d --data --data-binary --data-raw --data-ascii --json -F "
-        "--form --data-urlencode -E --cert --key --cacert --netrc-file --etag-compare --url-query -u -H --header --url "
-        "--variable --capath --crlfile --proxy-cacert --proxy-cert --proxy-key --proxy-crlfile --proxy-header --pubkey",
+        "--form --data-urlencode -w --write-out -E --cert --key --cacert --netrc-file --etag-compare --url-query -u -H "
+        "--header --url --variable --capath --crlfile --proxy-cacert --proxy-cert --proxy-key --proxy-crlfile "
+        "--proxy-header --pubkey",
     ),
     "wget": FileRow(
         "n",
         writes="-O --output-document -o --output-file -a --append-output -P --directory-prefix --save-cookies "
-        "--hsts-file --warc-file --warc-tempdir --rejected-log",
+        "--hsts-file --warc-file --warc-tempdir --rejected-log --default-page",
         reads="-i --input-file --input-metalink --post-file --body-file --load-cookies --certificate --private-key "
         "--config --ca-certificate --ca-directory --crl-file --pinnedpubkey --warc-dedup",
     ),
     "aria2c": FileRow(
         "n",
         writes="-o --out -d --dir -l --log --save-session --save-cookies --server-stat-of --dht-file-path "
-        "--dht-file-path6",
+        "--dht-file-path6 -O --index-out",
         reads="-i --input-file -T --torrent-file -M --metalink-file --netrc-path --load-cookies --certificate "
         "--private-key --ca-certificate --conf-path --rpc-private-key",
     ),
     "http https httpie": FileRow(writes="-o --output --session", reads="--cert --cert-key --session-read-only"),
-    "lynx": FileRow("n", writes="-cmd_log -cookie_save_file -error_file -session -sessionout", reads="-cookie_file"),
+    "lynx": FileRow("n", writes="-cmd_log -cookie_save_file -cookie_file -error_file -session -sessionout"),
+    "hping hping3": FileRow("r", reads="-E --file"),
+    "ansible": FileRow("r", writes="-t --tree"),
+    "hg": FileRow("r", writes="-A --accesslog -E --errorlog --pid-file --bundle --mbox", reads="-l --logfile --desc"),
+    "rclone": FileRow("r", writes="--combined --differ --error --match --missing-on-dst --missing-on-src --cache-dir"),
+    "journalctl": FileRow("r", writes="--cursor-file"),
+    "valgrind": FileRow("r", writes="--xml-file --xtree-memory-file --xtree-leak-file"),
+    "uuencode uudecode": FileRow("r", writes="-R --save-opts", reads="-r --load-opts"),
+    "firejail": FileRow("r", writes="--build"),
+    "xvfb-run": FileRow("r", writes="-f --auth-file -e --error-file"),
+    "rlwrap": FileRow("r", writes="-H --history-filename -l --logfile"),
     "ncat": FileRow("n", writes="-o --output -x --hex-dump", reads="--ssl-key --ssl-cert --ssl-trustfile"),
     "nmap": FileRow(
         "n", writes="-oN -oX -oG -oA -oS --resume", reads="-iL --excludefile --script-args-file --stylesheet --datadir"
     ),
     "docker podman nerdctl": FileRow(
         "n",
-        writes="--iidfile --cidfile --pidfile --conmon-pidfile --digestfile --pod-id-file -o --output",
-        reads="-v --volume -f --file --env-file --label-file -i --input --authfile --identity",
+        writes="--iidfile --cidfile --pidfile --conmon-pidfile --infra-conmon-pidfile --digestfile --pod-id-file -o "
+        "--output --dir --checkpoint-dir --export --log-opt",
+        reads="-v --volume -f --file --env-file --label-file -i --input --authfile --identity --secret --mount",
     ),
     "kubectl oc": FileRow(
         "n",
-        writes="--cache-dir --profile-output",
+        writes="--cache-dir --profile-output --log-dir",
         reads="-f --filename --from-file --from-env-file -k --kustomize --kubeconfig --client-key --client-certificate",
     ),
     "gh": FileRow(
-        "n", writes="-D --dir --debug-file", reads="-F --body-file --notes-file --input --field --env-file --recover"
+        "n", writes="-D --dir -O --debug-file", reads="-F --body-file --notes-file --input --field --env-file --recover"
     ),
     "npm": FileRow("n", writes="--logs-dir --cache", reads="--cafile --userconfig --globalconfig"),
+    "pnpm": FileRow("n", writes="--patches-dir --modules-dir --virtual-store-dir --store-dir --lockfile-dir --dir -C"),
+    "yarn": FileRow("n", writes="--modules-folder --cache-folder --preferred-cache-folder --link-folder"),
+    "bun": FileRow(
+        "r",
+        writes="--cpu-prof-dir --cpu-prof-name --heap-prof-dir --heap-prof-name --redirect-warnings --coverage-dir "
+        "--reporter-outfile --cache-dir --outdir --outfile --metafile --metafile-md --timings",
+        reads="--env-file --cafile",
+    ),
+    "deno": FileRow(
+        "r",
+        writes="-o --output --outdir --coverage --junit-path --root --lock",
+        reads="--env-file --cert",
+    ),
+    "uv": FileRow(
+        "r",
+        writes="-o --output-file --out-dir --target --prefix --cache-dir --install-dir --bin -t --directory --project",
+        reads="-r --requirement --requirements --with-requirements -c --constraint --constraints --overrides",
+    ),
+    "poetry pdm hatch": FileRow("r", writes="-o --output -d --dest -L --lockfile --data-dir --cache-dir --export-path"),
+    "biome": FileRow("r", writes="--reporter-file --log-file --log-path"),
+    "prettier": FileRow("r", writes="--cache-location", reads="--ignore-path"),
+    "maturin": FileRow("r", writes="-o --out --target-dir"),
     "cargo": FileRow("n", writes="--root --target-dir --artifact-dir --lockfile-path"),
     "ssh sftp": FileRow("n", writes="-E"),
     "xargs": FileRow("n", reads="-a --arg-file"),
@@ -174,11 +217,11 @@ FILES: dict[str, FileRow] = _rows({
     "gcc g++ cc c++ clang clang++ tcc ld as ar nm": FileRow(
         "r",
         writes="-o -MF -MJ -aux-info -dumpdir --serialize-diagnostics -Map --dependency-file --out-implib --output-def "
-        "--base-file",
+        "--base-file -a --MD -index-store-path --print-symbol-counts --reproduce --why-extract --print-archive-stats",
     ),
     "rustc javac protoc tsc esbuild": FileRow(
         writes="-o -d -h -s --out-dir --outDir --outFile --outfile -Xstdout --declarationDir --tsBuildInfoFile "
-        "--generateTrace --generateCpuProfile --descriptor_set_out --dependency_out"
+        "--generateTrace --generateCpuProfile --descriptor_set_out --dependency_out --emit --metafile --mangle-cache"
     ),
     "go": FileRow(
         writes="-o -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -outputdir -modfile -pkgdir"
@@ -187,15 +230,19 @@ FILES: dict[str, FileRow] = _rows({
         writes="-XX:ErrorFile -XX:HeapDumpPath -XX:LogFile -XX:SharedArchiveFile -XX:ArchiveClassesAtExit"
     ),
     "pandoc": FileRow(writes="-o --extract-media --log --data-dir"),
+    "ghc ghci": FileRow(
+        writes="-o -ohi -odir -hidir -hiedir -outputdir -stubdir -dumpdir -tmpdir -dep-makefile -ddump-file-prefix"
+    ),
     "m4": FileRow(writes="-F --freeze-state --debugfile -o --error-output"),
     # keys
     "openssl": FileRow(
         "n",
         writes="-out -keyout -outdir -CAserial -writerand -sigfile -certout -chainout -extracertsout -cacertsout "
-        "-reqout -rspout -respout -certsout -sess_out -keylogfile -msgfile -srpvfile",
+        "-reqout -rspout -respout -certsout -sess_out -keylogfile -msgfile -srpvfile -signer",
         reads="-in -inkey -key -keyfile -passin -passout -pass -kfile -CAkey -CA -CAfile -cert -certfile -signkey "
         "-signer -sign -verify -signature -recip -originator -content -extfile -peerkey -revoke -ss_cert -spkac "
-        "-tls_key -key2 -dkey -dcert -rkey -rsigner -xkey -xcert -oid -data -queryfile -rand -sess_in -early_data",
+        "-tls_key -key2 -dkey -dcert -rkey -rsigner -xkey -xcert -oid -data -queryfile -rand -sess_in -early_data "
+        "-newkey -oldcert -srv_key -csr -paramfile -force_pubkey -reqin -rspin -respin -sigfile -secret -cert_chain",
     ),
     "ssh-keygen": FileRow("n", writes="-f"),
     "gpg gpg2 age": FileRow(
@@ -219,7 +266,9 @@ FILES: dict[str, FileRow] = _rows({
         writes="-t --target --prefix --root -d --dest --log --cache-dir --report --src -b --build",
         reads="-r --requirement -c --constraint",
     ),
-    "tcpdump tshark": FileRow("n", writes="-w --export-objects --temp-dir", reads="-r -F -V -H -K"),
+    "tcpdump tshark": FileRow(
+        "n", writes="-w --export-objects --temp-dir --export-tls-session-keys", reads="-r -F -V -H -K"
+    ),
     "strace ltrace perf": FileRow("r", writes="-o --output"),
     "make gmake": FileRow("n", reads="-f --file --makefile"),
     # a pattern or a program comes first
@@ -227,7 +276,8 @@ FILES: dict[str, FileRow] = _rows({
     "node nodejs": FileRow(
         "nr",
         writes="--redirect-warnings --tls-keylog --diagnostic-dir --cpu-prof-dir --heap-prof-dir --report-directory "
-        "--report-dir --trace-event-file-pattern",
+        "--report-dir --trace-event-file-pattern --test-reporter-destination --report-filename --cpu-prof-name "
+        "--heap-prof-name --snapshot-blob --localstorage-file --redirect-code-traces-to",
         reads="--env-file --env-file-if-exists",
     ),
     "fzf": FileRow("n", writes="--history"),
@@ -255,6 +305,8 @@ GIT: dict[str, FileRow] = _rows({
     "credential-store": FileRow("n", writes="--file"),
     "daemon": FileRow("n", writes="--pid-file"),
     "merge-file": FileRow("wr"),
+    "mailinfo": FileRow("w"),
+    "interpret-trailers": FileRow("w", if_any="--in-place"),
     "config": FileRow("n", writes="-f --file"),
     "bundle": FileRow("nw"),
     "apply": FileRow("r", writes="--directory --build-fake-ancestor"),
@@ -262,7 +314,9 @@ GIT: dict[str, FileRow] = _rows({
 
 # The same for other programs: `docker cp web:/x y` writes `y`.
 SUBCOMMANDS: dict[str, dict[str, FileRow]] = {
-    name: {"cp": FileRow("rw")} for name in ("docker", "podman", "nerdctl", "kubectl", "oc")
+    **{name: {"cp": FileRow("rw"), "export": FileRow("nw")} for name in ("docker", "podman", "nerdctl")},
+    **{name: {"cp": FileRow("rw")} for name in ("kubectl", "oc")},
+    "openssl": {"rehash": FileRow("w"), "storeutl": FileRow("r")},
 }
 
 # They say a file's name, or list it, and never show what is in it.
@@ -283,6 +337,7 @@ OUTPUT = re.compile(
     r"-o|-out|--(?:[\w-]*[-_])?(?:out|output|outfile|outdir|outputfile|dest|destination|target-dir|target-directory|"
     r"logfile|log-file|junitxml|junit-xml|save-to|export-to|write-to|dump-to)(?:[-_](?:file|dir|directory|document|"
     r"path|folder|prefix|name))?"
+    r"|-f(?:opt-info|dump|time-trace|optimization-record|profile-(?:generate|note|dir)|crash-diagnostics)[\w-]*"
 )
 
 _SED = re.compile(r"(?:(?<![A-Za-z.])|(?<=[^\w\s])[gpiIMme\d]{1,8})([wWrR])[ \t]*(?=[^\s;}/,])([^\n;}]+)")
@@ -297,20 +352,32 @@ _AWK = re.compile(r"(>|<)?>?\s*\"([^\"\n]+)\"")
 _PSQL = re.compile(r"\\(o|out|g|gx|w|write|i|ir|include|s|copy)\s+(?:[^\n]*\s(?:to|from)\s+)?['\"]?([^\s'\"]+)")
 _OUTFILE = re.compile(r"(?i)into\s+(outfile|dumpfile)\s*['\"]([^'\"]+)")
 _CURL = re.compile(r"%(output)\{(?:>>)?([^}]+)\}")
+_VERBOSE = re.compile(r"^-(V)\d*(\D.*)$")
+_PASSED_ON = re.compile(r"^-(W[alp]),(?:[^,]*,)*?(?:-M?MD|-MF|--MD|-Map|-o|--dependency-file|-a[a-z]*)[,=]([^,\s]+)")
+_JAVA_LOG = re.compile(r"^-X(log)(?:gc:|:[^:\s]*:)(?:file=)?([^:,\s]+)")
+_JAVA_RECORDING = re.compile(r"^-XX:StartFlightRecording\S*?(file)name=([^,\s]+)")
+_COPIED = re.compile(r"(?is)\bcopy\b.*?\b(to)\s*'([^']+)'")
+_LOADED = re.compile(r"\b(load)\w*\(\s*\"([^\"]+)\"")
+_FILTER = re.compile(r"\b(?:stats_|log_)?(file)=([^:,\s'\"]+)")
 _MYSQL = re.compile(r"(?i)(?:^|[;\s])(tee|source|\\\.|\\T)\s+([^\s;]+)")
 
 # What stands before a file that is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
 SAYS_WRITE = frozenset({
     "w", ">", "wq", "x", "up", "sav", "saveas", "write", "update", "output", "once", "backup", "save", "log", "clone",
-    "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile",
+    "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile", "v", "wa", "wl", "wp", "file", "to",
 })  # fmt: skip
 # Texts in a language of the program's own: the first group says how the file in the second is used.
 SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys(("sed", "gsed"), (_SED,)),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), (_AWK,)),
-    **dict.fromkeys(("ed", "ex", "vim", "vi", "nvim", "view"), (_VIM,)),
+    **dict.fromkeys(("ed", "ex", "vim", "vi", "nvim", "view"), (_VIM, _VERBOSE)),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "gfortran"), (_PASSED_ON,)),
+    "java": (_JAVA_LOG, _JAVA_RECORDING),
+    "ffmpeg": (_FILTER,),
     "curl": (_CURL,),
     "sqlite3": (_SQLITE, _IN_QUOTES),
+    **dict.fromkeys(("duckdb", "clickhouse-client"), (_OUTFILE, _COPIED, _IN_QUOTES)),
+    "yq": (_LOADED,),
     "psql": (_PSQL, _IN_QUOTES),
     **dict.fromkeys(("mysql", "mariadb"), (_MYSQL, _OUTFILE, _IN_QUOTES)),
 }

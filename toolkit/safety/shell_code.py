@@ -31,11 +31,13 @@ _PHP = "-r -R -B -E --run --process-code --process-begin --process-end"
 _INTERPRETERS: dict[str, str] = {
     "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": _PHP,
     "lua": "-e", "tcc": "", "irb": "-e", "slsh": "-e",
-    "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval",
-    "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e", "guile": "-c", "ghci": "-e", "groovy": "-e",
-    "elixir": "-e", "tclsh": "", "ghc": "-e", "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e", "R": "-e",
-    "racket": "-e", "clojure": "-e", "clj": "-e", "jrunscript": "-e", "gjs": "-c", "wish": "", "pwsh": "-c -Command",
-    "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c", "xonsh": "-c",
+    "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval -p --print",
+    "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e --eval -E --print", "guile": "-c",
+    "ghci": "-e", "groovy": "-e", "elixir": "-e --eval", "tclsh": "", "ghc": "-e",
+    "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e",
+    "R": "-e", "racket": "-e --eval", "clojure": "-e --eval", "clj": "-e --eval", "jrunscript": "-e", "gjs": "-c",
+    "wish": "", "pwsh": "-c -Command",
+    "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c --commands", "xonsh": "-c",
 }  # fmt: skip
 _HARMFUL_CODE = re.compile(
     r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
@@ -44,10 +46,11 @@ _HARMFUL_CODE = re.compile(
     r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|dgram|tls|vm)|fetch\(|process\.(env|kill)"
     r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
     r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-process|sh!|\bfork\b"
-    r"|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
+    r"|System\.(cmd|shell)\b|\bos:cmd|Port\.open|open_port|File\.rm|sys\.process|ProcessBuilder|\.execute\(|\bProcess\("
+    r"|java\.shell|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
     re.IGNORECASE,
 )
-_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php"})
+_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
 # A pipe from or to a text, once the texts are taken for one letter.
@@ -107,6 +110,8 @@ def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
                     return args.words[at + 1], args.command.literal[at + 2]
             elif len(option) == 2 and word.startswith(option) and option in args.options:
                 return word[2:], args.command.literal[at + 1]
+            elif option.startswith("--") and word.startswith(f"{option}="):
+                return word.partition("=")[2], args.command.literal[at + 1]
     return None, True
 
 

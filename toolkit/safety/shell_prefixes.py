@@ -56,7 +56,9 @@ _GUESS = Prefix(guess=True)
 _ARCHITECTURES = "linux32 linux64 i386 i486 i586 i686 x86_64 athlon ppc64 armv7l aarch64 s390x"
 _LAUNCHERS = (
     "gosu su-exec setuidgid chpst softlimit setlock authbind cgexec firejail bwrap eatmydata faketime tini dumb-init "
-    "dbus-run-session xvfb-run rlwrap chronic ifne torify tsocks flatpak-spawn daemonize start-stop-daemon"
+    "dbus-run-session dbus-launch xvfb-run chronic ifne torify tsocks flatpak-spawn daemonize start-stop-daemon "
+    "envdir envuidgid pgrphack openvt systemd-inhibit systemd-cat run0 proot fakechroot nsjail minijail0 zrun "
+    "timelimit retry watchexec"
 )
 
 PREFIXES: dict[str, Prefix] = {
@@ -157,10 +159,23 @@ PREFIXES: dict[str, Prefix] = {
     "ltrace": Prefix(values="-e -o -p -s -u -a -l -n -x -A -D -F", flags="-c -C -f -i -L -r -S -t -tt -ttt -T -V -b"),
     "valgrind": Prefix(flags="-q -v --tool --leak-check --error-exitcode --track-origins --log-file --suppressions"),
     "catchsegv": Prefix(),
+    "rlwrap": Prefix(
+        values="-b -C -D -e -f -g -H -l -M -O -P -q -s -S -t -w -z --break-chars --command-name --history-no-dupes "
+        "--extra-char-after-completion --file --forget-matching --history-filename --logfile --multi-line-ext "
+        "--only-cook --pre-given --quote-characters --histsize --substitute-prompt --set-term-name "
+        "--wait-before-prompt --filter",
+        flags="-c -E -i -I -n -N -o -r -R -U -v -W --complete-filenames --always-echo --case-insensitive "
+        "--pass-sigint-as-sigterm --no-warnings --no-children --one-shot --remember --renice --mirror-arguments "
+        "--polling --always-readline --ansi-colour-aware --multi-line --prompt-colour",
+        attached="-a -A -m -p",
+    ),
+    "sshpass": Prefix(values="-f -d -p -P", flags="-e -v -h -V"),
+    "logsave": Prefix(flags="-a -s -v", skip=1),
+    "ssh-agent": Prefix(values="-a -E -O -P -t", flags="-c -D -d -k -s -x"),
     "perf": Prefix(after="stat record trace", guess=True),
     "rr": Prefix(after="record", guess=True),
     "heaptrack": _GUESS,
-    "entr": Prefix(flags="-a -c -d -n -p -r -s -z"),
+    "entr": Prefix(flags="-a -c -d -n -p -r -s -x -z"),
     # by the shell itself
     "exec": Prefix(values="-a", flags="-c -l"),
     "command": Prefix(flags="-p -v -V"),
@@ -182,6 +197,7 @@ PREFIXES: dict[str, Prefix] = {
         "--ungroup --linebuffer --lb --no-run-if-empty --halt --pipe --line-buffer --tag",
         joins=True,
     ),
+    "sem": Prefix(guess=True, joins=True),
     "watch": Prefix(
         values="-n --interval -q",
         flags="-d -t -b -e -g -c -x -p -r -w --differences --no-title --beep --errexit --chgexit --color --exec "

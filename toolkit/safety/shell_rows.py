@@ -80,7 +80,7 @@ MACHINE: tuple[Row, ...] = (
     Row("loginctl", _SERVICES, "disable-linger|lock-session|lock-sessions|attach|flush-devices|activate"),
     Row("service", _SERVICES, word="stop|start|restart|reload"),
     Row("launchctl rc-service rc-update update-rc.d chkconfig", _SERVICES),
-    Row("sysctl", _KERNEL, options="-w --write -p --load --system"),
+    Row("sysctl", _KERNEL, options="-w --write -p -f --load --system"),
     Row("sysctl", _KERNEL, word=r"[\w.]+=.*"),
     Row("insmod rmmod modprobe kmod depmod setenforce auditctl dmsetup", _KERNEL),
     Row("mount umount swapon", "changes what is mounted", word=".+"),

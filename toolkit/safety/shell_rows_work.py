@@ -17,8 +17,8 @@ _GIT_KEYS = (
     r"|alias\..+|credential\..*|diff\..*|merge\..*\.driver|filter\..*|gpg\..*|sequence\.editor|url\..*|include.*\.path"
     r"|protocol\..*|remote\..*|(upload|receive)pack\..*|pager\..*|(difftool|mergetool|browser|web|man|guitool|instaweb)\..*"
     r"|interactive\.difffilter|init\.templatedir|trailer\..*\.(command|cmd)|tar\..*\.command|imap\.tunnel"
-    r"|submodule\..*\.(update|url)|http\.(.*\.)?sslverify|sendemail\..*(cmd|server)|help\.browser|http\..*proxy|safe\.directory|extensions\..*"
-    r"|gc\..*hook|maintenance\..*)"
+    r"|submodule\..*\.(update|url)|http\.(.*\.)?(sslverify|cookiefile|savecookies|sslca\w+|curloptresolve)|sendemail\..*(cmd|server)|help\.browser|http\..*proxy|safe\..*|extensions\..*"
+    r"|gc\..*hook|maintenance\..*|clean\.requireforce|branch\..*\.(push)?remote|lfs\..*)"
 )
 _CHOICE = "runs a program of the command's choice"
 _DATA = "destroys data"
@@ -137,7 +137,7 @@ WORK: tuple[Row, ...] = (
         "kubectl oc",
         "runs what anybody may have put there",
         "apply|create|replace",
-        word=rf"(-f|--filename=)?{_ADDRESS}",
+        word=rf"(-[fk]|--(filename|kustomize)=)?{_ADDRESS}",
     ),
     Row("kubectl oc", _TELLS, "get", "-o --output --template", r"secrets?(/.*|,.*)?", value=r"(?!wide|name).+"),
     Row("helm", _CLOUD, "uninstall|delete|rollback"),
@@ -202,7 +202,7 @@ WORK: tuple[Row, ...] = (
     Row("npm pnpm yarn bun", _ANYBODY, "install|i|add|exec|x|dlx|ci", word=rf"{_ADDRESS}|--registry.*"),
     Row("npx bunx", _ANYBODY, word=rf"{_ADDRESS}|--registry.*"),
     Row("deno bun go", _ANYBODY, "run|install|compile|eval|x|test|serve", word=_ADDRESS),
-    Row("gem cargo go code", _ANYBODY, "install|get|add", word=_ADDRESS),
+    Row("gem cargo go code", _ANYBODY, "install|get|add", word=rf"(--[\w-]+=)?{_ADDRESS}"),
     Row("code codium", _ANYBODY, options="--install-extension"),
     Row("apt apt-get dnf yum rpm dpkg brew", _ANYBODY, word=rf"(-\w+)?{_ADDRESS}"),
 )

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from .shell_options import options_of, read_option, values_of
@@ -223,7 +224,7 @@ def _su(command: SimpleCommand) -> Iterator[Opened]:
         following = command.plain[at + 1 : at + 2]
         if word == "--" and command.name == "script" and following:
             yield _part(command, at + 1, len(command.words))
-        if found := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?", word, re.DOTALL):
+        if found := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
             texts = following if found[1] is None else (found[1],)
         elif found := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
             texts = (found[1],) if found[1] else following
@@ -245,6 +246,21 @@ def _flock(command: SimpleCommand) -> Iterator[Opened]:
     # `-c` may stand behind the file, and belong to the command behind the file.
     yield from _su(command)
     yield from _prefixed(command, _FLOCK)
+
+
+def _entr(command: SimpleCommand) -> Iterator[Opened]:
+    """`entr make all` runs a command, and `entr -s 'make all'` a command line."""
+    flags = [*takewhile(lambda word: word.startswith("-"), command.plain[1:])]
+    if any("s" in word for word in flags):
+        yield from (Text(word, "entr -s") for word in command.plain[1 + len(flags) : 2 + len(flags)])
+    yield from _prefixed(command, PREFIXES["entr"])
+
+
+def _history(command: SimpleCommand) -> Iterator[Opened]:
+    """`history -s text` stores a line that `fc -s` runs, and `fc -e program` runs the program."""
+    is_stored = command.plain[:2] == ("history", "-s")
+    texts = [" ".join(command.plain[2:])] if is_stored else values_of(command, "e", "e")
+    yield from (Text(text, command.name) for text in texts if text != "-")
 
 
 def _find(command: SimpleCommand) -> Iterator[Opened]:
@@ -364,13 +380,15 @@ _OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
     "alias": _alias,
     "hash": _hash,
     "enable": _enable,
+    "entr": _entr,
+    **dict.fromkeys(("history", "fc"), _history),
     **dict.fromkeys(("set", "shopt"), _settings),
     **dict.fromkeys(("mapfile", "readarray"), _mapfile),
     **dict.fromkeys(("compgen", "complete"), _completion),
     **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
-    **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg"), _su),
+    **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg", "nu", "xonsh", "pwsh"), _su),
     **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "kubectl", "lxc", "vagrant"), _container),
     **dict.fromkeys(("adb", "gdb", "make"), _container),
-    **dict.fromkeys(("tmux", "screen"), _terminal),
+    **dict.fromkeys(("tmux", "screen", "pee", "mispipe", "hyperfine", "concurrently"), _terminal),
     **dict.fromkeys(("source", "."), _source),
 }
