@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import overload
 
 from .errors import DefinitionError
+from .forks import renew_in_children
 from .ranking import Document, Index, Ranker
 from .spec import Tool
 from .visible import visible
@@ -95,9 +96,19 @@ class Finder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._forget()
+        renew_in_children(self)
+
+    def _forget(self) -> None:
         self._index: Index | None = None
         self._tools: Mapping[str, Tool] = {}
         self._aliases: Mapping[str, str] = {}
+
+    def renew_after_fork(self) -> None:
+        """Forget an index that another thread was changing: nothing goes on with that in a forked child."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self._forget()
 
     def search(
         self,

@@ -35,16 +35,28 @@ def renew_in_children(thing: Renewable) -> None:
 
 
 def unlock_in_children(lock: LockT) -> LockT:
-    """Return *lock*; every forked child gets it unlocked, because the thread that held it stayed in the parent."""
+    """
+    Return *lock*; every forked child gets it unlocked, because the thread that held it stayed in the parent.
+
+    That is enough where each change under the lock leaves the object usable if it stops halfway. An object that it
+    does not leave so is registered with `renew_in_children`, and mends itself.
+    """
     _locks.add(lock)
     return lock
 
 
 def _renew_all() -> None:
     for lock in list(_locks):
-        lock._at_fork_reinit()  # noqa: SLF001 -- what the standard library calls for its own locks
+        if not _is_own(lock):
+            lock._at_fork_reinit()  # noqa: SLF001 -- what the standard library calls for its own locks
     for thing in list(_renewables):
         thing.renew_after_fork()
+
+
+def _is_own(lock: Any) -> bool:
+    """Return whether the thread that forked holds *lock*, and will release it; only an `RLock` can tell."""
+    is_owned = getattr(lock, "_is_owned", None)
+    return is_owned is not None and bool(is_owned())
 
 
 if hasattr(os, "register_at_fork"):  # Windows cannot fork

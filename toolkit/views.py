@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, overload
 from .errors import CatalogError, DefinitionError, UnknownTool
 from .facts import check_name
 from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
+from .forks import unlock_in_children
 from .origins import is_same
 from .spec import Definition, Tool
 from .tables import Change, Listener, Table, difference, merged
@@ -196,7 +197,7 @@ class CatalogView:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell *listener* of every change from now on; call what this returns to stop it."""
-        known, lock = self.table, threading.RLock()
+        known, lock = self.table, unlock_in_children(threading.RLock())
 
         def notice(_: Change) -> None:
             nonlocal known
