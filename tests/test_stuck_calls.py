@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,7 +15,7 @@ from tests.clocks import until
 from toolkit.approvals import Approvals, SQLiteApprovals
 from toolkit.audit import AuditLog
 from toolkit.catalog import Catalog
-from toolkit.context import Context
+from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks.base import Proceed
 from toolkit.requests import Decision
@@ -326,6 +328,76 @@ async def test_a_cancelled_tool_without_a_limit_is_left_alone_after_cleanup_seco
     stubborn.released.set()
     await until(lambda: dispatcher.abandoned == 0)
     assert stubborn.is_over
+
+
+class Client:
+    """A resource that a tool wants."""
+
+
+def _plain(hang):
+    return hang
+
+
+def _with_context(hang):
+    def tool(context: Context) -> None:
+        """Hang."""
+        hang()
+
+    return tool
+
+
+def _with_resource(hang):
+    def tool(client: Inject[Client]) -> None:
+        """Hang."""
+        hang()
+
+    return tool
+
+
+def _generator(hang):
+    def tool() -> Iterator[int]:
+        """Hang after the first item."""
+        yield 1
+        hang()
+
+    return tool
+
+
+@pytest.mark.parametrize("way", ["call", "call_many", "resume", "with a hook"])
+@pytest.mark.parametrize("make", [_plain, _with_context, _with_resource, _generator])
+async def test_a_cancelled_call_without_a_limit_leaves_its_stuck_thread_alone(release, make, way):
+    """No thread can be stopped: the caller goes on within `cleanup_seconds`, and the thread is counted."""
+    catalog, entered = Catalog(), threading.Event()
+
+    def hang() -> None:
+        """Hang."""
+        entered.set()
+        release.wait(30)
+
+    catalog.tool(name="hang", approval="always" if way == "resume" else "never")(make(hang))
+    hooks = [Passing()] if way == "with a hook" else []
+    dispatcher = Dispatcher(catalog, hooks=hooks, resources={Client: Client()}, cleanup_seconds=5)
+    if way == "resume":
+        call = dispatcher.resume((await dispatcher.call("hang")).request.id, Decision.approve())
+    else:
+        call = dispatcher.call_many([("hang", {})] * 2) if way == "call_many" else dispatcher.call("hang")
+    task = asyncio.ensure_future(call)
+    await until(entered.is_set)
+    started = time.monotonic()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=10)
+    assert (bool(done), task.cancelled(), time.monotonic() - started < 5) == (True, True, True)
+    assert (dispatcher.abandoned, dispatcher.abandoned_threads) == (1, 1)
+    release.set()
+    await until(lambda: dispatcher.abandoned_threads == 0)
+    dispatcher.close()
+
+
+class Passing:
+    """A hook around calls that lets them pass."""
+
+    async def around(self, call, run):
+        return await run()
 
 
 async def test_a_cancelled_batch_of_calls_that_run_together_ends_after_cleanup_seconds():
