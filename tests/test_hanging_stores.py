@@ -376,6 +376,36 @@ async def test_a_store_that_hangs_for_ever_holds_up_neither_other_work_nor_later
     mill.dispatcher.close()
 
 
+async def test_an_outcome_is_kept_although_the_dispatcher_was_closed(release):
+    """The call was under way, and its effect has happened."""
+    mill = Mill(release)
+
+    @mill.catalog.tool(destructive=True)
+    async def end() -> str:
+        """Close the dispatcher."""
+        await asyncio.to_thread(mill.dispatcher.close)
+        return "closed"
+
+    request = (await mill.dispatcher.call("end")).request
+    assert (await mill.resume(request)).text == "closed"
+    assert mill.store.get(request.id).outcome["text"] == "closed"
+
+
+async def test_a_remark_about_the_store_shows_no_secret(release):
+    """What a store says in its error may hold anything."""
+
+    class Chatty(MemoryApprovals):
+        def finish(self, *args, **options):
+            raise RuntimeError("hunter2 could not be written")
+
+    mill = Mill(release, store=Chatty())
+    dispatcher = Dispatcher(mill.catalog, permissions=Permissions(), approvals=mill.approvals, redact=["hunter2"])
+    request = (await dispatcher.call("cut", {"wood": "oak"})).request
+    result = await dispatcher.resume(request.id, Decision.approve())
+    assert "[redacted] could not be written" in result.metadata["not_recorded"]
+    dispatcher.close()
+
+
 @pytest.mark.parametrize("seconds", [0, -1, float("nan")])
 def test_the_limit_of_a_store_is_above_zero(seconds):
     """A store without any time could do nothing."""

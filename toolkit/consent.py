@@ -268,30 +268,30 @@ class Consent:
         if opened is not None and carried != opened.request.id:
             await self.withdraw(opened)
 
-    async def finish(self, result: ToolResult) -> None:
+    async def finish(self, result: ToolResult, redaction: Redaction) -> None:
         """Keep what came of an approved call; if that fails, *result* says so in its metadata."""
-        if self.record is not None:
-            problem = await self._finish(self.record, result)
-            if problem:
-                result.metadata = {**(result.metadata or {}), "not_recorded": problem}
+        problem = "" if self.record is None else await self._finish(self.record, result)
+        if problem:
+            result.metadata = {**(result.metadata or {}), "not_recorded": redaction.text(problem)}
 
     async def _finish(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
         """Keep *result* as the outcome of *record*; return why that failed, or an empty text."""
-        name = record.request.id
+        name, problems = record.request.id, list[str]()
+
+        def close(store: ApprovalStore) -> None:
+            problems.append(self._close(store, record, result))
+
         try:
-            return await self._store.run_at_end(
-                "keep the outcome of request",
-                name,
-                lambda store: self._close(store, record, result),
-                is_cancelled=is_cancelled,
-            )
+            await self._store.run_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
         except asyncio.CancelledError:
-            self._approvals.lost.add(name)  # unless its thread keeps it later, which takes the name out again
+            if not problems:
+                self._approvals.lost.add(name)  # a thread that keeps it later takes the name out again
             raise
         except Exception as error:  # noqa: BLE001 -- it has happened: that must not be lost, whatever the store does
             _log.error("the outcome of request %s could not be kept: %s", name, error)
             self._approvals.lost.add(name)
             return str(error)
+        return problems[0]
 
     async def cut_short(self, error: BaseException, attempts: int) -> None:
         """Close what is open because *error* ends the call, and no result carries it any further."""

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["unbroken", "waited_for"]
+__all__ = ["waited_for"]
 
 T = TypeVar("T")
 
@@ -23,12 +23,3 @@ async def waited_for(work: Coroutine[Any, Any, T]) -> tuple[asyncio.Task[T], asy
         except asyncio.CancelledError as error:
             cancelled = error
     return task, cancelled
-
-
-async def unbroken(work: Coroutine[Any, Any, T]) -> T:
-    """What *work* returns; a cancellation that came meanwhile is raised after it."""
-    task, cancelled = await waited_for(work)
-    if cancelled is not None:
-        task.exception()  # looked at: the cancellation matters more
-        raise cancelled
-    return task.result()

@@ -243,7 +243,7 @@ class Hearing:
         try:
             await self.consent.close_unless(result)
         finally:  # a cancellation that comes meanwhile does not leave a claim without its outcome
-            await self.consent.finish(result)
+            await self.consent.finish(result, self._case.redaction())
         try:
             await self._note(
                 "outcome",

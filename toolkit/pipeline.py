@@ -388,9 +388,9 @@ class Walk:
         if self._has_to_raise(error):
             await self._cut_short(error)
             raise error
-        is_stores = isinstance(error, ToolkitError)  # the store of approvals says which of its operations took so long
-        if isinstance(error, TimeoutError) and (is_stores or self.deadline.is_past()):
-            late = TimedOut(str(error) if is_stores else "there was no time left to start it")
+        says_why = isinstance(error, ToolkitError)  # the store of approvals names the operation that took so long
+        if isinstance(error, TimeoutError) and (says_why or self.deadline.is_past()):
+            late = TimedOut(str(error) if says_why else "there was no time left to start it")
             return failure(late, self.plan, cause=error, redaction=self.redaction())
         return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self.redaction())
 

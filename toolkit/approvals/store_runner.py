@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 
+# Operations that no caller waits for any more, and that are still to be done; each holds a record or a result.
+_MOST_WAITING = 1_000
+
 
 class StoreTimeoutError(ApprovalError, TimeoutError):
     """
@@ -99,14 +102,19 @@ class StoreRunner:
                 raise StoreTimeoutError(store, operation, name, limit, holders)
             return await asyncio.shield(future)  # its thread has done the work, and is about to say so
         except asyncio.CancelledError:
-            if not job.give_up():
+            is_under_way = job.give_up()
+            if not is_under_way and on_late is not None:
                 future = self._start(job.undo, operation, must_happen=True)
-            await _attend(future, self._cleanup_seconds)
-            self._leave(job, future, must_happen=must_happen)
+            if must_happen or on_late is not None:  # better whole when the caller goes on; its thread ends it anyway
+                await _attend(future, self._cleanup_seconds)
+            if is_under_way:
+                self._leave(job, future, must_happen=must_happen)
             raise
         except GeneratorExit:  # nothing may be awaited any more
-            if not job.give_up():
-                self._start(job.undo, operation, must_happen=True)
+            if job.give_up():
+                self._leave(job, future, must_happen=must_happen)
+            elif on_late is not None:
+                self.detach(operation, lambda _: job.undo())
             raise
 
     def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
@@ -121,7 +129,7 @@ class StoreRunner:
             return
         job = _StoreJob(store, operation, work, None)
         job.give_up()
-        self._start(job, operation, must_happen=True)
+        self._leave(job, self._start(job, operation, must_happen=True), must_happen=True)
 
     def _start(self, work: Callable[[], Any], operation: str, *, must_happen: bool) -> asyncio.Future[Any]:
         try:
@@ -136,8 +144,13 @@ class StoreRunner:
 
     def _leave(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
         """Give up the thread of *job*; one that has not begun leaves the queue, unless it *must_happen*."""
-        if not future.done() and (job.has_begun or not must_happen):
-            self._threads.give_up(future)
+        if future.done():
+            return
+        if must_happen and not job.has_begun:
+            if self._threads.waiting <= _MOST_WAITING:
+                return
+            _log.error("a store hangs, and %s operations wait for it: it will not %s", _MOST_WAITING, job.operation)
+        self._threads.give_up(future)
 
 
 class _StoreJob(Generic[T]):
@@ -145,6 +158,7 @@ class _StoreJob(Generic[T]):
     One operation, as its thread runs it.
 
     Attributes:
+        operation: What the store is to do.
         has_begun: Whether a thread has taken it.
     """
 
@@ -153,11 +167,11 @@ class _StoreJob(Generic[T]):
         "_is_over",
         "_lock",
         "_on_late",
-        "_operation",
         "_store",
         "_value",
         "_work",
         "has_begun",
+        "operation",
     )
 
     def __init__(
@@ -168,7 +182,7 @@ class _StoreJob(Generic[T]):
         on_late: Callable[[ApprovalStore, T], object] | None,
     ) -> None:
         self._store = store
-        self._operation = operation
+        self.operation = operation
         self._work = work
         self._on_late = on_late
         self._lock = threading.Lock()
@@ -182,7 +196,7 @@ class _StoreJob(Generic[T]):
             self._value = self._work(self._store)
         except BaseException as error:
             if self._end():
-                _log.error("a store that was to %s failed after its caller had gone: %r", self._operation, error)
+                _log.error("a store that was to %s failed after its caller had gone: %r", self.operation, error)
             raise
         if self._end():
             self.undo()
@@ -207,7 +221,7 @@ class _StoreJob(Generic[T]):
         try:
             self._on_late(self._store, self._value)
         except Exception:  # noqa: BLE001 -- no caller is left to hear of it
-            _log.exception("what a store did too late could not be undone: it was to %s", self._operation)
+            _log.exception("what a store did too late could not be undone: it was to %s", self.operation)
 
 
 async def _attend(future: asyncio.Future[Any], seconds: float) -> None:
