@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.clocks import until
-from toolkit.approvals import Approvals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.audit import AuditLog
 from toolkit.catalog import Catalog
 from toolkit.context import Context, Inject
@@ -630,6 +630,25 @@ async def test_an_audit_log_that_hangs_keeps_no_call_beyond_its_limit(catalog, r
     assert dispatcher.abandoned_threads >= 1
     release.set()
     await until(lambda: dispatcher.abandoned_threads == 0)
+    dispatcher.close()
+
+
+@pytest.mark.parametrize("what", ["a result", "an unknown tool", "a refused answer"])
+async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(catalog, release, tmp_path, monkeypatch, what, caplog):
+    """The call sets no limit, and there is nothing left to do but to write down what came of it."""
+    for module in ("hearing", "skipped", "resuming"):
+        monkeypatch.setattr(f"toolkit.{module}.MAX_NOTE_SECONDS", SOON)
+    audit = HangingLog(tmp_path / "audit.jsonl", release)
+    dispatcher = Dispatcher(catalog, audit=audit)
+    audit.event = "refused" if what == "a refused answer" else "outcome"
+    if what == "a refused answer":
+        with pytest.raises(ApprovalError, match="nobody knows the request"):
+            await asyncio.wait_for(dispatcher.resume("r1", Decision.approve()), 10)
+    else:
+        name, kind = ("write", "ok") if what == "a result" else ("wipe", "not_found")
+        assert (await asyncio.wait_for(dispatcher.call(name), 10)).kind == kind
+    assert "may be missing in the audit log" in caplog.text
+    release.set()
     dispatcher.close()
 
 

@@ -268,11 +268,11 @@ class Consent:
         if opened is not None and carried != opened.request.id:
             await self.withdraw(opened)
 
-    async def finish(self, result: ToolResult, redaction: Redaction) -> None:
+    async def finish(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
         """Keep what came of an approved call; if that fails, *result* says so in its metadata."""
         problem = "" if self.record is None else await self._finish(self.record, result)
         if problem:
-            result.metadata = {**(result.metadata or {}), "not_recorded": redaction.text(problem)}
+            result.metadata = {**(result.metadata or {}), "not_recorded": redaction().text(problem)}
 
     async def _finish(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
         """Keep *result* as the outcome of *record*; return why that failed, or an empty text."""

@@ -11,6 +11,7 @@ under the policy of that moment, before its approval is claimed.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -34,7 +35,7 @@ from .plans import Plan
 from .redaction import Redaction
 from .requests import AuthNeeded, Changed, Decision
 from .results import ToolCall, ToolResult
-from .settings import Settings
+from .settings import MAX_NOTE_SECONDS, Settings
 from .verdicts import Finding
 
 __all__ = ["Hearing", "OnItsWay"]
@@ -243,16 +244,22 @@ class Hearing:
         try:
             await self.consent.close_unless(result)
         finally:  # a cancellation that comes meanwhile does not leave a claim without its outcome
-            await self.consent.finish(result, self._case.redaction())
+            await self.consent.finish(result, self._case.redaction)
+        if self._case.settings.audit is not None:
+            await self._note_outcome(result)
+
+    async def _note_outcome(self, result: ToolResult) -> None:
+        has_limit = self._case.deadline.at is not None
         try:
-            await self._note(
-                "outcome",
-                kind=result.kind,
-                attempts=result.attempts,
-                duration_seconds=round(result.duration_seconds, 6),
-                chars=len(result.text),
-                truncated=result.truncated,
-            )
+            async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
+                await self._note(
+                    "outcome",
+                    kind=result.kind,
+                    attempts=result.attempts,
+                    duration_seconds=round(result.duration_seconds, 6),
+                    chars=len(result.text),
+                    truncated=result.truncated,
+                )
         except AuditError as error:
             _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
         except TimeoutError:

@@ -23,6 +23,7 @@ from .approvals.stores import ApprovalStore
 from .audit import AuditError
 from .codecs import UNSURE
 from .consent import is_exact
+from .deadline import Deadline
 from .pipeline import Walk
 from .plans import Plan
 from .redaction import Redaction
@@ -30,7 +31,7 @@ from .rendering import described
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
 from .session import Session
-from .settings import Settings
+from .settings import MAX_NOTE_SECONDS, Settings
 
 __all__ = ["call_of", "record_of", "resumed"]
 
@@ -60,17 +61,21 @@ async def resumed(
         way = Walk(call, plan, settings, started, UNSURE, resources, timeout_seconds)
         return await way.resumed(record, decision)
     except ApprovalError as error:
-        await _note_refusal(request, decision, error, settings)
+        deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
+        left = deadline.extended(settings.cleanup_seconds).left()
+        await _note_refusal(request, decision, error, settings, MAX_NOTE_SECONDS if left is None else left)
         raise
 
 
-async def _note_refusal(request: object, decision: Decision, error: ApprovalError, settings: Settings) -> None:
+async def _note_refusal(
+    request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float
+) -> None:
     audit = settings.audit
     if audit is None:
         return
     line = {"request": _id_of(request)[:64], "approved": decision.approved, "by": decision.by, "why": error.why}
     try:
-        async with asyncio.timeout(settings.cleanup_seconds):
+        async with asyncio.timeout(seconds):
             await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
     except AuditError as failed:  # nothing has happened, and the one who answered is told
         _log.error("a refused answer is missing in the audit log: %s", failed)

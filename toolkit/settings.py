@@ -30,7 +30,10 @@ if TYPE_CHECKING:  # most calls ask nobody
     from .audit import AuditLog
     from .safety import SafetyChecks
 
-__all__ = ["Settings"]
+__all__ = ["MAX_NOTE_SECONDS", "Settings"]
+
+MAX_NOTE_SECONDS = 30.0
+"""How long the audit log is waited for where a result is there already, and its call sets no closer limit."""
 
 # For stores, and for the audit log and the check of large arguments; as many as asyncio's own executor has at most.
 _MAX_OWN_THREADS = 32
