@@ -11,6 +11,7 @@ import os
 import re
 import select
 import signal
+import sys
 import threading
 import traceback
 import warnings
@@ -32,6 +33,7 @@ from toolkit.builtin.fetch_cache import Pages
 from toolkit.builtin.jobs import Jobs
 from toolkit.builtin.shells import end_shells, shell_of
 from toolkit.builtin.standing import Standings
+from toolkit.builtin.texts import Text
 from toolkit.catalog import Catalog
 from toolkit.cli.display import AgentDisplay
 from toolkit.dispatcher import Dispatcher
@@ -41,6 +43,8 @@ from toolkit.ranking import Document, Index
 from toolkit.ranking.vocabulary import Vocabulary
 from toolkit.requests import ApprovalRequest
 from toolkit.results import ToolCall
+from toolkit.safety.shell import parsed
+from toolkit.safety.shell_args import Args
 from toolkit.session import Session
 from toolkit.skills import Skills
 from toolkit.workspace import Workspace
@@ -355,6 +359,23 @@ def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
         assert run_in_child(lambda: (library.refresh(), library._is_looking, len(library.table.tools) >= 0)) == (
             "(None, False, True)"
         )
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only Python 3.11 locks cached properties")
+def test_cached_properties_that_were_being_worked_out_are_open_in_a_child():
+    """One lock stands for the property of every object."""
+    with held(*(vars(Args)[name].lock for name in ("words", "options")), vars(Text)["_returns"].lock):
+        words = run_in_child(lambda: Args(parsed("rm -rf x").commands[0]).words)
+        assert words == "('-rf', 'x')"
+        assert run_in_child(lambda: Text("a\r\nb")._returns) == "[1]"
+
+
+def test_every_cached_property_is_open_in_a_child():
+    """A class that gets one later says so too."""
+    package = Path(toolkit.__file__).parent
+    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.name != "forks.py"}
+    cached = {path.name for path, text in texts.items() if "@cached_property" in text}
+    assert cached == {path.name for path, text in texts.items() if "@unlock_properties_in_children" in text}
 
 
 # Locks that no child needs, and why.

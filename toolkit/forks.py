@@ -8,13 +8,15 @@ right in the child before any other code runs in it.
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Renewable", "renew_in_children", "unlock_in_children"]
+__all__ = ["Renewable", "renew_in_children", "unlock_in_children", "unlock_properties_in_children"]
 
 
+ClassT = TypeVar("ClassT", bound=type)
 LockT = TypeVar("LockT")
 
 
@@ -43,6 +45,19 @@ def unlock_in_children(lock: LockT) -> LockT:
     """
     _locks.add(lock)
     return lock
+
+
+def unlock_properties_in_children(cls: ClassT) -> ClassT:
+    """
+    Return the class *cls*; every forked child gets the locks of its cached properties unlocked.
+
+    In Python 3.11 a `functools.cached_property` has one lock for all objects of its class.
+    """
+    for value in vars(cls).values():
+        lock = getattr(value, "lock", None) if isinstance(value, functools.cached_property) else None
+        if lock is not None:
+            unlock_in_children(lock)
+    return cls
 
 
 def _renew_all() -> None:
