@@ -228,10 +228,10 @@ class Toolbox(Dispatcher):
             return await self.is_first(plan), None  # at once: nobody comes between
         session.state[_LEAVING] = True
         try:
-            asking, cancelled = await waited_for(self.is_first(plan))
+            asking, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING]
-        if cancelled is not None and asking.exception() is not None:
+        if cancelled is not None and (asking.cancelled() or asking.exception() is not None):
             raise cancelled
         return asking.result(), cancelled
 
