@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from .approvals.canonical import canonical
 from .approvals.comparisons import shows
@@ -21,7 +21,7 @@ from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.previews import Preview, PreviewFailed, preview_of
 from .approvals.records import ApprovalError, Record
-from .approvals.store_runner import StoreTimeoutError
+from .approvals.store_runner import CallStore, StoreTimeoutError
 from .approvals.stores import ApprovalStore
 from .judging import Judgement
 from .permissions.grants import is_answerable, offered
@@ -34,35 +34,9 @@ from .visible import visible
 
 __all__ = ["Consent", "is_exact", "lost", "with_secrets", "worded"]
 
-T = TypeVar("T")
 InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 _log = logging.getLogger("toolkit")
-
-
-class CallStore(Protocol):
-    """The store of approvals, as long as one call may wait for it."""
-
-    async def run(
-        self,
-        operation: str,
-        name: str,
-        work: Callable[[ApprovalStore], T],
-        *,
-        on_late: Callable[[ApprovalStore, T], object] | None = None,
-    ) -> T:
-        """Return what *work* returns; raise `StoreTimeoutError` once the call has no time left."""
-
-    async def run_at_end(
-        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
-    ) -> T:
-        """Do the same for what has to be written down, also if the call's own time is over, or it is cancelled."""
-
-    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        """Let *work* be done, and do not wait."""
-
-    async def within(self, work: Awaitable[T]) -> T:
-        """Await *work*, which is not the store's, as long as the call has time."""
 
 
 class Consent:

@@ -378,7 +378,8 @@ class Walk:
         return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
 
     def _hook_failed(self, error: BaseException, step: Step, stage: str) -> ToolResult:
-        self._raise_bug(error)
+        if self._has_to_raise(error):
+            raise error
         if isinstance(error, TimeoutError):
             error = TimedOut("no time was left") if self.deadline.is_past() else error
         return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
@@ -393,10 +394,6 @@ class Walk:
             late = TimedOut(str(error) if says_why else "there was no time left to start it")
             return failure(late, self.plan, cause=error, redaction=self.redaction())
         return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self.redaction())
-
-    def _raise_bug(self, error: BaseException) -> None:
-        if self._has_to_raise(error):
-            raise error
 
     def _has_to_raise(self, error: BaseException) -> bool:
         is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))

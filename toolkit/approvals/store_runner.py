@@ -11,15 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Protocol, TypeVar
 
 from ..threads import Threads
 from .policy import Approvals
 from .records import ApprovalError
 from .stores import ApprovalStore
 
-__all__ = ["StoreRunner", "StoreTimeoutError"]
+__all__ = ["CallStore", "StoreRunner", "StoreTimeoutError"]
 
 T = TypeVar("T")
 
@@ -151,6 +151,31 @@ class StoreRunner:
                 return
             _log.error("a store hangs, and %s operations wait for it: it will not %s", _MOST_WAITING, job.operation)
         self._threads.give_up(future)
+
+
+class CallStore(Protocol):
+    """The store of approvals, as long as one call may wait for it."""
+
+    async def run(
+        self,
+        operation: str,
+        name: str,
+        work: Callable[[ApprovalStore], T],
+        *,
+        on_late: Callable[[ApprovalStore, T], object] | None = None,
+    ) -> T:
+        """Return what *work* returns; raise `StoreTimeoutError` once the call has no time left."""
+
+    async def run_at_end(
+        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
+    ) -> T:
+        """Do the same for what has to be written down, also if the call's own time is over, or it is cancelled."""
+
+    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
+        """Let *work* be done, and do not wait."""
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await *work*, which is not the store's, as long as the call has time."""
 
 
 class _StoreJob(Generic[T]):
