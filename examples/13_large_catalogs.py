@@ -69,7 +69,8 @@ async def main() -> None:
     print("the summary begins:", summary.splitlines()[0])
 
     query = "bring back a delted shipment at the warehouse"
-    for found in catalog.search(query, 2):
+    # The first search builds the index; in a thread, so that the event loop goes on.
+    for found in await asyncio.to_thread(catalog.search, query, 2):
         print(f"{query!r} finds {found.tool.name} ({found.score:.2f}), by {', '.join(found.words)}")
 
     result = await dispatcher.call("tool_search", {"query": query, "limit": 1}, session=session)
@@ -79,7 +80,8 @@ async def main() -> None:
 
     result = await dispatcher.call("tool_search", {"query": "select:garden_find_photo"}, session=session)
     print("what the rules deny is not found:", result.value["note"])
-    print("what fits nothing finds nothing:", catalog.search("qwertz").advice[:60], "...")
+    nothing = await asyncio.to_thread(catalog.search, "qwertz")
+    print("what fits nothing finds nothing:", nothing.advice[:60], "...")
 
 
 asyncio.run(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from dataclasses import replace
 
@@ -238,3 +239,22 @@ def test_searches_beside_changes_never_fail(catalog):
     for thread in threads:
         thread.join()
     assert problems == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("count", "in_thread", "is_logged"), [(500, False, True), (499, False, False), (500, True, False)]
+)
+async def test_an_index_that_is_built_in_the_event_loop_is_logged(caplog, count, in_thread, is_logged):
+    """The loop stands still meanwhile, and the log says how to avoid it; once, because the next search has it."""
+    catalog = Catalog(*(made(f"tool_{number}") for number in range(count)))
+    for _ in range(2):
+        found = await asyncio.to_thread(catalog.search, "tool_3") if in_thread else catalog.search("tool_3")
+        assert found[0].tool.name == "tool_3"
+    assert caplog.text.count("asyncio.to_thread(catalog.search") == is_logged
+
+
+def test_a_script_is_not_warned(caplog):
+    """Without an event loop nothing stands still."""
+    Catalog(*(made(f"tool_{number}") for number in range(500))).search("tool_3")
+    assert caplog.text == ""

@@ -6,20 +6,48 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
+import re
 import select
 import signal
+import sys
 import threading
 import traceback
 import warnings
+from pathlib import Path
 
 import pytest
 
+import toolkit
 from tests.clocks import until
+from toolkit import session as session_module
+from toolkit.agent.budgets import Budget, Ledger
+from toolkit.approvals import MemoryApprovals, TerminalPrompt
+from toolkit.approvals import guard as guard_module
+from toolkit.approvals.guard import read_only
+from toolkit.approvals.records import Record
+from toolkit.approvals.sealing import RecordSeal
+from toolkit.builtin import shells as shells_module
+from toolkit.builtin.fetch_cache import Pages
+from toolkit.builtin.jobs import Jobs
+from toolkit.builtin.shells import end_shells, shell_of
+from toolkit.builtin.standing import Standings
+from toolkit.builtin.texts import Text
 from toolkit.catalog import Catalog
+from toolkit.cli.display import AgentDisplay
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks.cache import Cache
 from toolkit.hooks.stats import Stats
+from toolkit.ranking import Document, Index
+from toolkit.ranking.vocabulary import Vocabulary
+from toolkit.requests import ApprovalRequest
+from toolkit.results import ToolCall
+from toolkit.safety.shell import parsed
+from toolkit.safety.shell_args import Args
+from toolkit.session import Session
+from toolkit.skills import Skills
+from toolkit.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -144,6 +172,233 @@ def test_locks_that_are_held_at_the_fork_do_not_stop_the_child(catalog):
         done.set()
         holder.join()
     dispatcher.close()
+
+
+@contextlib.contextmanager
+def held(*locks):
+    """In the block another thread holds *locks*."""
+    holding, done = threading.Event(), threading.Event()
+
+    def hold():
+        with contextlib.ExitStack() as stack:
+            for lock in locks:
+                stack.enter_context(lock)
+            holding.set()
+            done.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert holding.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        holder.join()
+
+
+def use_catalog(catalog):
+    """Change *catalog*, search it, and hear of a change in a view of it."""
+    changes = []
+    catalog.prefixed("x_").subscribe(changes.append)
+    catalog.alias("plus", "add")
+    catalog.remove("double")
+    return [found.tool.name for found in catalog.search("add")], len(changes)
+
+
+def test_a_catalog_that_was_locked_can_be_changed_and_searched_in_a_child(catalog):
+    """Neither its own lock nor those of its index stop the child."""
+    catalog.search("add")
+    finder = catalog._finder
+    with held(catalog._lock, finder._lock, finder._index._lock):
+        assert run_in_child(lambda: use_catalog(catalog)) == "(['add'], 1)"
+    assert use_catalog(catalog) == (["add"], 1)
+
+
+def test_a_listener_of_a_view_that_was_being_told_hears_of_changes_in_a_child(catalog):
+    """The thread that was telling it stayed in the parent."""
+    told, go, entered = [], threading.Event(), threading.Event()
+    view = catalog.filtered(lambda tool: not entered.is_set() or go.wait(60))
+    view.subscribe(told.append)
+
+    def change():
+        entered.set()
+        catalog.alias("plus", "add")
+        catalog.remove("double")
+
+    changing = threading.Thread(target=change)
+    changing.start()
+    assert entered.wait(10)
+    try:
+
+        def call():
+            go.set()
+            catalog.remove("add")
+            return len(told)
+
+        assert run_in_child(call) == "1"
+    finally:
+        go.set()
+        changing.join()
+
+
+def test_an_index_that_was_being_changed_is_whole_in_a_child():
+    """What another thread had half added is added again."""
+    index = Index(
+        [Document(name="get_forecast", description="The weather."), Document(name="cut", description="Wood.")]
+    )
+    entered, go = threading.Event(), threading.Event()
+
+    class Halting(Vocabulary):
+        def add(self, tool, texts):
+            if threading.current_thread() is not threading.main_thread():
+                entered.set()
+                go.wait(60)
+            super().add(tool, texts)
+
+    index._vocabulary.__class__ = Halting
+    adding = threading.Thread(target=lambda: index.add(Document(name="boil", description="Water for tea.")))
+    adding.start()
+    assert entered.wait(10)
+    try:
+
+        def use():
+            index.remove("boil")
+            index.add(Document(name="boil", description="Water for tea."))
+            return [[hit.name for hit in index.search(word)] for word in ("wether", "tea", "wood")]
+
+        assert run_in_child(use) == "[['get_forecast'], ['boil'], ['cut']]"
+    finally:
+        go.set()
+        adding.join()
+    assert [hit.name for hit in index.search("tea")] == ["boil"]
+
+
+def test_approvals_in_memory_that_were_locked_can_be_answered_in_a_child():
+    """What was kept is kept, and counted."""
+    store = MemoryApprovals()
+    store.sign_with(RecordSeal(b"k" * 32))
+    request = ApprovalRequest(tool="cut", call_id="c1", reason="why", arguments={}, expires_at=2e9)
+    store.add(Record(request=request, arguments={}, identity="i"))
+    store._bytes = -1  # as if a change had stopped halfway
+
+    def answer():
+        settled = store.settle(request.id, "denied", by=None, owner=None, now=1.0)
+        return settled, store.get(request.id).state, store._bytes > 0, len(store.pending()), store.purge(before=2.0)
+
+    with held(store._lock, store._seal._lock):
+        assert run_in_child(answer) == "(True, 'denied', True, 0, 1)"
+
+
+def use_session():
+    session = Session()
+    session.load("add")
+    return session.loaded
+
+
+def use_guard():
+    with read_only() as tried:
+        pass
+    return tried
+
+
+def use_prompt():
+    request = ApprovalRequest(tool="cut", call_id="c1", reason="why", arguments={}, expires_at=2e9)
+    return TerminalPrompt(input=io.StringIO("n\n\n"), output=io.StringIO()).ask(request).approved
+
+
+@pytest.mark.parametrize(
+    ("lock", "use", "answer"),
+    [
+        (session_module._loading, use_session, "('add',)"),
+        (guard_module._installing, use_guard, "[]"),
+        (TerminalPrompt._one_at_a_time, use_prompt, "False"),
+    ],
+    ids=["sessions", "previews", "terminal"],
+)
+def test_a_lock_of_a_module_that_was_held_is_open_in_a_child(lock, use, answer):
+    """There is one for all, so one thread would stop every child."""
+    with held(lock):
+        assert run_in_child(use) == answer
+
+
+def test_a_lock_that_the_forking_thread_holds_stays_its_own(catalog):
+    """A fork in the middle of a change ends the change in the child too."""
+
+    def change():
+        with catalog._change() as (content, _):
+            del content["double"]
+            inner = run_in_child(lambda: catalog._lock._is_owned())
+        return inner, list(catalog.names())
+
+    with catalog._lock:
+        assert run_in_child(change) == "('True', ['add'])"
+
+
+def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_path):
+    """Each belongs to one object, and the child uses the objects of its parent."""
+    ledger, pages, jobs = Ledger(Budget(), 10), Pages(most=1, clock=lambda: 0.0), Jobs()
+    standings, display, session = Standings(Workspace(tmp_path)), AgentDisplay(), Session()
+    call = ToolCall("bash", {}, "c1", session)
+    locks = [each._lock for each in (ledger, pages, jobs, standings, display)]
+
+    def use():
+        with display._lock:
+            standings.preflight({"command": "ls"}, call)
+        return ledger.take_retry(), pages.get("x"), jobs.all(), shell_of(session, str(tmp_path)).cwd == str(tmp_path)
+
+    with held(*locks, shells_module._OPENING):
+        assert run_in_child(use) == "(None, None, [], True)"
+    end_shells(session)
+
+
+def test_skills_that_were_being_read_are_read_in_a_child(tmp_path):
+    """Another thread was in the middle of it."""
+    library = Skills(Catalog(), tmp_path, check_seconds=0)
+    library._is_looking = True
+    with held(library._lock):
+        assert run_in_child(lambda: (library.refresh(), library._is_looking, len(library.table.tools) >= 0)) == (
+            "(None, False, True)"
+        )
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only Python 3.11 locks cached properties")
+def test_cached_properties_that_were_being_worked_out_are_open_in_a_child():
+    """One lock stands for the property of every object."""
+    with held(*(vars(Args)[name].lock for name in ("words", "options")), vars(Text)["_returns"].lock):
+        words = run_in_child(lambda: Args(parsed("rm -rf x").commands[0]).words)
+        assert words == "('-rf', 'x')"
+        assert run_in_child(lambda: Text("a\r\nb")._returns) == "[1]"
+
+
+def test_every_cached_property_is_open_in_a_child():
+    """A class that gets one later says so too."""
+    package = Path(toolkit.__file__).parent
+    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.name != "forks.py"}
+    cached = {path.name for path, text in texts.items() if "@cached_property" in text}
+    assert cached == {path.name for path, text in texts.items() if "@unlock_properties_in_children" in text}
+
+
+# Locks that no child needs, and why.
+NOT_NEEDED = {
+    "abandoned.py": "a job's lock is for its own thread and caller, and a child forgets its parent's jobs",
+    "approvals/store_runner.py": "the same",
+    "background.py": "a child leaves its parent's loop alone and makes its own",
+    "sandbox/lookout.py": "it makes a new lock in another process",
+    "workspace/space.py": "it has a lock for each process",
+}
+
+
+def test_every_lock_is_open_in_a_child_or_says_why_not():
+    """A lock that is added later is registered too."""
+    package, making = Path(toolkit.__file__).parent, re.compile(r"threading\.(?:Lock|RLock|Condition|Semaphore)\(")
+    bare = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if making.search(line) and "unlock_in_children(" not in line
+    }
+    mended = {name for name in bare if "def renew_after_fork(" in (package / name).read_text(encoding="utf-8")}
+    assert bare - mended - NOT_NEEDED.keys() == set()
 
 
 def test_a_child_forgets_the_stuck_calls_of_its_parent(catalog):

@@ -30,7 +30,7 @@ INSIDE = {
     "codecs": (
         "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
     ),
-    "approvals": "canonical identity comparisons owners records stores packed_record memory private sqlite sealing guard diffs previews askers policy screens conversation terminal __init__",
+    "approvals": "canonical identity comparisons owners records stores packed_record memory private sqlite sealing guard diffs previews askers policy store_runner screens conversation terminal __init__",
     "hooks": "base passing cache log loop_guard rate_limit stats shell_records shell_processes shell_commands shell_answers shell_events shell_files shell __init__",
     "permissions": "request names paths urls commands redirections values rule_texts rules gaps ownership hook_scripts trust toml_files files modes possible grants policy gate __init__",
     "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_outline_words shell_outline shell_prefixes shell_options shell_wrappers shell_evaluation shell shell_texts name_globs protected paths repositories shell_args shell_targets file_rows command_files command_folders shell_code shell_flows shell_written shell_rows shell_rows_run shell_rows_tools shell_rows_work shell_rows_reach dangers commands hosts checks __init__",

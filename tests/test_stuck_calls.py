@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
+from collections.abc import Iterator
 
 import pytest
 
 from tests.clocks import until
-from toolkit.approvals import Approvals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
 from toolkit.audit import AuditLog
 from toolkit.catalog import Catalog
-from toolkit.context import Context
+from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks.base import Proceed
 from toolkit.requests import Decision
@@ -328,6 +330,76 @@ async def test_a_cancelled_tool_without_a_limit_is_left_alone_after_cleanup_seco
     assert stubborn.is_over
 
 
+class Client:
+    """A resource that a tool wants."""
+
+
+def _plain(hang):
+    return hang
+
+
+def _with_context(hang):
+    def tool(context: Context) -> None:
+        """Hang."""
+        hang()
+
+    return tool
+
+
+def _with_resource(hang):
+    def tool(client: Inject[Client]) -> None:
+        """Hang."""
+        hang()
+
+    return tool
+
+
+def _generator(hang):
+    def tool() -> Iterator[int]:
+        """Hang after the first item."""
+        yield 1
+        hang()
+
+    return tool
+
+
+@pytest.mark.parametrize("way", ["call", "call_many", "resume", "with a hook"])
+@pytest.mark.parametrize("make", [_plain, _with_context, _with_resource, _generator])
+async def test_a_cancelled_call_without_a_limit_leaves_its_stuck_thread_alone(release, make, way):
+    """No thread can be stopped: the caller goes on within `cleanup_seconds`, and the thread is counted."""
+    catalog, entered = Catalog(), threading.Event()
+
+    def hang() -> None:
+        """Hang."""
+        entered.set()
+        release.wait(30)
+
+    catalog.tool(name="hang", approval="always" if way == "resume" else "never")(make(hang))
+    hooks = [Passing()] if way == "with a hook" else []
+    dispatcher = Dispatcher(catalog, hooks=hooks, resources={Client: Client()}, cleanup_seconds=5)
+    if way == "resume":
+        call = dispatcher.resume((await dispatcher.call("hang")).request.id, Decision.approve())
+    else:
+        call = dispatcher.call_many([("hang", {})] * 2) if way == "call_many" else dispatcher.call("hang")
+    task = asyncio.ensure_future(call)
+    await until(entered.is_set)
+    started = time.monotonic()
+    task.cancel()
+    done, _ = await asyncio.wait({task}, timeout=10)
+    assert (bool(done), task.cancelled(), time.monotonic() - started < 5) == (True, True, True)
+    assert (dispatcher.abandoned, dispatcher.abandoned_threads) == (1, 1)
+    release.set()
+    await until(lambda: dispatcher.abandoned_threads == 0)
+    dispatcher.close()
+
+
+class Passing:
+    """A hook around calls that lets them pass."""
+
+    async def around(self, call, run):
+        return await run()
+
+
 async def test_a_cancelled_batch_of_calls_that_run_together_ends_after_cleanup_seconds():
     """All of its tools ignore the cancellation."""
     catalog, stubborn = Catalog(), Stubborn()
@@ -558,6 +630,25 @@ async def test_an_audit_log_that_hangs_keeps_no_call_beyond_its_limit(catalog, r
     assert dispatcher.abandoned_threads >= 1
     release.set()
     await until(lambda: dispatcher.abandoned_threads == 0)
+    dispatcher.close()
+
+
+@pytest.mark.parametrize("what", ["a result", "an unknown tool", "a refused answer"])
+async def test_an_audit_log_that_hangs_keeps_no_result_for_ever(catalog, release, tmp_path, monkeypatch, what, caplog):
+    """The call sets no limit, and there is nothing left to do but to write down what came of it."""
+    for module in ("hearing", "skipped", "resuming"):
+        monkeypatch.setattr(f"toolkit.{module}.MAX_NOTE_SECONDS", SOON)
+    audit = HangingLog(tmp_path / "audit.jsonl", release)
+    dispatcher = Dispatcher(catalog, audit=audit)
+    audit.event = "refused" if what == "a refused answer" else "outcome"
+    if what == "a refused answer":
+        with pytest.raises(ApprovalError, match="nobody knows the request"):
+            await asyncio.wait_for(dispatcher.resume("r1", Decision.approve()), 10)
+    else:
+        name, kind = ("write", "ok") if what == "a result" else ("wipe", "not_found")
+        assert (await asyncio.wait_for(dispatcher.call(name), 10)).kind == kind
+    assert "may be missing in the audit log" in caplog.text
+    release.set()
     dispatcher.close()
 
 

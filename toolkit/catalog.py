@@ -22,6 +22,7 @@ from typing_extensions import Unpack
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
 from .foreign_names import check_foreign_names, has_foreign
+from .forks import unlock_in_children
 from .origins import is_same, is_written_again, subject_of
 from .scope import is_in_class_body
 from .sources import Offer, offers_of, tools_in
@@ -41,7 +42,7 @@ class Catalog(CatalogView):
 
     def __init__(self, *things: Any) -> None:
         super().__init__((), Table)
-        self._lock = threading.RLock()
+        self._lock = unlock_in_children(threading.RLock())
         self._listeners: dict[object, Listener] = {}
         self._watchers: dict[object, Callable[[], object]] = {}
         self._table = Table({}, {})

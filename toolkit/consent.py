@@ -21,12 +21,12 @@ from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.previews import Preview, PreviewFailed, preview_of
 from .approvals.records import ApprovalError, Record
+from .approvals.store_runner import CallStore, StoreTimeoutError
 from .approvals.stores import ApprovalStore
-from .finishing import unbroken, waited_for
 from .judging import Judgement
 from .permissions.grants import is_answerable, offered
 from .redaction import MASK, Redaction
-from .rendering import as_json
+from .rendering import as_json, described
 from .requests import ApprovalRequest, AuthRequest, Decision
 from .results import ToolCall, ToolResult
 from .spec import Tool
@@ -50,7 +50,7 @@ class Consent:
     """
 
     def __init__(
-        self, tool: Tool, call: ToolCall, approvals: Approvals, in_thread: InThread, in_hook_thread: InThread
+        self, tool: Tool, call: ToolCall, approvals: Approvals, store: CallStore, in_hook_thread: InThread
     ) -> None:
         self.answered: frozenset[str] = frozenset()
         self.record: Record | None = None
@@ -58,7 +58,7 @@ class Consent:
         self._tool = tool
         self._call = call
         self._approvals = approvals
-        self._in_thread = in_thread
+        self._store = store
         self._in_hook_thread = in_hook_thread
 
     async def request(
@@ -77,7 +77,7 @@ class Consent:
         # Whoever gives credentials sees no preview; what was agreed to before has to hold still.
         preview = Preview(text="", preconditions=() if self.record is None else self.record.request.preconditions)
         if auth is None:
-            preview = await self._preview(decoded, redaction)
+            preview = await self._store.within(self._preview(decoded, redaction))
         arguments = canonical_arguments(tool, decoded, sent)
         identity = identity_of(tool)
         session = None if call.session is None else call.session.id
@@ -105,12 +105,15 @@ class Consent:
             digest=digest_of_call(identity, arguments, session, call.principal),
         )
         record = Record(request=redaction.request(request), arguments=arguments, identity=identity)
-        try:
-            sent = await unbroken(approvals.add(record, self._in_thread))
-        except asyncio.CancelledError:
-            self.withdraw(record)
-            raise
-        return replace(record, request=sent)
+        if approvals.seal is not None:
+            return replace(record, request=approvals.sealed(record))
+        await self._store.run(
+            "keep request",
+            record.request.id,
+            lambda store: store.add(record),
+            on_late=lambda store, _: self._close_pending(store, record),
+        )
+        return record
 
     async def _preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
         approvals = self._approvals
@@ -163,7 +166,7 @@ class Consent:
         decision = await self._approvals.answer(record.request, self._in_hook_thread)
         if decision is not None and self._approvals.seal is not None:
             # It need not travel: it is answered where it was made, perhaps at the second try.
-            await self._kept(lambda s: s.get(record.request.id) or s.add(record))
+            await self._store.run("keep request", record.request.id, lambda store: _add_once(store, record))
         return decision
 
     async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
@@ -181,86 +184,129 @@ class Consent:
             )
         self.answered |= frozenset(record.request.asked_by)
 
-    async def _take(self, record: Record, work: Callable[[Any], bool]) -> None:
-        """Let *work* claim *record*; a cancellation waits for it, so that no claim is left without its owner."""
-        claiming, cancelled = await waited_for(self._kept(work))
-        failed = claiming.exception()
-        is_ours = failed is None and claiming.result()
-        if is_ours:
-            former, self.record = self.record, record
-            if former is not None:
-                again = ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
-                await self._finish(former, again)
-        if cancelled is not None:
-            raise cancelled
-        if failed is not None:
-            raise failed
-        if not is_ours:
-            raise ApprovalError(
-                f"request {record.request.id} was answered by somebody else in the meantime", why="answered"
+    async def _take(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
+        """Let *work* claim *record*; a claim that comes after the call has stopped waiting is closed by its thread."""
+        name, former = record.request.id, self.record
+
+        def close_unused(store: ApprovalStore, is_ours: bool) -> None:
+            if is_ours:
+                self._close(store, record, _cut_short(0))
+
+        if not await self._store.run("claim request", name, work, on_late=close_unused):
+            raise ApprovalError(f"request {name} was answered by somebody else in the meantime", why="answered")
+        self.record = record
+        if former is not None:
+            await self._finish(
+                former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
             )
 
     async def deny(self, record: Record, by: str | None) -> None:
-        """Close the request; `ApprovalError` if it was answered before."""
-        now = self._approvals.clock()
-        if not await self._kept(lambda s: s.settle(record.request.id, "denied", by=by, owner=None, now=now)):
-            raise ApprovalError(f"request {record.request.id} was answered before", why="answered")
+        """Close the request; raise `ApprovalError` if it was answered before."""
+        name, now = record.request.id, self._approvals.clock()
 
-    def withdraw(self, record: Record) -> None:
-        """Close a request whose call has ended without it; at once, because nobody may wait any more."""
-        store, now = self._approvals.store, self._approvals.clock()
+        def settle(store: ApprovalStore) -> bool:
+            return store.settle(name, "denied", by=by, owner=None, now=now)
+
+        if not await self._store.run("deny request", name, settle):
+            raise ApprovalError(f"request {name} was answered before", why="answered")
+
+    async def withdraw(self, record: Record, error: BaseException | None = None) -> None:
+        """Close a request whose call ends without it; if *error* ends the call, perhaps without waiting for that."""
+        name = record.request.id
+        if isinstance(error, (GeneratorExit, StoreTimeoutError)):  # nothing may be awaited, or it would wait once more
+            self._store.detach("withdraw request", lambda store: self._close_pending(store, record))
+            return
         try:
-            if self._approvals.seal is not None and store.get(record.request.id) is None:
-                store.add(record)  # it travels: that it is over has to be remembered here
-            store.settle(record.request.id, "denied", by=None, owner=None, now=now)
-        except Exception:  # noqa: BLE001 -- it ends with an error that matters more
-            _log.exception("request %s could not be withdrawn", record.request.id)
+            await self._store.run_at_end(
+                "withdraw request",
+                name,
+                lambda store: self._close_pending(store, record),
+                is_cancelled=isinstance(error, asyncio.CancelledError),
+            )
+        except Exception as failed:  # noqa: BLE001 -- the call ends with something that matters more
+            _log.error("request %s may not have been withdrawn: %s", name, failed)
 
-    def close_unless(self, result: ToolResult | None) -> None:
+    def _close_pending(self, store: ApprovalStore, record: Record) -> None:
+        name = record.request.id
+        try:
+            if self._approvals.seal is not None and store.get(name) is None:
+                store.add(record)  # it travels: that it is over has to be remembered here
+            store.settle(name, "denied", by=None, owner=None, now=self._approvals.clock())
+        except Exception:  # noqa: BLE001 -- the call ends with something that matters more
+            _log.exception("request %s could not be withdrawn", name)
+
+    async def close_unless(self, result: ToolResult | None) -> None:
         """Withdraw the request that was opened, unless *result* is the one that carries it to whoever answers."""
         opened = self.opened
         carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
         if opened is not None and carried != opened.request.id:
-            self.withdraw(opened)
+            await self.withdraw(opened)
 
-    async def finish(self, result: ToolResult) -> None:
-        """Keep what came of an approved call."""
-        if self.record is not None:
-            await self._finish(self.record, result)
+    async def finish(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
+        """Keep what came of an approved call; if that fails, *result* says so in its metadata."""
+        problem = "" if self.record is None else await self._finish(self.record, result)
+        if problem:
+            result.metadata = {**(result.metadata or {}), "not_recorded": redaction().text(problem)}
 
-    async def _finish(self, record: Record, result: ToolResult) -> None:
+    async def _finish(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
+        """Keep *result* as the outcome of *record*; return why that failed, or an empty text."""
+        name, problems = record.request.id, list[str]()
+
+        def close(store: ApprovalStore) -> None:
+            problems.append(self._close(store, record, result))
+
         try:
-            await self._kept(lambda store: self._close(store, record, result))
+            await self._store.run_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
         except asyncio.CancelledError:
-            self._close(self._approvals.store, record, result)  # if it was done already, this changes nothing
+            if not problems:
+                self._approvals.lost.add(name)  # a thread that keeps it later takes the name out again
             raise
+        except Exception as error:  # noqa: BLE001 -- it has happened: that must not be lost, whatever the store does
+            _log.error("the outcome of request %s could not be kept: %s", name, error)
+            self._approvals.lost.add(name)
+            return str(error)
+        return problems[0]
 
-    def give_up(self, attempts: int) -> None:
-        """Keep that an approved call was cut short; at once, because nobody waits any more."""
-        if self.record is not None:
-            cut = (
-                "it was cut short: it may or may not have happened"
-                if attempts
-                else "it was cut short before it started"
+    async def cut_short(self, error: BaseException, attempts: int) -> None:
+        """Close what is open because *error* ends the call, and no result carries it any further."""
+        opened, record = self.opened, self.record
+        if opened is not None:
+            await self.withdraw(opened, error)
+        if record is not None and isinstance(error, GeneratorExit):
+            self._store.detach(
+                "keep the outcome of request",
+                lambda store: self._close(store, record, _cut_short(attempts)),
             )
-            happened = {"happened": "maybe" if attempts else "no"}
-            self._close(self._approvals.store, self.record, ToolResult.error("cancelled", cut, details=happened))
+        elif record is not None:
+            await self._finish(record, _cut_short(attempts), is_cancelled=True)
 
-    def _close(self, store: ApprovalStore, record: Record, result: ToolResult) -> None:
+    def _close(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
         # It has happened: that it cannot be written down must not lose it. What is not JSON is left out at least.
-        name = record.request.id
+        name, problem = record.request.id, ""
         short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
         for outcome in (result, short):
             try:
                 store.finish(name, outcome.to_json(), owner=owner())
-                break
-            except Exception:  # noqa: BLE001 -- see above
+            except Exception as error:  # noqa: BLE001 -- see above
                 _log.exception("the outcome of request %s could not be kept", name)
-        else:
-            self._approvals.lost.add(name)
+                problem = described(error)
+            else:
+                self._approvals.lost.discard(name)
+                return ""
+        self._approvals.lost.add(name)
+        return problem
 
-    async def _kept(self, work: Callable[[Any], Any]) -> Any:
-        return await self._approvals.kept(work, self._in_thread)
+
+def _add_once(store: ApprovalStore, record: Record) -> None:
+    if store.get(record.request.id) is None:
+        store.add(record)
+
+
+def _cut_short(attempts: int) -> ToolResult:
+    """Return the outcome of a call that ended before it had a result."""
+    how = "it may or may not have happened" if attempts else "before it started"
+    happened = {"happened": "maybe" if attempts else "no"}
+    return ToolResult.error("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
 
 
 def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:

@@ -8,6 +8,8 @@ needed to find it; where it fits as well as a local tool, the local one is first
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import threading
 import time
 from collections import Counter
@@ -16,12 +18,17 @@ from dataclasses import dataclass
 from typing import overload
 
 from .errors import DefinitionError
+from .forks import renew_in_children
 from .ranking import Document, Index, Ranker
 from .spec import Tool
 from .visible import visible
 
 __all__ = ["Finder", "Findings", "Found", "cleaned_description", "document_of", "group_of", "is_foreign"]
 
+_log = logging.getLogger("toolkit")
+
+_MANY_TOOLS = 500
+"""Tools that are indexed in about 50 ms."""
 _MOST_FOREIGN_CHARACTERS = 1_000
 _MOST_GROUPS = 30
 _NO_GROUP = "(none)"
@@ -95,9 +102,19 @@ class Finder:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._forget()
+        renew_in_children(self)
+
+    def _forget(self) -> None:
         self._index: Index | None = None
         self._tools: Mapping[str, Tool] = {}
         self._aliases: Mapping[str, str] = {}
+
+    def renew_after_fork(self) -> None:
+        """Forget an index that another thread was changing: nothing goes on with that in a forked child."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self._forget()
 
     def search(
         self,
@@ -139,6 +156,7 @@ class Finder:
         for alias, name in aliases.items():
             answering.setdefault(name, []).append(alias)
         if self._index is None:
+            _warn_of_stall(len(tools))
             return Index(document_of(tools[name], answering.get(name, ())) for name in _in_slices(tools))
         gone, come = _moves(self._tools, tools)
         for name in _in_slices(gone):
@@ -149,6 +167,21 @@ class Finder:
         for name in _in_slices(changed):
             self._index.add(document_of(tools[name], answering.get(name, ())))
         return self._index
+
+
+def _warn_of_stall(count: int) -> None:
+    """Log that the event loop of this thread, if it has one, stands still while so many tools are indexed."""
+    if count < _MANY_TOOLS:
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    _log.warning(
+        "the index of %s tools is built in the event loop, which stands still meanwhile; "
+        "write `await asyncio.to_thread(catalog.search, ...)`, or call `tool_search` through a dispatcher",
+        f"{count:,}",
+    )
 
 
 def _in_slices(names: Iterable[str]) -> Iterator[str]:

@@ -8,27 +8,28 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["unbroken", "waited_for"]
+__all__ = ["waited_for"]
 
 T = TypeVar("T")
 
 
-async def waited_for(work: Coroutine[Any, Any, T]) -> tuple[asyncio.Task[T], asyncio.CancelledError | None]:
-    """*work*, done, and the cancellation that came meanwhile, for the caller to raise."""
-    task = asyncio.ensure_future(work)
+async def waited_for(
+    work: Coroutine[Any, Any, T], cleanup_seconds: float
+) -> tuple[asyncio.Task[T], asyncio.CancelledError | None]:
+    """
+    Return the task of *work*, done, and the cancellation that came meanwhile, for the caller to raise.
+
+    After a cancellation *work* has *cleanup_seconds* left, and is cancelled then.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
+    end: float | None = None
     while not task.done():
         try:
-            await asyncio.wait({task})
+            await asyncio.wait({task}, timeout=None if end is None else max(0.0, end - loop.time()))
         except asyncio.CancelledError as error:
             cancelled = error
+            end = loop.time() + cleanup_seconds if end is None else end
+        if end is not None and loop.time() >= end:
+            task.cancel()
     return task, cancelled
-
-
-async def unbroken(work: Coroutine[Any, Any, T]) -> T:
-    """What *work* returns; a cancellation that came meanwhile is raised after it."""
-    task, cancelled = await waited_for(work)
-    if cancelled is not None:
-        task.exception()  # looked at: the cancellation matters more
-        raise cancelled
-    return task.result()

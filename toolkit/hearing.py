@@ -11,8 +11,9 @@ under the policy of that moment, before its approval is claimed.
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
@@ -20,9 +21,11 @@ from .approvals.guard import WriteRefused
 from .approvals.identity import canonical_arguments
 from .approvals.previews import PreviewFailed, unchanged
 from .approvals.records import ApprovalError, Record
+from .approvals.stores import ApprovalStore
 from .audit import AuditError
 from .codecs import UNSURE
 from .consent import Consent, is_exact, lost, with_secrets, worded
+from .deadline import Deadline
 from .errors import ToolError
 from .failing import failure
 from .judging import AccessJudge, Judgement
@@ -32,7 +35,7 @@ from .plans import Plan
 from .redaction import Redaction
 from .requests import AuthNeeded, Changed, Decision
 from .results import ToolCall, ToolResult
-from .settings import Settings
+from .settings import MAX_NOTE_SECONDS, Settings
 from .verdicts import Finding
 
 __all__ = ["Hearing", "OnItsWay"]
@@ -51,6 +54,7 @@ class OnItsWay(Protocol):
     call: ToolCall
     plan: Plan
     settings: Settings
+    deadline: Deadline
     arguments: Any
     decoded: Any
     repairs: Sequence[str]
@@ -65,6 +69,39 @@ class OnItsWay(Protocol):
         """What has to be masked."""
 
 
+class _LimitedStore:
+    """The store of approvals, as long as the call of *case* may wait for it."""
+
+    def __init__(self, case: OnItsWay) -> None:
+        self._case = case
+
+    async def run(
+        self,
+        operation: str,
+        name: str,
+        work: Callable[[ApprovalStore], T],
+        *,
+        on_late: Callable[[ApprovalStore, T], object] | None = None,
+    ) -> T:
+        runner, left = self._case.settings.store_runner, self._case.deadline.left()
+        return await runner.run(operation, name, work, seconds=left, on_late=on_late)
+
+    async def run_at_end(
+        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
+    ) -> T:
+        settings = self._case.settings
+        left: float | None = settings.cleanup_seconds
+        if not is_cancelled:
+            left = self._case.deadline.extended(settings.cleanup_seconds).left()
+        return await settings.store_runner.run(operation, name, work, seconds=left, must_happen=True)
+
+    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
+        self._case.settings.store_runner.detach(operation, work)
+
+    async def within(self, work: Awaitable[T]) -> T:
+        return await self._case.within(work)
+
+
 class Hearing:
     """The verdict on one call."""
 
@@ -74,9 +111,8 @@ class Hearing:
         self._asked = 0
         self._seen = ""
         settings = case.settings
-        self.consent = Consent(
-            case.plan.tool, case.call, settings.approvals, settings.in_thread, settings.in_hook_thread
-        )
+        store = _LimitedStore(case)
+        self.consent = Consent(case.plan.tool, case.call, settings.approvals, store, settings.in_hook_thread)
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """
@@ -90,7 +126,7 @@ class Hearing:
         if judgement.verdict.word == "ask" and not self._is_answered(judgement):
             result = await self._ask(judgement)
             if result is not None and result.kind == "waiting" and is_replaced:
-                self.consent.close_unless(None)
+                await self.consent.close_unless(None)
                 why = (
                     f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
                 )
@@ -205,17 +241,25 @@ class Hearing:
 
     async def end(self, result: ToolResult) -> None:
         """Write down what came of it; it has happened, so what cannot be written is logged."""
-        self.consent.close_unless(result)
-        await self.consent.finish(result)
         try:
-            await self._note(
-                "outcome",
-                kind=result.kind,
-                attempts=result.attempts,
-                duration_seconds=round(result.duration_seconds, 6),
-                chars=len(result.text),
-                truncated=result.truncated,
-            )
+            await self.consent.close_unless(result)
+        finally:  # a cancellation that comes meanwhile does not leave a claim without its outcome
+            await self.consent.finish(result, self._case.redaction)
+        if self._case.settings.audit is not None:
+            await self._note_outcome(result)
+
+    async def _note_outcome(self, result: ToolResult) -> None:
+        has_limit = self._case.deadline.at is not None
+        try:
+            async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
+                await self._note(
+                    "outcome",
+                    kind=result.kind,
+                    attempts=result.attempts,
+                    duration_seconds=round(result.duration_seconds, 6),
+                    chars=len(result.text),
+                    truncated=result.truncated,
+                )
         except AuditError as error:
             _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
         except TimeoutError:
@@ -272,7 +316,7 @@ class Hearing:
             reason=reason,
         )
         try:
-            record = await case.within(asking)
+            record = await asking
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
@@ -293,9 +337,9 @@ class Hearing:
                     # A slip of whoever edits: they are told, and asked again.
                     self._asked += 1
                     record = replace(record, request=replace(request, reason=f"{request.reason} ({error})"))
-        except BaseException:
+        except BaseException as error:
             # The call ends here: nobody must be able to let it run later.
-            self.consent.withdraw(record)
+            await self.consent.withdraw(record, error)
             raise
         what = "credentials" if auth is not None else "approval"
         self.consent.opened = record
@@ -304,7 +348,9 @@ class Hearing:
     async def _changed(self, record: Record, decision: Decision, *, is_stored: bool) -> str | None:
         """Return what is not as it was when a person saw it; None if everything is."""
         case, conditions = self._case, record.request.preconditions
-        files: list[str] = await case.settings.in_thread(lambda: unchanged(conditions)) if conditions else []
+        files: list[str] = []
+        if conditions:
+            files = await case.within(case.settings.in_thread(lambda: unchanged(conditions)))
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
         if not is_stored or decision.arguments is not None:

@@ -114,7 +114,7 @@ class Walk:
             if result is None:
                 result = self.replacement or await self.execute()
         except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
-            result = self._stumbled(error)
+            result = await self._stumbled(error)
         return await self.ended(result)
 
     async def resumed(self, record: Record, decision: Decision) -> ToolResult:
@@ -127,7 +127,7 @@ class Walk:
         except BaseException as error:  # as above
             if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
                 raise
-            result = self._stumbled(error)
+            result = await self._stumbled(error)
         return await self.ended(result)
 
     async def rescued(self, error: BaseException) -> ToolResult:
@@ -136,7 +136,7 @@ class Walk:
         try:
             result = await self._unless_interrupted(result) or await self.execute()
         except BaseException as further:  # noqa: BLE001 -- as above
-            result = self._stumbled(further)
+            result = await self._stumbled(further)
         return await self.ended(result)
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
@@ -317,7 +317,11 @@ class Walk:
     async def ended(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
         """*result*, seen by the after-hooks, finished, and written down where that is wanted."""
         if self.settings.chain.after:
-            result = await self.after(result, answer)
+            try:
+                result = await self.after(result, answer)
+            except BaseException as error:
+                await self._cut_short(error)
+                raise
         result = self.finished(result)
         if self.settings.audit is not None or self._hearing is not None:
             # What came of it is written down, also if the call's own time is over.
@@ -374,26 +378,30 @@ class Walk:
         return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
 
     def _hook_failed(self, error: BaseException, step: Step, stage: str) -> ToolResult:
-        self._raise_bug(error)
+        if self._has_to_raise(error):
+            raise error
         if isinstance(error, TimeoutError):
             error = TimedOut("no time was left") if self.deadline.is_past() else error
         return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
 
-    def _stumbled(self, error: BaseException) -> ToolResult:
+    async def _stumbled(self, error: BaseException) -> ToolResult:
         """What comes of an exception that no stage expects: a codec's, an author's function's, no time left."""
-        self._raise_bug(error)
-        if isinstance(error, TimeoutError) and self.deadline.is_past():
-            late = TimedOut("there was no time left to start it")
+        if self._has_to_raise(error):
+            await self._cut_short(error)
+            raise error
+        says_why = isinstance(error, ToolkitError)  # the store of approvals names the operation that took so long
+        if isinstance(error, TimeoutError) and (says_why or self.deadline.is_past()):
+            late = TimedOut(str(error) if says_why else "there was no time left to start it")
             return failure(late, self.plan, cause=error, redaction=self.redaction())
         return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self.redaction())
 
-    def _raise_bug(self, error: BaseException) -> None:
+    def _has_to_raise(self, error: BaseException) -> bool:
         is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
-        if is_bug or has_to_pass(error):
-            if self._hearing is not None:
-                self._hearing.consent.close_unless(None)
-                self._hearing.consent.give_up(self.tries.count)
-            raise error
+        return is_bug or has_to_pass(error)
+
+    async def _cut_short(self, error: BaseException) -> None:
+        if self._hearing is not None:
+            await self._hearing.consent.cut_short(error, self.tries.count)
 
 
 def _refuse(stage: str, wanted: str, got: Any) -> NoReturn:

@@ -20,13 +20,16 @@ from .views import CatalogView
 
 __all__ = ["Planner"]
 
+# How many names a tool has a plan for, on average.
+_MOST_NAMES = 4
+
 
 class Planner:
     """
     Finds the plan for a name.
 
     Attributes:
-        known: What was worked out; emptied when the catalog changes.
+        known: What was worked out; emptied when the catalog changes, or when it holds more names than there can be.
         ids: Numbers for calls that nobody named.
     """
 
@@ -47,6 +50,8 @@ class Planner:
             return None
         plan = Plan(tool, self._settings, table.aliases)
         plan.lane = lane_for(plan, self._settings, name, self.ids)
+        if len(self.known) >= _MOST_NAMES * (len(table.tools) + len(table.aliases)):
+            self.known.clear()  # a model may write `a.b.c` in many ways; most tools are called by one
         self.known[name] = plan
         if self._catalog.table is not table:
             # It changed meanwhile, and what was known was forgotten before this was.

@@ -8,8 +8,10 @@ and for the same tool. Whether it still may run is judged afterwards.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 from .approvals.comparisons import is_same_request
@@ -17,9 +19,11 @@ from .approvals.identity import identity_of
 from .approvals.owners import is_alive, owner
 from .approvals.policy import Approvals
 from .approvals.records import ApprovalError, Record
+from .approvals.stores import ApprovalStore
 from .audit import AuditError
 from .codecs import UNSURE
 from .consent import is_exact
+from .deadline import Deadline
 from .pipeline import Walk
 from .plans import Plan
 from .redaction import Redaction
@@ -27,13 +31,13 @@ from .rendering import described
 from .requests import ApprovalRequest, Decision
 from .results import ToolCall, ToolResult
 from .session import Session
-from .settings import Settings
+from .settings import MAX_NOTE_SECONDS, Settings
 
 __all__ = ["call_of", "record_of", "resumed"]
 
 _log = logging.getLogger("toolkit")
 
-InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+InStore: TypeAlias = Callable[[str, str, Callable[[ApprovalStore], Any]], Awaitable[Any]]
 FindPlan: TypeAlias = Callable[[str], Plan | None]
 
 
@@ -49,26 +53,34 @@ async def resumed(
     timeout_seconds: float | None,
 ) -> ToolResult:
     """The result of a call that waited, now that there is a *decision*; `ApprovalError` if that cannot be taken."""
-    approvals = settings.approvals
+    approvals, started = settings.approvals, settings.clock()
     try:
-        record, plan = await record_of(request, approvals, find, settings.in_thread, settings.redaction)
+        in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
+        record, plan = await record_of(request, approvals, find, in_store, settings.redaction)
         call = call_of(record, plan, decision, session, principal, approvals)
-        way = Walk(call, plan, settings, settings.clock(), UNSURE, resources, timeout_seconds)
+        way = Walk(call, plan, settings, started, UNSURE, resources, timeout_seconds)
         return await way.resumed(record, decision)
     except ApprovalError as error:
-        await _note_refusal(request, decision, error, settings)
+        deadline = Deadline(settings.clock, None if timeout_seconds is None else started + timeout_seconds)
+        left = deadline.extended(settings.cleanup_seconds).left()
+        await _note_refusal(request, decision, error, settings, MAX_NOTE_SECONDS if left is None else left)
         raise
 
 
-async def _note_refusal(request: object, decision: Decision, error: ApprovalError, settings: Settings) -> None:
+async def _note_refusal(
+    request: object, decision: Decision, error: ApprovalError, settings: Settings, seconds: float
+) -> None:
     audit = settings.audit
     if audit is None:
         return
     line = {"request": _id_of(request)[:64], "approved": decision.approved, "by": decision.by, "why": error.why}
     try:
-        await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
+        async with asyncio.timeout(seconds):
+            await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
     except AuditError as failed:  # nothing has happened, and the one who answered is told
         _log.error("a refused answer is missing in the audit log: %s", failed)
+    except TimeoutError:
+        _log.error("a refused answer may be missing in the audit log: writing takes too long")
 
 
 def _id_of(request: object) -> str:
@@ -80,14 +92,14 @@ def _id_of(request: object) -> str:
 
 
 async def record_of(
-    given: object, approvals: Approvals, find: FindPlan, in_thread: InThread, redaction: Redaction
+    given: object, approvals: Approvals, find: FindPlan, in_store: InStore, redaction: Redaction
 ) -> tuple[Record, Plan]:
     """
     Return the record of a request, by its id or by the request itself, and its tool's plan.
 
     The caller who gives the request itself has shown it: the store's copy has to say the same.
     """
-    record = await _looked_up(given, approvals, find, in_thread)
+    record = await _looked_up(given, approvals, find, in_store)
     request = record.request
     if isinstance(given, ApprovalRequest) and approvals.seal is None and not is_same_request(given, request, redaction):
         raise ApprovalError(
@@ -110,12 +122,12 @@ async def record_of(
     return record, plan
 
 
-async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_thread: InThread) -> Record:
+async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_store: InStore) -> Record:
     if approvals.seal is None:
         name = given.id if isinstance(given, ApprovalRequest) else given
         if not isinstance(name, str):
             raise TypeError(f"resume wants the id of a request, got {type(given).__name__}")
-        record = await approvals.kept(lambda store: store.get(name), in_thread)
+        record: Record | None = await in_store("find request", repr(name[:64]), lambda store: store.get(name))
         if record is None:
             raise ApprovalError(
                 f"nobody knows the request {name[:64]!r}; a call that was held back is simply sent again", why="unknown"
@@ -136,7 +148,10 @@ async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_thr
             f"the seal of request {given.id[:64]!r} does not fit: it was forged or altered, or its tool has changed",
             why="forged",
         )
-    return await approvals.kept(lambda store: _remembered(store, given, identity), in_thread)
+    remembered: Record = await in_store(
+        "keep request", repr(given.id[:64]), lambda store: _remembered(store, given, identity)
+    )
+    return remembered
 
 
 def _remembered(store: Any, request: ApprovalRequest, identity: str) -> Record:

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from .forks import unlock_in_children
 from .requests import Grant
 
 __all__ = ["Session"]
 
 _VERSION = 1
-_loading = threading.Lock()
+_loading = unlock_in_children(threading.Lock())
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -26,12 +26,16 @@ from .validation import Validation
 
 if TYPE_CHECKING:  # most calls ask nobody
     from .approvals import Approvals
+    from .approvals.store_runner import StoreRunner
     from .audit import AuditLog
     from .safety import SafetyChecks
 
-__all__ = ["Settings"]
+__all__ = ["MAX_NOTE_SECONDS", "Settings"]
 
-# Stores, the audit log and the check of large arguments; as many as asyncio's own executor has at most.
+MAX_NOTE_SECONDS = 30.0
+"""How long the audit log is waited for where a result is there already, and its call sets no closer limit."""
+
+# For stores, and for the audit log and the check of large arguments; as many as asyncio's own executor has at most.
 _MAX_OWN_THREADS = 32
 
 _KINDS: Kinds = {
@@ -49,7 +53,7 @@ _KINDS: Kinds = {
 # These stay unloaded until they are needed, so they are known by what they can do.
 _PARTS = {
     "safety": (("judge", "root"), "SafetyChecks(...)"),
-    "approvals": (("kept", "answer"), "Approvals(store) or Approvals(ask=...)"),
+    "approvals": (("sealed", "answer"), "Approvals(store) or Approvals(ask=...)"),
     "audit": (("write",), "AuditLog(path)"),
 }
 
@@ -107,6 +111,8 @@ class Settings:
         # Strangers' code that is not a tool, and our own work: neither waits for threads that tools hold.
         self.hook_threads = Threads(max_concurrency, name="toolkit-hook")
         self.own_threads = Threads(_MAX_OWN_THREADS, name="toolkit-own")
+        # A store that hangs holds up neither the audit log nor the check of large arguments.
+        self.store_threads = Threads(_MAX_OWN_THREADS, name="toolkit-store")
         self.judges = Judges(safety, permissions, _files_of(approvals, audit))
         self.abandoned = Abandoned()
         self.hook_runner = SettingsHookRunner(self.hook_threads, self.abandoned, cleanup_seconds)
@@ -134,17 +140,24 @@ class Settings:
             self._approvals = Approvals()
         return self._approvals
 
+    @property
+    def store_runner(self) -> StoreRunner:
+        """What runs the operations of the approvals' store."""
+        from .approvals.store_runner import StoreRunner
+
+        return StoreRunner(self.approvals, self.store_threads, self.cleanup_seconds)
+
     def classified(self, error: BaseException) -> ToolError:
         """What *error* counts as, by the user's rules and the table."""
         return classified(error, self._classify)
 
     @property
     def pools(self) -> tuple[Threads, ...]:
-        """All threads: those of tools, of hooks, and our own."""
-        return self.threads, self.hook_threads, self.own_threads
+        """All threads: those of tools, of hooks, of the store of approvals, and for the rest of our own work."""
+        return self.threads, self.hook_threads, self.store_threads, self.own_threads
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
-        """Run our own blocking work: stores, the audit log, the check of large arguments."""
+        """Run our own blocking work: the audit log, the check of large arguments."""
         return await run_in_thread(self.own_threads, work, "toolkit")
 
     async def in_hook_thread(self, work: Callable[[], Any]) -> Any:

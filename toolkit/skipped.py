@@ -6,6 +6,7 @@ After-hooks see their results all the same; they are masked, cut to size and wri
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from .failing import hook_failure
 from .hooks.base import ShownCall
 from .plans import Plan
 from .results import ToolCall, ToolResult
-from .settings import Settings
+from .settings import MAX_NOTE_SECONDS, Settings
 
 if TYPE_CHECKING:  # few calls are written down
     from .audit import AuditLog
@@ -52,6 +53,9 @@ async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, setti
 async def _write_down(audit: AuditLog, call: ToolCall, result: ToolResult, settings: Settings) -> None:
     line = {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind, "attempts": 0}
     try:
-        await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
+        async with asyncio.timeout(MAX_NOTE_SECONDS):
+            await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
     except ToolkitError as error:  # nothing has happened
         _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
+    except TimeoutError:
+        _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", call.id)

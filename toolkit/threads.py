@@ -127,6 +127,11 @@ class Threads:
         return len(self._threads)
 
     @property
+    def waiting(self) -> int:
+        """How many jobs wait for a thread."""
+        return len(self._jobs)
+
+    @property
     def given_up(self) -> int:
         """How many threads run a job that was given up."""
         return len(self._given_up)

@@ -428,6 +428,25 @@ async def test_a_plan_that_is_cancelled_while_the_store_is_asked_can_be_gone_on_
     assert shed.done == ["cut oak"]
 
 
+async def test_a_plan_whose_store_hangs_can_be_cancelled():
+    """The caller is free after `cleanup_seconds`; whether the plan is used up is not known, so nothing is run."""
+    shed, store = Shed("auto"), SlowStore()
+    dispatcher = shed.dispatcher(Approvals(store), cleanup_seconds=0.05)
+    agent = shed.agent(["Cut.", [call("cut", wood="oak")], "Done."], mode="plan", dispatcher=dispatcher)
+    planned = await agent.run("plan")
+    executing = asyncio.ensure_future(agent.execute(planned, mode="auto"))
+    assert await asyncio.to_thread(store.asked.wait, 10)
+    for _ in range(2):
+        executing.cancel()
+        await asyncio.sleep(0)
+    done, _ = await asyncio.wait({executing}, timeout=10)
+    assert done
+    assert executing.cancelled()
+    store.may.set()
+    assert shed.done == []
+    assert planned.session.state == {}
+
+
 async def test_a_hook_that_keeps_a_cancelled_plan_from_starting_does_not_hide_the_cancellation():
     """Whoever cancels has a timeout, say, and goes by it."""
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals, SQLiteApprovals
+from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals
+from toolkit.approvals.policy import NewestNames
 from toolkit.approvals.records import Record
 from toolkit.requests import ApprovalRequest, Decision
 
@@ -56,30 +57,37 @@ def test_what_cannot_be_asked_is_refused(ask):
         Approvals(ask=ask)
 
 
-@pytest.mark.parametrize(("blocking", "times"), [(False, 0), (True, 1)])
-async def test_only_a_store_that_takes_its_time_is_asked_in_a_thread(tmp_path, blocking, times):
-    """Memory is quicker than a thread."""
-    elsewhere = Elsewhere()
-    store = SQLiteApprovals(tmp_path / "x.approvals.sqlite") if blocking else MemoryApprovals()
-    assert await Approvals(store).add(RECORD, elsewhere) == REQUEST
-    assert (store.get(REQUEST.id), elsewhere.times) == (RECORD, times)
-
-
-async def test_a_sealed_request_is_kept_by_whoever_has_it():
+def test_a_sealed_request_is_kept_by_whoever_has_it():
     """Only its use is remembered here."""
     approvals = Approvals(key=KEY)
-    sealed = await approvals.add(RECORD, Elsewhere())
+    sealed = approvals.sealed(RECORD)
     assert approvals.seal.verify(sealed, "i")
     assert approvals.store.get(REQUEST.id) is None
 
 
-async def test_what_may_not_be_shown_cannot_travel():
+def test_without_a_key_nothing_is_sealed():
+    """The remedy is a key."""
+    with pytest.raises(ValueError, match="no key to seal requests with"):
+        Approvals().sealed(RECORD)
+
+
+def test_what_may_not_be_shown_cannot_travel():
     """A masked argument would run as its mask."""
     record = Record(request=REQUEST, arguments={"a": "the secret"}, identity="i")
     with pytest.raises(ApprovalError, match="give Approvals a store") as caught:
-        await Approvals(key=KEY).add(record, Elsewhere())
+        Approvals(key=KEY).sealed(record)
     assert caught.value.why == "store"
     assert "the secret" not in str(caught.value)
+
+
+def test_of_the_lost_requests_the_newest_are_remembered():
+    """A store that fails for months does not fill the memory."""
+    names = NewestNames(3)
+    for name in "abcd":
+        names.add(name)
+    names.discard("c")
+    names.discard("x")
+    assert (list(names), len(names), "a" in names) == (["b", "d"], 2, False)
 
 
 def test_a_used_sealed_request_is_remembered_until_it_expires():

@@ -137,6 +137,23 @@ async def test_what_cannot_be_strict_is_told_once(caplog):
     assert notes[0].startswith("openai: `anything`: not strict")
 
 
+async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, monkeypatch):
+    """Tools that come and go would fill the memory with them."""
+    monkeypatch.setattr("toolkit.providers.remote._MOST_NOTED", 2)
+    caplog.set_level(logging.INFO, logger="toolkit")
+    tools = catalog()
+    made = provider("openai", api_key=KEY, strict=True)
+    for number in range(5):
+
+        @tools.tool(name=f"anything_{number}")
+        def anything(**wishes: int) -> None:
+            """Take anything."""
+
+        made._outgoing(hello(catalog=tools), stream=False)
+        tools.remove(f"anything_{number}")
+    assert (len(caplog.records), len(made._noted)) == (5, 1)
+
+
 def test_strictness_of_gemini_needs_no_note(caplog):
     """There it holds for the whole request."""
     caplog.set_level(logging.INFO, logger="toolkit")

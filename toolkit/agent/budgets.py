@@ -15,6 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
 from ..errors import ProviderError
+from ..forks import unlock_in_children
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
 
@@ -122,7 +123,7 @@ class Ledger:
         self._model = model
         self._spent = spent
         self._retries = spent.retries
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
         self._clock = clock
         self._since = clock()
 

@@ -183,7 +183,8 @@ class Toolbox(Dispatcher):
         approvals, redaction = self._settings.approvals, self._settings.redaction
         if approvals.seal is not None:
             return True  # a seal is looked at when it is used
-        record = await approvals.kept(lambda store: store.get(request.id), self._settings.in_thread)
+        runner = self._settings.store_runner
+        record = await runner.run("find request", request.id, lambda store: store.get(request.id))
         if record is None:
             return True
         return is_same_request(request, record.request, redaction)
@@ -195,10 +196,10 @@ class Toolbox(Dispatcher):
         A process that was killed may have asked after its run was saved. The run that goes on asks again, so an answer
         to the older request would let the same thing happen twice.
         """
-        approvals, in_thread = self._settings.approvals, self._settings.in_thread
+        approvals, runner = self._settings.approvals, self._settings.store_runner
         if approvals.seal is not None:
             return  # sealed requests are with the caller, and not in the store
-        for request in await approvals.kept(lambda store: store.pending(session=session.id), in_thread):
+        for request in await runner.run("list pending requests", "", lambda store: store.pending(session=session.id)):
             if request.id in known:
                 continue
             decision = Decision.deny(_WITHDRAWN, principal=request.principal)
@@ -206,7 +207,7 @@ class Toolbox(Dispatcher):
                 await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
             except ApprovalError:
                 # Its tool has changed or is gone. Then nobody can approve it here, but perhaps elsewhere.
-                await approvals.kept(partial(_deny, request.id, approvals.clock()), in_thread)
+                await runner.run("deny request", request.id, partial(_deny, request.id, approvals.clock()))
 
     async def is_first(self, held: ApprovalRequest) -> bool:
         """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""
@@ -214,7 +215,8 @@ class Toolbox(Dispatcher):
         # Kept as expired: nobody can answer it, nobody is shown it, and a purge forgets it.
         kept = replace(held, arguments={}, expires_at=approvals.clock())
         record = Record(request=kept, arguments={}, identity="")
-        return await approvals.kept(lambda store: _is_added(store, record), self._settings.in_thread)
+        runner = self._settings.store_runner
+        return await runner.run("keep request", held.id, lambda store: _is_added(store, record))
 
     async def may_leave(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
         """
@@ -226,10 +228,10 @@ class Toolbox(Dispatcher):
             return await self.is_first(plan), None  # at once: nobody comes between
         session.state[_LEAVING] = True
         try:
-            asking, cancelled = await waited_for(self.is_first(plan))
+            asking, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING]
-        if cancelled is not None and asking.exception() is not None:
+        if cancelled is not None and (asking.cancelled() or asking.exception() is not None):
             raise cancelled
         return asking.result(), cancelled
 

@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import Safety
+from ..forks import unlock_in_children
 
 __all__ = ["WriteRefused", "read_only", "refusal"]
 
@@ -46,7 +47,7 @@ def read_only() -> Iterator[list[str]]:
 
 _PROBE = "toolkit.read_only"
 _tried: ContextVar[list[str] | None] = ContextVar("toolkit_read_only", default=None)
-_installing = threading.Lock()
+_installing = unlock_in_children(threading.Lock())
 
 
 def _install() -> None:

@@ -6,6 +6,7 @@ import threading
 import time
 from types import EllipsisType
 
+from ..forks import renew_in_children
 from ..requests import ApprovalRequest
 from .packed_record import PackedRecord, shorten_outcome
 from .records import ApprovalError, Record
@@ -40,8 +41,13 @@ class MemoryApprovals(Changing):
         self._max_bytes = max_bytes
         self._until_expired = until_expired
         self._kept: dict[str, PackedRecord] = {}
-        self._bytes = 0
+        self.renew_after_fork()
+        renew_in_children(self)
+
+    def renew_after_fork(self) -> None:
+        """Count anew what is kept; a change that another thread was making stayed in the parent of a fork."""
         self._lock = threading.Lock()
+        self._bytes = sum(packed.size for packed in self._kept.values())
 
     def add(self, record: Record) -> None:
         """Keep a record that is pending; `ValueError` if its id is taken."""

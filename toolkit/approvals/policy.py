@@ -4,10 +4,12 @@ How people are asked, and where their answers are kept.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from ..requests import ApprovalRequest, Decision
 from .askers import Asker, Callback
@@ -16,10 +18,10 @@ from .records import ApprovalError, Record
 from .sealing import RecordSeal, Seal
 from .stores import ApprovalStore
 
-__all__ = ["Approvals"]
+__all__ = ["Approvals", "NewestNames"]
 
-T = TypeVar("T")
 _DAY_SECONDS = 24 * 60 * 60.0
+_MOST_LOST = 10_000
 
 
 class Approvals:
@@ -37,10 +39,12 @@ class Approvals:
         expires_seconds: How long a request can be answered; None for ever.
         preview_seconds: How long a preview may take to be made.
         preview_chars: How long it may be.
+        store_seconds: How long a call waits for one operation of a store that blocks. A call whose own time is over
+            sooner waits no longer than that.
         clock: Seconds since 1970.
 
     Attributes:
-        lost: The requests whose calls ended in this process, and whose outcome could not be kept.
+        lost: The requests whose calls ended in this process, and whose outcome could not be kept: the newest 10,000.
     """
 
     def __init__(
@@ -52,14 +56,18 @@ class Approvals:
         expires_seconds: float | None = _DAY_SECONDS,
         preview_seconds: float = 5.0,
         preview_chars: int = 20_000,
+        store_seconds: float = 30.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if store is not None and not hasattr(store, "settle"):
             raise TypeError(f"a store cannot be {type(store).__name__}; give SQLiteApprovals(path), or none")
+        _check_plain(store)
         if isinstance(ask, type):
             raise TypeError(f"ask is an object; write {ask.__name__}()")
         if not (expires_seconds is None or expires_seconds > 0):
             raise ValueError(f"expires_seconds has to be above 0, or None; got {expires_seconds!r}")
+        if not store_seconds > 0:
+            raise ValueError(f"store_seconds has to be above 0, got {store_seconds!r}")
         if key is not None and store is None and expires_seconds is None:
             raise ValueError(
                 "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
@@ -69,11 +77,12 @@ class Approvals:
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
         if key is not None and store is not None:
             _sign(store, key)
-        self.lost: set[str] = set()
+        self.lost = NewestNames(_MOST_LOST)
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds
         self.preview_chars = preview_chars
+        self.store_seconds = store_seconds
         self.clock = clock
 
     @property
@@ -82,17 +91,10 @@ class Approvals:
         in_process = self.seal is not None or isinstance(self.store, MemoryApprovals)
         return not in_process and not getattr(self.store, "is_signed", False)
 
-    async def kept(self, work: Callable[[ApprovalStore], T], in_thread: Callable[[Callable[[], Any]], Any]) -> T:
-        """Do something with the store, in a thread if it may take its time."""
-        store = self.store
-        found: T = await in_thread(lambda: work(store)) if store.blocking else work(store)
-        return found
-
-    async def add(self, record: Record, in_thread: Callable[[Callable[[], Any]], Any]) -> ApprovalRequest:
-        """Keep a new request, or seal it; the request as it goes out."""
+    def sealed(self, record: Record) -> ApprovalRequest:
+        """Return the request of *record* with its seal; raise `ApprovalError` if it may not travel."""
         if self.seal is None:
-            await self.kept(lambda store: store.add(record), in_thread)
-            return record.request
+            raise ValueError("there is no key to seal requests with; give Approvals(key=...) one, and no store")
         if dict(record.request.arguments) != record.arguments:
             raise ApprovalError(
                 f"`{record.request.tool}` has arguments that may not be shown, so they cannot travel in a sealed "
@@ -114,6 +116,46 @@ class Approvals:
         if decision is not None and not isinstance(decision, Decision):
             raise TypeError(f"an asker has to return a Decision or None, got {type(decision).__name__}")
         return decision
+
+
+class NewestNames:
+    """A set of the newest names, at most *size* of them."""
+
+    __slots__ = ("_names", "_size")
+
+    def __init__(self, size: int) -> None:
+        self._names: OrderedDict[str, None] = OrderedDict()
+        self._size = size
+
+    def add(self, name: str) -> None:
+        """Remember *name*, and forget the oldest if there are too many."""
+        self._names[name] = None
+        while len(self._names) > self._size:
+            with contextlib.suppress(KeyError):  # another thread has just forgotten the last one
+                self._names.popitem(last=False)
+
+    def discard(self, name: str) -> None:
+        """Forget *name*, if it is there."""
+        self._names.pop(name, None)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._names))
+
+
+def _check_plain(store: ApprovalStore | None) -> None:
+    """Raise `TypeError` for a store with async methods: what they return would be taken for their answer."""
+    for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge"):
+        if inspect.iscoroutinefunction(getattr(store, name, None)):
+            raise TypeError(
+                f"{type(store).__name__}.{name} is async, and the methods of a store are plain functions; let it wait "
+                "for its answer, and set blocking = True, so that it is called in a thread"
+            )
 
 
 def _sign(store: ApprovalStore, key: bytes | str | Sequence[bytes | str]) -> None:

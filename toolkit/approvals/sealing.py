@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..forks import unlock_in_children
 from ..requests import ApprovalRequest
 from .canonical import canonical, digest
 from .records import ApprovalError, Record, dumped
@@ -71,7 +72,7 @@ class RecordSeal:
     def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
         self._keys = _read_keys(key)
         self._steps: dict[str, int] = {}
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
 
     def has_same_keys(self, other: RecordSeal) -> bool:
         """Return whether both sign and verify with the same keys."""

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
+from ..forks import unlock_in_children
 from ..requests import ApprovalRequest, Decision
 from .conversation import Conversation, in_editor
 from .screens import Screen
@@ -37,7 +38,7 @@ class TerminalPrompt:
     """
 
     blocking = True
-    _one_at_a_time = threading.Lock()  # of all prompts, because there is one terminal
+    _one_at_a_time = unlock_in_children(threading.Lock())  # of all prompts, because there is one terminal
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from ..forks import unlock_in_children
 from ..session import Session
 
 __all__ = ["Kept", "Pages"]
@@ -49,7 +50,7 @@ class Pages:
         self._most = most
         self._clock = clock
         self._kept: dict[Hashable, Kept] = {}
-        self._lock = threading.Lock()  # a session may be used from several loops
+        self._lock = unlock_in_children(threading.Lock())  # a session may be used from several loops
 
     @classmethod
     def of(cls, session: Session | None, owner: Hashable, *, most: int, clock: Callable[[], float]) -> Pages:

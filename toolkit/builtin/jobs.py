@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from ..errors import ToolError, nearest
+from ..forks import unlock_in_children
 from .outputs import Latest
 from .processes import Process, Start
 
@@ -34,7 +35,7 @@ class Job:
     process: Process
     output: Latest
     began: float
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
 
     def state(self) -> str:
         """How it is, in a few words."""
@@ -68,7 +69,7 @@ class Jobs:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._count = 0
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
         self._is_closed = False
 
     def start(self, command: str, start: Start) -> Job:
@@ -80,7 +81,7 @@ class Jobs:
             if len(running) >= _MOST_RUNNING:
                 raise ToolError(f"{len(running)} jobs run already ({', '.join(each.id for each in running)}); stop one")
             self._count += 1
-            output, lock = Latest(_MOST_OUTPUT), threading.Lock()
+            output, lock = Latest(_MOST_OUTPUT), unlock_in_children(threading.Lock())
 
             def take(stream: str, data: bytes) -> None:
                 with lock:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ToolError
+from ..forks import unlock_in_children
 from .readings import MARK, Ended, Reading, Start
 
 __all__ = ["Ended", "Process", "Start"]
@@ -37,7 +38,7 @@ class Process:
         self._on_output = on_output
         self._mark = secrets.token_hex(8)
         self._wake_read, self._wake_write = os.pipe()
-        self._wake_lock = threading.Lock()
+        self._wake_lock = unlock_in_children(threading.Lock())
         self._over = threading.Event()
         self._ended: Ended | None = None
         self._error: BaseException | None = None

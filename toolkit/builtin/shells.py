@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..errors import ToolError
+from ..forks import unlock_in_children
 from ..options import several
 from ..sandbox.base import Sandbox
 from ..session import Session
@@ -42,7 +43,7 @@ _FROM_OUTSIDE = ("PATH", "LANG", "LANGUAGE", "TZ")
 _ALWAYS = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 _MOST_OF_A_VALUE = 32_768
 _KEY = "toolkit.shell:"
-_OPENING = threading.Lock()
+_OPENING = unlock_in_children(threading.Lock())
 
 
 class Shell:

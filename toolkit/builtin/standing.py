@@ -22,6 +22,7 @@ from typing import Any
 from ..access import Command
 from ..context import Context
 from ..errors import ToolError
+from ..forks import unlock_in_children
 from ..redaction import MASK
 from ..requests import Changed, Precondition
 from ..results import ToolCall
@@ -100,7 +101,7 @@ class Standings:
         self._workspace = workspace
         self._most = most
         self._judged: dict[tuple[str, str, str], list[Standing]] = {}
-        self._lock = threading.Lock()
+        self._lock = unlock_in_children(threading.Lock())
 
     def preflight(self, arguments: Any, call: ToolCall | None = None) -> list[Command]:
         """What the verdict is about: the command, where it would start now."""

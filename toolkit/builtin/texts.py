@@ -16,6 +16,8 @@ from functools import cached_property
 from itertools import accumulate, count
 from typing import Literal, NamedTuple, TypeAlias
 
+from ..forks import unlock_properties_in_children
+
 __all__ = [
     "UTF_8",
     "Encoding",
@@ -172,6 +174,7 @@ def with_line_ending(text: str, ending: LineEnding | None) -> str:
     return text.replace("\n", "\r\n") if ending == "\r\n" and "\r" not in text else text
 
 
+@unlock_properties_in_children
 class Text:
     """
     A text in which lines end in `\\n` to whoever searches it, and as they do to whoever changes it.

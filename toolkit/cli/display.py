@@ -41,6 +41,7 @@ from ..approvals.askers import Answer, Asker
 from ..approvals.screens import Screen
 from ..context import Progress
 from ..errors import ToolkitError
+from ..forks import unlock_in_children
 from ..rendering import described
 from ..requests import ApprovalRequest
 from .consoles import allow_any_letter, console_on
@@ -75,7 +76,7 @@ class AgentDisplay:
         allow_any_letter(self._console)
         self._marks = MARKS if self._console.encoding.startswith("utf") else ASCII_MARKS
         self._region = Region(self._console, self._marks, clock)
-        self._lock = threading.RLock()  # tools report from threads
+        self._lock = unlock_in_children(threading.RLock())  # tools report from threads
         # A path is the calls whose sub-runs something happens in; that of the run itself is empty.
         self._unsaid: dict[Path, str] = {}
         self._rows: dict[Path, Row] = {}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # it takes long to load
 __all__ = ["Format", "RemoteProvider"]
 
 _log = logging.getLogger("toolkit")
+_MOST_NOTED = 10_000
 
 T = TypeVar("T")
 
@@ -199,6 +200,8 @@ class RemoteProvider(ABC):
         made = self._format.definitions(request.catalog, request.session, strict=self.strict)
         for note in made.notes:
             if note not in self._noted:  # every turn has the same
+                if len(self._noted) >= _MOST_NOTED:  # tools that come and go bring new ones for ever
+                    self._noted.clear()
                 self._noted.add(note)
                 _log.info("%s: %s", self.name, note)
         return made or None

@@ -19,6 +19,7 @@ from heapq import nlargest, nsmallest
 from itertools import compress
 from typing import Any, NamedTuple
 
+from ..forks import renew_in_children
 from .asking import EXACT, Asked, ask
 from .documents import Document, Entry, read_document
 from .fusion import Ranker, fused, opinion
@@ -102,13 +103,28 @@ class Index:
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         self._lock = threading.Lock()
+        self._is_changing = False
+        self._clear()
+        for document in documents:
+            self.add(document)
+        renew_in_children(self)
+
+    def _clear(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._worth: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._named: dict[str, dict[str, None]] = {}
         self._foreign: set[str] = set()
         self._vocabulary = Vocabulary()
-        for document in documents:
-            self.add(document)
+
+    def renew_after_fork(self) -> None:
+        """Make anew what another thread was changing: nothing goes on with that in a forked child."""
+        self._lock = threading.Lock()
+        if self._is_changing:
+            documents = [entry.document for entry in self._entries.values()]
+            self._is_changing = False
+            self._clear()
+            for document in documents:
+                self.add(document)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -120,6 +136,7 @@ class Index:
         """Let *document* be found, in place of one of the same name if there is one."""
         entry, name = read_document(document), document.name
         with self._lock:
+            self._is_changing = True
             if name in self._entries:
                 self._forget(name)
             self._entries[name] = entry
@@ -131,13 +148,16 @@ class Index:
             for known in entry.names:
                 self._named.setdefault(known, {})[name] = None
             self._vocabulary.add(name, entry.texts)
+            self._is_changing = False
 
     def remove(self, name: str) -> None:
         """Let the tool of this name be found no longer."""
         with self._lock:
             if name not in self._entries:
                 raise KeyError(f"no tool named `{name}` in the index")
+            self._is_changing = True
             self._forget(name)
+            self._is_changing = False
 
     def search(
         self,

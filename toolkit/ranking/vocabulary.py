@@ -77,9 +77,10 @@ class Vocabulary:
         if len(text) < COMPLETED and text.isascii():
             return []
         if self._beginning is None:
-            self._beginning = {}
+            beginning: dict[str, list[str]] = {}
             for word in sorted(self._users):
-                self._beginning.setdefault(_beginning(word), []).append(word)
+                beginning.setdefault(_beginning(word), []).append(word)
+            self._beginning = beginning  # whole, because a forked child may see what another thread has come to
         alike = self._beginning.get(_beginning(text), [])
         start = bisect_right(alike, text)
         end = bisect_left(alike, text + chr(sys.maxunicode), start, min(start + SCANNED, len(alike)))

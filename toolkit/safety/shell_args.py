@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..forks import unlock_properties_in_children
 from .shell_records import SimpleCommand
 
 __all__ = ["Args"]
@@ -94,6 +95,7 @@ _LONGEST_CLUSTER = 40
 _LONGEST_SUBCOMMAND = 3
 
 
+@unlock_properties_in_children
 @dataclass(frozen=True)
 class Args:
     """

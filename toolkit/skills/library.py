@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import cast
 
 from ..errors import BadArgs, DefinitionError, Problem
+from ..forks import renew_in_children
 from ..permissions.files import Ignored
 from ..permissions.trust import Trust
 from ..tables import Table
@@ -75,10 +76,15 @@ class Skills(CatalogView):
         self._check_seconds = check_seconds
         self._clock = clock
         self._looked_at = clock()
-        self._lock = threading.RLock()
-        self._is_looking = False
+        self.renew_after_fork()
+        renew_in_children(self)
         self._told: frozenset[SkillProblem] = frozenset()
         self.refresh()
+
+    def renew_after_fork(self) -> None:
+        """Forget that another thread was looking at the files; a forked child does not have it."""
+        self._lock = threading.RLock()
+        self._is_looking = False
 
     @property
     def table(self) -> Table:
