@@ -264,27 +264,6 @@ def test_a_further_check_may_state_its_kinds(app):
     assert own.seen == [Table("users")]
 
 
-@pytest.mark.parametrize(
-    ("options", "kinds", "is_concerned"),
-    [
-        ({}, ["read"], True),
-        ({}, ["table", "url"], True),
-        ({}, ["table"], False),
-        ({}, [], False),
-        ({"without": ["host"]}, ["url"], False),
-        ({"without": ["folder"]}, ["write"], True),
-        ({"without": ["folder", "protected-file"]}, ["read", "write"], False),
-        ({"further": [Own()]}, ["table"], True),
-        ({"further": [Own()]}, [], False),
-        ({"further": [Own(kinds=["table"])]}, ["table"], True),
-        ({"further": [Own(kinds=["table"])]}, ["other"], False),
-    ],
-)
-def test_it_is_known_which_kinds_concern_the_checks(app, options, kinds, is_concerned):
-    """So that nobody prepares what nobody looks at."""
-    assert SafetyChecks([app], **options).concerns(iter(kinds)) is is_concerned
-
-
 def test_a_check_that_fails_refuses(app, caplog):
     """Nobody has judged, so nothing is let through; the author finds the error in the log, the model does not."""
     with caplog.at_level(logging.WARNING, "toolkit"):
