@@ -15,6 +15,7 @@ import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
+from weakref import ref
 
 from .approvals.guard import WriteRefused
 from .approvals.identity import canonical_arguments
@@ -66,10 +67,14 @@ class OnItsWay(Protocol):
 
 
 class Hearing:
-    """The verdict on one call."""
+    """
+    The verdict on one call.
+
+    The call owns it, and it refers to the call weakly: the two are freed without the garbage collector.
+    """
 
     def __init__(self, case: OnItsWay) -> None:
-        self._case = case
+        self._case_reference = ref(case)
         self._judgement: Judgement | None = None
         self._asked = 0
         self._seen = ""
@@ -77,6 +82,13 @@ class Hearing:
         self.consent = Consent(
             case.plan.tool, case.call, settings.approvals, settings.in_thread, settings.in_hook_thread
         )
+
+    @property
+    def _case(self) -> OnItsWay:
+        case = self._case_reference()
+        if case is None:
+            raise RuntimeError("a call was judged after it had ended")
+        return case
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """

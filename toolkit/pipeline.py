@@ -88,7 +88,7 @@ class Walk:
         self.arguments = call.arguments
         self.decoded = decoded
         self.deadline = NEVER if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
-        self.tries = Tries(call, plan, settings, self.deadline, resources, self._report, self.redaction, self._access)
+        self.tries = Tries(self, call, plan, settings, self.deadline, resources)
 
     @property
     def hearing(self) -> Hearing:
@@ -363,10 +363,10 @@ class Walk:
         needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
         return told if needs_no_limit else self.settings.hook_runner.attend(told, step)
 
-    def _access(self) -> AccessJudge:
+    def access(self) -> AccessJudge:
         return self.hearing.access()
 
-    def _report(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         if self.settings.on_progress is not None and not self.is_over:
             self.settings.on_progress(self.redaction().progress(progress) if self.plan.hides else progress)
 
