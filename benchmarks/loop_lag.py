@@ -137,6 +137,7 @@ class LagMeter:
         gc.callbacks.append(self._note_collection)
         try:
             yield self
+            await asyncio.sleep(2 * _EVERY_SECONDS)  # for the tick that was due meanwhile
         finally:
             gc.callbacks.remove(self._note_collection)
             ticking.cancel()
