@@ -136,6 +136,7 @@ class LagMeter:
         watcher.start()
         gc.callbacks.append(self._note_collection)
         try:
+            await asyncio.sleep(0)  # so that the first tick has begun
             yield self
             await asyncio.sleep(2 * _EVERY_SECONDS)  # for the tick that was due meanwhile
         finally:
