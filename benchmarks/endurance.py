@@ -1,7 +1,7 @@
 """
 How it bears load: fuzzed calls, kills, races, fuzzed providers and a soak; `make endurance` runs all of it.
 
-    python -m benchmarks.endurance                                  everything, about 35 minutes
+    python -m benchmarks.endurance                                  everything, a little over half an hour
     python -m benchmarks.endurance --part soak --minutes 2          one part, shortened
     python -m benchmarks.endurance --part calls --count 50000
 
