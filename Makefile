@@ -63,7 +63,7 @@ format: $(VENV)/.ready
 bench: $(BENCH)/.ready
 	$(BENCH)/bin/python -m benchmarks
 
-# Fuzzed calls and providers, kills, races and a soak: about two hours. Shorter: `make endurance ARGS="--part soak --minutes 2"`.
+# Fuzzed calls and providers, kills, races, and a soak beside them: a little over half an hour on two cores. Shorter: `make endurance ARGS="--part soak --minutes 2"`.
 endurance: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.endurance $(ARGS)
 

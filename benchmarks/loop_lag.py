@@ -2,28 +2,107 @@
 How long an event loop is kept from its work.
 
 A task in the loop asks to be woken every few milliseconds, and looks how late it is. On a machine that others use,
-part of that is theirs. So of each lag counts what this process spent on a processor meanwhile, or, if that is more,
-what is left of the lag without the time for which its threads stood in line for a processor. A thread beside the loop
-notes where the loop is whenever it is late.
+part of that is theirs, so the time counts in which this process held up the loop:
+
+- the time for which the loop's thread ran on a processor;
+- the time for which it waited for something, such as the interpreter's lock. If another thread of this process had the
+  lock but no processor, that is the other processes' time and does not count.
+
+The time for which the loop's thread stood in line for a processor does not count. A thread beside the loop notes where
+the loop is whenever it is late, and so does the garbage collector.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import sys
 import threading
 import time
-import traceback
 from collections.abc import AsyncIterator
+from types import FrameType
+from typing import Any, NamedTuple
 
-__all__ = ["LagMeter"]
+__all__ = ["LagMeter", "ThreadTimes", "own_seconds"]
 
-_EVERY_SECONDS = 0.01
-_NOTED_SECONDS = 0.03
+_EVERY_SECONDS = 0.004
+_NOTED_SECONDS = 0.02
 _NOTED_FRAMES = 6
 _TASKS = "/proc/self/task"
+
+
+class Times(NamedTuple):
+    """
+    What the threads of this process have done so far, in seconds.
+
+    Attributes:
+        at: The time of the clock.
+        ran: For how long the loop's thread ran on a processor.
+        in_line: For how long it stood in line for one.
+        others_ran: For how long the other threads ran.
+        others_in_line: For how long the other threads stood in line, added up.
+    """
+
+    at: float
+    ran: float
+    in_line: float
+    others_ran: float
+    others_in_line: float
+
+
+def own_seconds(before: Times, after: Times) -> float:
+    """Return for how long this process kept the loop's thread busy or waiting, between two looks at its threads."""
+    passed, ran, in_line, others_ran, others_in_line = (
+        max(0.0, end - start) for start, end in zip(before, after, strict=True)
+    )
+    blocked = max(0.0, passed - ran - in_line)
+    # While the loop waits for the lock, a thread that has it runs or stands in line. How the two overlap with the
+    # loop's waiting is not known, so the larger estimate counts.
+    return ran + min(blocked, max(blocked - others_in_line, others_ran))
+
+
+class ThreadTimes:
+    """Read the times of the loop's thread, which is the one that makes this object, and of the others."""
+
+    def __init__(self) -> None:
+        self._own = str(threading.get_native_id())
+        self._files: dict[str, int] = {}
+
+    def read(self) -> Times:
+        """Return the times so far. Where the kernel does not tell how long threads stood in line, that is 0."""
+        ran, in_line, others = time.thread_time(), 0.0, 0.0
+        for thread in self._threads():
+            seconds = self._in_line(thread)
+            if thread == self._own:
+                in_line = seconds
+            else:
+                others += seconds
+        return Times(time.monotonic(), ran, in_line, time.process_time() - ran, others)
+
+    def close(self) -> None:
+        """Close the files of all threads."""
+        for file in self._files.values():
+            os.close(file)
+        self._files.clear()
+
+    def _threads(self) -> list[str]:
+        try:
+            threads = os.listdir(_TASKS)
+        except OSError:
+            return []
+        for thread in self._files.keys() - set(threads):
+            os.close(self._files.pop(thread))
+        return threads
+
+    def _in_line(self, thread: str) -> float:
+        # A file that stays open is read ten times as fast as one that is opened for each look.
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            if thread not in self._files:
+                self._files[thread] = os.open(f"{_TASKS}/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            return int(os.pread(self._files[thread], 100, 0).split()[1]) / 1e9
+        return 0.0
 
 
 class LagMeter:
@@ -44,51 +123,68 @@ class LagMeter:
         self.ticks = 0
         self._due = float("inf")
         self._noted = ""
+        self._collected = 0.0
+        self._collecting_since = 0.0
         self._is_over = threading.Event()
 
     @contextlib.asynccontextmanager
     async def measuring(self) -> AsyncIterator[LagMeter]:
         """Measure until the block ends."""
-        ticking = asyncio.ensure_future(self._tick())
+        times = ThreadTimes()
+        ticking = asyncio.ensure_future(self._tick(times))
         watcher = threading.Thread(target=self._watch, args=(threading.get_ident(),), daemon=True)
         watcher.start()
+        gc.callbacks.append(self._note_collection)
         try:
+            await asyncio.sleep(0)  # so that the first tick has begun
             yield self
+            await asyncio.sleep(2 * _EVERY_SECONDS)  # for the tick that was due meanwhile
         finally:
+            gc.callbacks.remove(self._note_collection)
             ticking.cancel()
             self._is_over.set()
             await asyncio.wait({ticking})
             watcher.join()
+            times.close()
 
-    async def _tick(self) -> None:
+    async def _tick(self, times: ThreadTimes) -> None:
+        after = times.read()
         while True:
-            waited, spent = seconds_in_line(), time.process_time()
-            self._noted = ""
-            self._due = time.monotonic() + _EVERY_SECONDS
+            self._noted, self._collected, before = "", 0.0, after
+            self._due = before.at + _EVERY_SECONDS
             await asyncio.sleep(_EVERY_SECONDS)
-            lag = time.monotonic() - self._due
+            after = times.read()
+            lag = after.at - self._due
             self._due = float("inf")
-            own = max(min(lag, time.process_time() - spent), lag - (seconds_in_line() - waited))
+            # What was done before the tick was due is no lag, but it is not known how much that was.
+            own = min(lag, own_seconds(before, after))
             self.ticks += 1
             self.longest_at_all = max(self.longest_at_all, lag)
             if own > self.longest:
-                self.longest, self.place = own, self._noted
+                self.longest, self.place = own, self._describe_place()
+
+    def _describe_place(self) -> str:
+        collected = f"collecting garbage for {self._collected * 1e3:.0f} ms" if self._collected > 1e-3 else ""
+        return "; ".join(filter(None, (collected, self._noted)))
+
+    def _note_collection(self, phase: str, _: dict[str, Any]) -> None:
+        now = time.perf_counter()
+        if phase == "start":
+            self._collecting_since = now
+        else:
+            self._collected += now - self._collecting_since
 
     def _watch(self, loop_thread: int) -> None:
         while not self._is_over.wait(_NOTED_SECONDS / 2):
             if time.monotonic() - self._due > _NOTED_SECONDS and not self._noted:
-                frame = sys._current_frames().get(loop_thread)  # noqa: SLF001 -- the documented way
-                frames = traceback.extract_stack(frame)[-_NOTED_FRAMES:]
-                self._noted = " > ".join(
-                    f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames
-                )
+                self._noted = _describe_frames(sys._current_frames().get(loop_thread))  # noqa: SLF001 -- the documented way
 
 
-def seconds_in_line() -> float:
-    """Return how long the threads of this process have waited for a processor; 0 where the kernel does not tell."""
-    waited = 0
-    with contextlib.suppress(OSError):
-        for task in os.listdir(_TASKS):
-            with contextlib.suppress(OSError, ValueError, IndexError), open(f"{_TASKS}/{task}/schedstat", "rb") as file:
-                waited += int(file.read().split()[1])
-    return waited / 1e9
+def _describe_frames(frame: FrameType | None) -> str:
+    """Return where *frame* is and what called it. No source is read: that would hold up the loop, and fill memory."""
+    places: list[str] = []
+    while frame is not None and len(places) < _NOTED_FRAMES:
+        code = frame.f_code
+        places.insert(0, f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_name}")
+        frame = frame.f_back
+    return " > ".join(places)

@@ -141,6 +141,7 @@ async def _warm_up(dispatcher: Dispatcher, catalog: Catalog, chance: random.Rand
     for job in (_plain_calls, _approvals, _unknown_names):
         await job(dispatcher, catalog, chance, Soaked(), "warm")
     catalog.definitions("anthropic", session=Session())
+    catalog.finish()
     gc.collect()
     gc.freeze()  # with thousands of tools, a full collection holds up everything
 

@@ -22,9 +22,9 @@ class Report:
     line: str
     violations: list[str] = field(default_factory=list)
 
-    def print_lines(self, part: str) -> None:
-        """Print the line of *part*, and the first violations beneath it."""
+    def print_lines(self, part: str, seconds: float) -> None:
+        """Print the line of *part*, which took so many *seconds*, and the first violations beneath it, all at once."""
         verdict = "no violation" if not self.violations else f"{len(self.violations):,} VIOLATIONS"
-        print(f"{part}: {self.line}; {verdict}", flush=True)
-        for violation in self.violations[:_MOST_SHOWN]:
-            print(f"    {violation[:500]}", flush=True)
+        lines = [f"{part}: {self.line}; {seconds:.0f} s; {verdict}"]
+        lines += [f"    {violation[:500]}" for violation in self.violations[:_MOST_SHOWN]]
+        print("\n".join(lines), flush=True)

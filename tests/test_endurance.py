@@ -27,4 +27,29 @@ def test_a_violation_is_shown_and_is_exit_code_1(monkeypatch, capsys):
 
     monkeypatch.setitem(endurance.PARTS, "batch", (fail, 3))
     assert endurance.main(["--part", "batch"]) == 1
-    assert capsys.readouterr().out == "batch: 3 tries; 1 VIOLATIONS\n    it broke\n"
+    assert capsys.readouterr().out == "batch: 3 tries; 0 s; 1 VIOLATIONS\n    it broke\n"
+
+
+def test_a_part_that_breaks_off_is_a_violation(monkeypatch, capsys):
+    """The other parts are run all the same."""
+
+    async def break_off(count: int) -> Report:
+        raise OSError("no room left")
+
+    async def succeed(count: int) -> Report:
+        return Report(f"{count} tries")
+
+    monkeypatch.setitem(endurance.PARTS, "batch", (break_off, 3))
+    monkeypatch.setitem(endurance.PARTS, "calls", (succeed, 3))
+    assert endurance.main(["--part", "batch", "--part", "calls"]) == 1
+    broken, reason, done = capsys.readouterr().out.splitlines()
+    assert broken == "batch: it broke off; 0 s; 1 VIOLATIONS"
+    assert reason == "    OSError: no room left"
+    assert done == "calls: 3 tries; 0 s; no violation"
+
+
+def test_the_soak_runs_beside_the_other_parts(capfd):
+    """Each prints its line as soon as it ends; a soak that short measures nothing that may fail."""
+    shortened = ["--part", "batch", "--part", "soak", "--count", "50", "--minutes", "0", "--tools", "20"]
+    assert endurance.main(shortened) == 0
+    assert {line.partition(":")[0] for line in capfd.readouterr().out.splitlines()} == {"batch", "soak"}

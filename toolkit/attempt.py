@@ -240,7 +240,11 @@ class Attempt:
                 job.when_over(self._abandoned.add(self._stuck()))
             self._threads.give_up(future)
             raise
-        return future.result()
+        try:
+            return future.result()
+        finally:
+            # The future holds the error, whose traceback holds this frame: only the garbage collector would free them.
+            del future
 
     async def _collected(self, stream: Any) -> list[Any]:
         items = []

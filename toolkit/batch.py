@@ -49,6 +49,7 @@ async def run_batch(
             halted = "" if result.error is None else result.error.message
         elif result.kind == "waiting" and waiting is None:
             waiting = call.id
+        del result
 
     waits = [tool is not None and may_wait(call) for tool, call in zip(tools, calls, strict=True)]
     for group in _groups(safe, tools, waits):
@@ -56,7 +57,10 @@ async def run_batch(
             await _alone(one, group[0])
         else:
             await _together(one, group, most)
-    return [result for result in results if result is not None]
+    try:
+        return [result for result in results if result is not None]
+    finally:
+        results.clear()  # the tracebacks of their errors hold the frames in here
 
 
 async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 from typing import Literal
 
 __all__ = [
@@ -50,6 +51,7 @@ _MOST_CHARACTERS = 500
 _MOST_TEXT = 4000
 _MOST_CANDIDATES = 2000
 _MOST_COMPARED = 40
+_FOLDED_AT_ONCE = 500
 _NO_LETTERS = re.compile(r"[\W_]+")
 _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
@@ -221,18 +223,18 @@ class BadArgs(ToolError):  # noqa: N818 -- named by what happens next
 
 
 def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
-    """The names in *known* that *name* was probably meant to be, best first."""
+    """Return the names in *known* that *name* was probably meant to be, best first."""
     import difflib
 
     # Long junk is cut: difflib is quadratic, and nothing near it could be long.
     wanted = _fold(name[:100])
+    shortest, longest = len(wanted) - 10, len(wanted) + 10
     folded: dict[str, str] = {}
-    for each in known:
-        candidate = _fold(each[:100])
-        if abs(len(candidate) - len(wanted)) <= 10:
-            folded.setdefault(candidate, each)
-        if len(folded) == _MOST_CANDIDATES:
-            break
+    names = iter(known)
+    while len(folded) < _MOST_CANDIDATES and (some := list(islice(names, _FOLDED_AT_ONCE))):
+        for candidate, known_name in zip(_fold_all([some_name[:100] for some_name in some]), some, strict=True):
+            if shortest <= len(candidate) <= longest and len(folded) < _MOST_CANDIDATES:
+                folded.setdefault(candidate, known_name)
     likely = _most_alike(wanted, folded)
     matches = difflib.get_close_matches(wanted, likely, n=most, cutoff=0.6)
     return [folded[match] for match in matches]
@@ -243,8 +245,12 @@ def _most_alike(wanted: str, candidates: Collection[str]) -> list[str]:
     if len(candidates) <= _MOST_COMPARED:
         return list(candidates)
     # Comparing two thousand names letter by letter takes many times as long as counting the pairs they share.
-    pairs = frozenset(_pairs(wanted))
-    shares = {name: len(pairs.intersection(_pairs(name))) / (len(wanted) + len(name) + 2) for name in candidates}
+    pairs, length = list(dict.fromkeys(_pairs(wanted))), len(wanted) + 2
+    shares = {
+        name: len([pair for pair in pairs if pair in padded]) / (length + len(name))
+        for name in candidates
+        for padded in [f" {name} "]
+    }
     least = sorted(shares.values())[-_MOST_COMPARED]
     return [name for name, share in shares.items() if share >= least][: 2 * _MOST_COMPARED]
 
@@ -257,3 +263,15 @@ def _pairs(name: str) -> Iterable[str]:
 
 def _fold(name: str) -> str:
     return (name.replace("_", "") if name.isidentifier() else _NO_LETTERS.sub("", name)).lower()
+
+
+def _fold_all(names: list[str]) -> list[str]:
+    """Return all *names* folded, in a tenth of the time that folding each would take."""
+    text = "\n".join(names)
+    for separator in "_.-":
+        text = text.replace(separator, "")
+    lines = text.split("\n")
+    # Only if nothing but letters and digits is left, each line is one name.
+    return (
+        text.lower().split("\n") if len(lines) == len(names) and "".join(lines).isalnum() else list(map(_fold, names))
+    )

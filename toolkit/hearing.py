@@ -16,6 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
+from weakref import ref
 
 from .approvals.guard import WriteRefused
 from .approvals.identity import canonical_arguments
@@ -103,16 +104,27 @@ class _LimitedStore:
 
 
 class Hearing:
-    """The verdict on one call."""
+    """
+    The verdict on one call.
+
+    The call owns it, and it refers to the call weakly: the two are freed without the garbage collector.
+    """
 
     def __init__(self, case: OnItsWay) -> None:
-        self._case = case
+        self._case_reference = ref(case)
         self._judgement: Judgement | None = None
         self._asked = 0
         self._seen = ""
         settings = case.settings
         store = _LimitedStore(case)
         self.consent = Consent(case.plan.tool, case.call, settings.approvals, store, settings.in_hook_thread)
+
+    @property
+    def _case(self) -> OnItsWay:
+        case = self._case_reference()
+        if case is None:
+            raise RuntimeError("a call was judged after it had ended")
+        return case
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """

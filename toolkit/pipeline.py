@@ -88,7 +88,7 @@ class Walk:
         self.arguments = call.arguments
         self.decoded = decoded
         self.deadline = NEVER if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
-        self.tries = Tries(call, plan, settings, self.deadline, resources, self._report, self.redaction, self._access)
+        self.tries = Tries(self, call, plan, settings, self.deadline, resources)
 
     @property
     def hearing(self) -> Hearing:
@@ -115,7 +115,10 @@ class Walk:
                 result = self.replacement or await self.execute()
         except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
             result = await self._stumbled(error)
-        return await self.ended(result)
+        try:
+            return await self.ended(result)
+        finally:
+            del result  # from Python 3.12 on, the traceback of its error holds this frame
 
     async def resumed(self, record: Record, decision: Decision) -> ToolResult:
         """The stages after the before-hooks; `ApprovalError` if the answer cannot be taken."""
@@ -128,7 +131,10 @@ class Walk:
             if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
                 raise
             result = await self._stumbled(error)
-        return await self.ended(result)
+        try:
+            return await self.ended(result)
+        finally:
+            del result
 
     async def rescued(self, error: BaseException) -> ToolResult:
         """The result of a call whose first attempt, a plain await, raised *error*."""
@@ -137,7 +143,10 @@ class Walk:
             result = await self._unless_interrupted(result) or await self.execute()
         except BaseException as further:  # noqa: BLE001 -- as above
             result = await self._stumbled(further)
-        return await self.ended(result)
+        try:
+            return await self.ended(result)
+        finally:
+            del result
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
         """Register a call whose first attempt, a plain await, cannot be stopped; it goes on in *task*."""
@@ -262,8 +271,11 @@ class Walk:
             if self.settings.audit is not None:
                 await self.hearing.intend()
             result = await self._unless_interrupted(await inner())
-            if result is not None:
-                return result
+            try:
+                if result is not None:
+                    return result
+            finally:
+                del result
 
     async def _unless_interrupted(self, result: ToolResult) -> ToolResult | None:
         """*result*, or that of a call which cannot go on without a person; None if one agreed at once."""
@@ -283,7 +295,10 @@ class Walk:
                     _refuse("around", "a result", found)
             except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
                 return self._hook_failed(error, step, "around")
-            return rendered(found, self.plan)
+            try:
+                return rendered(found, self.plan)
+            finally:
+                del found
 
         return run
 
@@ -367,10 +382,10 @@ class Walk:
         needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
         return told if needs_no_limit else self.settings.hook_runner.attend(told, step)
 
-    def _access(self) -> AccessJudge:
+    def access(self) -> AccessJudge:
         return self.hearing.access()
 
-    def _report(self, progress: Progress) -> None:
+    def report(self, progress: Progress) -> None:
         if self.settings.on_progress is not None and not self.is_over:
             self.settings.on_progress(self.redaction().progress(progress) if self.plan.hides else progress)
 

@@ -8,7 +8,6 @@ came. A repair has a budget of work that does not depend on the input, so large 
 
 from __future__ import annotations
 
-import copy
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from .errors import Problem
-from .strictjson import MAX_DEPTH, count_values, flaws, loads, show
+from .strictjson import MAX_DEPTH, copied, count_values, flaws, loads, show
 
 __all__ = ["Repaired", "repaired"]
 
@@ -53,7 +52,7 @@ def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Rep
     if not isinstance(arguments, (dict, str)) or count_values(arguments, _MAX_WORK) >= _MAX_WORK or flaws(arguments):
         return None
     try:
-        done = _Mending(hidden).fitted(copy.deepcopy(arguments), judge, ())
+        done = _Mending(hidden).fitted(copied(arguments), judge, ())
     except Exception:  # noqa: BLE001 -- a repair is a courtesy; without it the refusal stands
         return None
     if done is None or not done.notes or not isinstance(done.value, dict) or flaws(done.value):
@@ -159,11 +158,11 @@ class _Mending:
         readings: list[_Done] = []
         if error.validator in _UNIONS and error.context:
             for member in error.validator_value:
-                done = self.fitted(copy.deepcopy(value), judge.evolve(schema=member), where)
+                done = self.fitted(copied(value), judge.evolve(schema=member), where)
                 readings += [done] if done is not None and whole.is_valid(done.value) else []
         for candidate, note in candidates:
             if isinstance(candidate, (dict, list)):
-                done = self.fitted(copy.deepcopy(candidate), whole, where)
+                done = self.fitted(copied(candidate), whole, where)
                 readings += [_Done(done.value, note + done.notes)] if done is not None else []
         # The member that needs the fewest repairs; the first of equals.
         return min(readings, key=lambda reading: len(reading.notes), default=None)

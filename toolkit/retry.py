@@ -120,7 +120,10 @@ async def retrying(
             reason = take()
         if reason is not None:
             noted(f"not tried again: {reason}")
-            raise failed
+            try:
+                raise failed
+            finally:
+                failed = None  # the traceback of the error holds this frame
         noted(f"attempt {attempt - 1} failed ({_short(failed)}); tried again after {wait:.2f} s")
         failed = None
         await sleep(wait)

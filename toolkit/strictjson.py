@@ -49,6 +49,7 @@ INT_LIMIT = 10**1000
 """Integers beyond this are refused: Python could not print the largest of them, nor any reader read them."""
 
 _LOWEST = -INT_LIMIT
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _MAX_FLAWS = 20
 
 
@@ -164,18 +165,23 @@ def count_values(value: Any, limit: int) -> int:
     while waiting and count < limit:
         part = waiting.pop()
         count += 1
-        # By the class itself: a class of the caller's own may answer wrongly, or raise.
-        if issubclass(type(part), dict):
+        kind = type(part)
+        # Each repair counts several times. By the class itself: one of the caller's own may answer wrongly, or raise.
+        if kind is dict:
+            inner = list(part.values())
+        elif kind is list:
+            inner = part
+        elif issubclass(kind, dict):
             inner = list(dict.values(part))
-        elif issubclass(type(part), list):
+        elif issubclass(kind, list):
             inner = list(list.__iter__(part))
         else:
             continue
         if len(inner) + count >= limit:
             return limit
-        holders = [item for item in inner if issubclass(type(item), (dict, list))]
-        count += len(inner) - len(holders)
-        waiting += holders
+        others = [item for item in inner if type(item) not in _SCALARS]
+        count += len(inner) - len(others)
+        waiting += others
     return min(count, limit)
 
 
@@ -291,9 +297,6 @@ def show(value: Any, *, most: int = 60) -> str:
 def class_name(value: Any) -> str:
     """What the class of *value* is called, whatever its metaclass says."""
     return str(type.__dict__["__name__"].__get__(type(value)))[:60]
-
-
-_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def copied(value: Any) -> Any:

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import compress
+from operator import is_not
 from typing import TypeAlias
 
 from .errors import DuplicateTool
@@ -76,11 +78,14 @@ def _on_the_wire(name: str) -> str:
 
 
 def difference(before: Table, after: Table) -> Change:
-    """What has to come and go to make one table of the other."""
-    return Change(
-        added=tuple(tool for name, tool in after.tools.items() if before.tools.get(name) is not tool),
-        removed=tuple(tool for name, tool in before.tools.items() if after.tools.get(name) is not tool),
-    )
+    """Return what has to come and go to make one table of the other."""
+    return Change(added=_missing(after.tools, before.tools), removed=_missing(before.tools, after.tools))
+
+
+def _missing(tools: Mapping[str, Tool], others: Mapping[str, Tool]) -> tuple[Tool, ...]:
+    """Return those of *tools* that do not stand under the same name in *others*."""
+    # Maps instead of a loop: after each change, all tools of a catalog are compared in the thread that made it.
+    return tuple(compress(tools.values(), map(is_not, map(others.get, tools), tools.values())))
 
 
 def described_place(tool: Tool) -> str:

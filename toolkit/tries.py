@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+from weakref import ref
 
 from .abandoned import StuckCall, caller_of
 from .attempt import Attempt, TimedOut, has_to_pass, teller, warn_of_abandoned
@@ -35,9 +36,25 @@ __all__ = ["Tries"]
 _log = logging.getLogger("toolkit")
 
 
+class TriedCall(Protocol):
+    """What the attempts have to know of the call they belong to."""
+
+    def report(self, progress: Progress) -> None:
+        """Tell the listener of *progress*, unless the call is over."""
+
+    def redaction(self) -> Redaction:
+        """Return what has to be masked."""
+
+    def access(self) -> AccessJudge:
+        """Return what the running tool gets as `context.permissions`."""
+
+
 class Tries:
     """
     The attempts at one call.
+
+    The call owns them and they refer to it weakly: the two are freed as soon as the call has ended, without the
+    garbage collector. As long as they are at work, the call is, too.
 
     Attributes:
         count: How many there were.
@@ -53,14 +70,12 @@ class Tries:
 
     def __init__(
         self,
+        owner: TriedCall,
         call: ToolCall,
         plan: Plan,
         settings: Settings,
         deadline: Deadline,
         resources: Mapping[Any, Any],
-        report: Callable[[Progress], object],
-        redaction: Callable[[], Redaction],
-        permissions: Callable[[], AccessJudge],
     ) -> None:
         self.count = 0
         self.notes: list[str] = []
@@ -70,9 +85,7 @@ class Tries:
         self._settings = settings
         self._deadline = deadline
         self._resources = resources
-        self._report = report
-        self._redaction = redaction
-        self._permissions = permissions
+        self._owner = ref(owner)
 
     async def result(self, arguments: Any, decoded: Any) -> ToolResult:
         """Try until it succeeds, or is better left alone; *decoded* stands for *arguments*."""
@@ -96,6 +109,12 @@ class Tries:
         self._arguments = arguments
         self.abandon(task)
 
+    def _tried(self) -> TriedCall:
+        owner = self._owner()
+        if owner is None:
+            raise RuntimeError(f"`{self._plan.name}` was tried again after its call had ended")
+        return owner
+
     def forget(self) -> None:
         """Count from the start again, after an interrupt: nothing has happened yet."""
         self.count, self.interrupt, self._is_taken = 0, None, False
@@ -113,6 +132,7 @@ class Tries:
                 return await plan.function(**self._decoded)
             return await await_with_limit(plan.function(**self._decoded), settings.cleanup_seconds, self.abandon)
         sources = [self._resources, plan.tool.resources, settings.resources]
+        is_alone = not await may_have_company(plan.tool, self._decoded)
         self._last = Attempt(
             plan.tool,
             self._decoded,
@@ -120,7 +140,8 @@ class Tries:
             sources,
             settings.threads,
             settings.abandoned,
-            stuck=partial(self._stuck_call, is_alone=not await may_have_company(plan.tool, self._decoded)),
+            # No method of this object: it keeps the attempt, and the two would wait for the garbage collector.
+            stuck=partial(_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
             cleanup_seconds=settings.cleanup_seconds,
         )
         return await self._last.run(limit)
@@ -132,7 +153,7 @@ class Tries:
         else:  # neither the tool nor a resource sees it: an attempt needs the id, and the flag that stops it
             context = Context(facts=tool.facts, call=self._call)
         if settings.on_progress is not None:
-            context.on_progress = teller(self._report)
+            context.on_progress = teller(partial(_report, self._owner))
         return context
 
     def _full_context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
@@ -148,7 +169,7 @@ class Tries:
             deadline=None if limit is None else clock() + limit,
             resources=resources,
             logger=self._plan.logger,
-            permissions=self._permissions(),
+            permissions=self._tried().access(),
         )
 
     def _limit(self) -> float | None:
@@ -181,47 +202,52 @@ class Tries:
         warn_of_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
         # A function that decides whether the call may have company would have to be awaited: the call counts as unsafe.
         is_alone = self._plan.tool.facts.concurrency_safe is not True
-        self._settings.abandoned.add_task(task, self._stuck_call(is_alone=is_alone))
-
-    def _stuck_call(self, *, is_alone: bool) -> StuckCall:
-        facts, caller = self._plan.tool.facts, caller_of(self._call)
-        return StuckCall(self._plan.name, caller, self._digest(), is_alone, is_read_only=facts.read_only)
+        stuck = _stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
+        self._settings.abandoned.add_task(task, stuck)
 
     def _digest(self) -> str:
-        try:
-            return ShownCall.of(self._call, self._arguments).digest()
-        except (Exception, SystemExit):  # noqa: BLE001 -- a value of a stranger's class that cannot be read
-            return f"the call {self._call.id}"
+        return _digest(self._call, self._arguments)
 
     # Classify, retry.
 
     async def _recovered(self, error: BaseException) -> ToolResult:
         """What comes of a failed attempt: another one if that is harmless, else the words for it."""
-        settings, plan = self._settings, self._plan
-        if isinstance(error, (AuthNeeded, Changed)):
-            return self._interrupted(error)
-        if isinstance(error, DefinitionError) and not settings.raise_bugs:
-            return failure(error, plan, redaction=self._redaction())
-        meant = self._meant(error)
-        if isinstance(meant, Transient):
-            try:
-                value = await retrying(
-                    self._again,
-                    settings.retry,
-                    failed=meant,
-                    sleep=settings.sleep,
-                    clock=settings.clock,
-                    chance=settings.chance,
-                    deadline=self._deadline.at,
-                    may_repeat=self._reason_against,
-                    noted=self.notes.append,
-                )
-                return rendered(value, plan, check=settings.check_output)
-            except (AuthNeeded, Changed) as interrupt:
-                return self._interrupted(interrupt)
-            except ToolError as final:
-                meant = final
-        return failure(meant, plan, cause=self._raised, redaction=self._redaction())
+        try:
+            if isinstance(error, (AuthNeeded, Changed)):
+                return self._interrupted(error)
+            if isinstance(error, DefinitionError) and not self._settings.raise_bugs:
+                return failure(error, self._plan, redaction=self._tried().redaction())
+            meant = self._meant(error)
+            return await self._retried(meant) if isinstance(meant, Transient) else self._failure(meant)
+        finally:
+            # The tracebacks of errors hold frames, and these hold this object.
+            self._raised = None
+            del error
+
+    async def _retried(self, failed: Transient) -> ToolResult:
+        settings = self._settings
+        try:
+            value = await retrying(
+                self._again,
+                settings.retry,
+                failed=failed,
+                sleep=settings.sleep,
+                clock=settings.clock,
+                chance=settings.chance,
+                deadline=self._deadline.at,
+                may_repeat=self._reason_against,
+                noted=self.notes.append,
+            )
+            return rendered(value, self._plan, check=settings.check_output)
+        except (AuthNeeded, Changed) as interrupt:
+            return self._interrupted(interrupt)
+        except ToolError as final:
+            return self._failure(final)
+        finally:
+            del failed  # it may be raised again, and then its traceback holds this frame
+
+    def _failure(self, error: ToolError) -> ToolResult:
+        return failure(error, self._plan, cause=self._raised, redaction=self._tried().redaction())
 
     def _interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult:
         self.interrupt = interrupt
@@ -232,11 +258,14 @@ class Tries:
         self._decoded = self._plan.checker.check(self._arguments, self._settings.validation)
         try:
             return await self._attempt()
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 -- raised again, as what it counts as
             meant = self._meant(error)
-            if meant is error:
-                raise
-            raise meant from error
+            try:
+                if meant is error:
+                    raise
+                raise meant from error
+            finally:
+                del meant  # its traceback holds this frame
 
     def _meant(self, error: BaseException) -> ToolError:
         """What *error* counts as; raises it again if it has to pass."""
@@ -266,3 +295,21 @@ class Tries:
         if abandoned.alive and abandoned.still_runs(caller_of(self._call), self._digest()):
             return "the last attempt still runs"
         return None
+
+
+def _report(owner: ref[TriedCall], progress: Progress) -> None:
+    tried = owner()
+    if tried is not None:
+        tried.report(progress)
+
+
+def _stuck_call(plan: Plan, call: ToolCall, arguments: Any, *, is_alone: bool) -> StuckCall:
+    digest, is_read_only = _digest(call, arguments), plan.tool.facts.read_only
+    return StuckCall(plan.name, caller_of(call), digest, is_alone, is_read_only=is_read_only)
+
+
+def _digest(call: ToolCall, arguments: Any) -> str:
+    try:
+        return ShownCall.of(call, arguments).digest()
+    except (Exception, SystemExit):  # noqa: BLE001 -- a value of a stranger's class that cannot be read
+        return f"the call {call.id}"

@@ -4,6 +4,7 @@ The right tool comes first, what fits nothing finds nothing, and the index follo
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 
@@ -393,3 +394,17 @@ def test_searching_while_tools_come_and_go_is_safe(index):
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_tools_in_an_index_are_no_work_for_the_garbage_collector():
+    """A full collection visits every object that may be in a cycle, and stops the event loop meanwhile."""
+    documents = [
+        Document(name=f"get_weather_{number}", aliases=(f"weather{number}",), description=f"The weather of {number}.")
+        for number in range(500)
+    ]
+    gc.collect()
+    before = len(gc.get_objects())
+    index = Index(documents)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50
+    assert len(index) == 500

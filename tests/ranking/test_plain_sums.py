@@ -104,7 +104,10 @@ def tables(index):
     spelling = vocabulary._spelling
     under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._under.items()}
     return (
-        index._entries,
+        index._words,
+        index._texts,
+        index._names,
+        index._aliases,
         dict(index._worth),
         index._named,
         index._foreign,

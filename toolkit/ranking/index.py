@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ..forks import renew_in_children
 from .asking import EXACT, Asked, ask
-from .documents import Document, Entry, read_document
+from .documents import Document, read_document
 from .fusion import Ranker, fused, opinion
 from .vocabulary import Vocabulary
 from .words import spelt
@@ -110,50 +110,66 @@ class Index:
         renew_in_children(self)
 
     def _clear(self) -> None:
-        self._entries: dict[str, Entry] = {}
+        # By the names of tools. One record for each tool would be an object that every full garbage collection visits;
+        # dictionaries and tuples of text are not visited.
+        self._words: dict[str, dict[str, float]] = {}
+        self._texts: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._aliases: dict[str, tuple[str, ...]] = {}
+        self._foreign: set[str] = set()
+        # By words, made of the above.
         self._worth: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._named: dict[str, dict[str, None]] = {}
-        self._foreign: set[str] = set()
         self._vocabulary = Vocabulary()
 
     def renew_after_fork(self) -> None:
         """Make anew what another thread was changing: nothing goes on with that in a forked child."""
         self._lock = threading.Lock()
-        if self._is_changing:
-            documents = [entry.document for entry in self._entries.values()]
-            self._is_changing = False
-            self._clear()
-            for document in documents:
-                self.add(document)
+        if not self._is_changing:
+            return
+        self._is_changing = False
+        words, texts, names, aliases, foreign = self._words, self._texts, self._names, self._aliases, self._foreign
+        self._clear()
+        for name in [name for name in words if name in texts and name in names]:
+            self._put(name, words[name], texts[name], names[name])
+            if name in aliases:
+                self._aliases[name] = aliases[name]
+            if name in foreign:
+                self._foreign.add(name)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._words)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries
+        return name in self._words
 
     def add(self, document: Document) -> None:
         """Let *document* be found, in place of one of the same name if there is one."""
         entry, name = read_document(document), document.name
         with self._lock:
             self._is_changing = True
-            if name in self._entries:
+            if name in self._words:
                 self._forget(name)
-            self._entries[name] = entry
+            self._put(name, entry.worth, entry.texts, entry.names)
+            if document.aliases:
+                self._aliases[name] = document.aliases
             if document.foreign:
                 self._foreign.add(name)
-            everywhere = self._worth
-            for key, worth in entry.worth.items():
-                everywhere[key][name] = worth
-            for known in entry.names:
-                self._named.setdefault(known, {})[name] = None
-            self._vocabulary.add(name, entry.texts)
             self._is_changing = False
+
+    def _put(self, name: str, words: dict[str, float], texts: tuple[str, ...], names: tuple[str, ...]) -> None:
+        self._words[name], self._texts[name], self._names[name] = words, texts, names
+        everywhere = self._worth
+        for key, worth in words.items():
+            everywhere[key][name] = worth
+        for spelling in names:
+            self._named.setdefault(spelling, {})[name] = None
+        self._vocabulary.add(name, texts)
 
     def remove(self, name: str) -> None:
         """Let the tool of this name be found no longer."""
         with self._lock:
-            if name not in self._entries:
+            if name not in self._words:
                 raise KeyError(f"no tool named `{name}` in the index")
             self._is_changing = True
             self._forget(name)
@@ -194,8 +210,8 @@ class Index:
 
     def _fused(self, query: str, limit: int, keep: Callable[[str], bool] | None, ranker: Ranker) -> list[Hit]:
         with self._lock:
-            entries = self._entries.copy()
-        names = [name for name in entries if keep is None or keep(name)]
+            words, foreign = self._words.copy(), self._foreign.copy()
+        names = [name for name in words if keep is None or keep(name)]
         asked, found = self._find(query, None)
         allowed = set(names)
         ours = {each.name: each.score for each in _passing([each for each in found if each.name in allowed])}
@@ -204,24 +220,24 @@ class Index:
         scores.update(dict.fromkeys(named, 1.0))
 
         def place(name: str) -> tuple[float, int, bool, str]:
-            return -scores[name], named.get(name, 0), entries[name].document.foreign, name
+            return -scores[name], named.get(name, 0), name in foreign, name
 
         best = nsmallest(limit, scores, key=place)
-        return _hits([_Found(name, scores[name], entries[name].worth) for name in best], asked)
+        return _hits([_Found(name, scores[name], words[name]) for name in best], asked)
 
     def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Found]]:
         """What *query* asks for, and in order the *most* tools that have something of it, or all that have."""
         literal = query.strip()
         with self._lock:
-            entries, foreign = self._entries, self._foreign
-            asked = ask(query, self._worth, self._vocabulary, len(entries))
+            words, foreign = self._words, self._foreign
+            asked = ask(query, self._worth, self._vocabulary, len(words))
             shares = self._shares(asked, most)
             named = self._named.get(spelt(literal), ()) if len(literal) <= LONGEST_NAME else ()
             shares.update(dict.fromkeys(named, 1.0))
-            aside = {name for name in named if literal not in (name, *entries[name].document.aliases)}
+            aside = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
             places = [(-share, name in aside, name in foreign, name) for name, share in shares.items()]
             places.sort()
-            return asked, [_Found(name, -share, entries[name].worth) for share, _, _, name in places[:most]]
+            return asked, [_Found(name, -share, words[name]) for share, _, _, name in places[:most]]
 
     def _shares(self, asked: Asked, most: int | None) -> dict[str, float]:
         """The share of what was asked for of each tool that may be among the *most*."""
@@ -260,11 +276,11 @@ class Index:
         return scores
 
     def _forget(self, name: str) -> None:
-        entry = self._entries.pop(name)
         self._foreign.discard(name)
-        _discard(self._worth, entry.worth, name)
-        _discard(self._named, entry.names, name)
-        self._vocabulary.remove(name, entry.texts)
+        self._aliases.pop(name, None)
+        _discard(self._worth, self._words.pop(name), name)
+        _discard(self._named, self._names.pop(name), name)
+        self._vocabulary.remove(name, self._texts.pop(name))
 
 
 def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:

@@ -1,0 +1,69 @@
+"""The meter of the event loop's lag: it counts what this process does, and not what others do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from benchmarks.loop_lag import LagMeter, Times, own_seconds
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        (Times(1.0, 1.0, 0.0, 0.0, 0.0), 1.0),
+        (Times(1.0, 0.3, 0.7, 0.0, 0.0), 0.3),
+        (Times(1.0, 0.3, 0.7, 0.7, 0.0), 0.3),
+        (Times(1.0, 0.0, 0.0, 0.0, 0.0), 1.0),
+        (Times(1.0, 0.2, 0.0, 0.8, 0.0), 1.0),
+        (Times(1.0, 0.2, 0.0, 0.1, 0.7), 0.3),
+        (Times(1.0, 0.2, 0.3, 0.1, 5.0), 0.3),
+    ],
+    ids=[
+        "the loop computes",
+        "the loop stands in line",
+        "the loop stands in line while a thread runs without the lock",
+        "the loop waits for a file",
+        "a thread has the lock and runs",
+        "a thread has the lock and stands in line",
+        "many threads stand in line",
+    ],
+)
+def test_what_this_process_does_is_counted(after, expected):
+    """Time in line for a processor belongs to other processes; waiting for the interpreter's lock mostly does not."""
+    assert own_seconds(Times(0.0, 0.0, 0.0, 0.0, 0.0), after) == pytest.approx(expected)
+
+
+def compute(seconds):
+    """Keep the processor busy for so many *seconds* of its own time."""
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def test_a_callback_that_computes_is_a_lag_with_its_place():
+    """The place names the function, and no source file was read for it."""
+
+    async def main():
+        async with LagMeter().measuring() as meter:
+            compute(0.1)
+        return meter
+
+    meter = asyncio.run(main())
+    assert meter.longest > 0.08
+    assert meter.longest_at_all >= meter.longest
+    assert "compute" in meter.place
+
+
+def test_a_thread_that_keeps_the_interpreters_lock_is_a_lag():
+    """The loop waits for the lock, and its own thread does nothing meanwhile."""
+    texts = [str(number * 7_919 % 1_000_003) for number in range(400_000)]
+
+    async def main():
+        async with LagMeter().measuring() as meter:
+            await asyncio.to_thread(sorted, texts)
+        return meter
+
+    assert asyncio.run(main()).longest > 0.03
