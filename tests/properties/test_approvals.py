@@ -202,13 +202,20 @@ class Approving(RuleBasedStateMachine):
         if hooked == "deny" or word == "deny":
             assert (result.kind, ran) == ("denied", 0)
             self.denied.add(name)
-        elif word == "ask" or (hooked == "ask" and self.permissions.mode_of(self.session(session)) not in _SETTLED):
+        elif word == "ask" or (hooked == "ask" and not self.is_settled(tool, session)):
             self.asked_at_once(result, ran, name, session, hooked)
         elif hooked == "replace":
             assert (result.text, ran) == ("instead", 0)
         elif hooked != "ask":
             assert (result.kind, ran) == ("ok", 1)
         assert ran <= 1
+
+    def is_settled(self, tool: str, session: str) -> bool:
+        """Return whether an ask of a hook is answered without a person: by the mode, or by a grant for the tool."""
+        place = self.session(session)
+        grants = () if place is None else place.grants
+        is_granted = any(grant.shown.startswith(f"`{tool}`") for grant in grants)
+        return is_granted or self.permissions.mode_of(place) in _SETTLED
 
     def asked_at_once(self, result: ToolResult, ran: int, name: str, session: str, hooked: str) -> None:
         if self.reply is None and hooked == "replace":
@@ -398,7 +405,7 @@ class Approving(RuleBasedStateMachine):
         return lambda: self.written(name, lambda _: json.loads(row[0]))
 
 
-# Where an ask of a hook is settled without anybody: it runs, or is denied.
+# The modes in which an ask of a hook is settled without a person: it runs, or is denied.
 _SETTLED = ("dont_ask", "bypass")
 
 TestApproving = Approving.TestCase
