@@ -102,7 +102,7 @@ def _imported_meanwhile(modules: frozenset[str]) -> list[Tool]:
     """The shared tools of modules that a test was the first to import: nobody will define them again."""
     if _CATALOG not in sys.modules:
         return []
-    from toolkit.origins import qualified_name, underlying
+    from toolkit.functions.callables import qualified_name, underlying
 
     functions = [(tool, underlying(tool.function)) for tool in sys.modules[_CATALOG].default_catalog]
     return [
@@ -212,7 +212,7 @@ class ToolCheck(pytest.Item):
             raise LawsBroken(found)
 
     def _findings(self) -> list[Finding]:
-        from toolkit.testing.checking import broken_laws, confusions
+        from toolkit.testing.laws.checking import broken_laws, confusions
 
         tool, option = self._tool, self.config.getoption
         if tool is None:
@@ -235,7 +235,7 @@ class ToolCheck(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path | str, int | None, str]:
-        from toolkit.origins import place_of
+        from toolkit.functions.callables import place_of
 
         if self._tool is None:
             return self.path, None, self.nodeid

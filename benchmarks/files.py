@@ -14,9 +14,9 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-from toolkit.builtin.glob_tool import glob_for
-from toolkit.builtin.grep_tool import grep_for
-from toolkit.builtin.read_tool import read_for
+from toolkit.builtin.files.read_tool import read_for
+from toolkit.builtin.search.glob_tool import glob_for
+from toolkit.builtin.search.grep_tool import grep_for
 from toolkit.context import Context
 from toolkit.spec import Tool
 from toolkit.workspace import Workspace

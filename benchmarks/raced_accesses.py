@@ -25,7 +25,7 @@ async def run(count: int, *, seed: int = 7) -> Report:
     """Make *count* raced accesses, and report how they ended."""
     from tests.properties import test_raced_tools as races  # needs pytest
     from toolkit.workspace import Workspace
-    from toolkit.workspace.beneath import kernel_has_openat2
+    from toolkit.workspace.open_beneath import kernel_has_openat2
 
     logging.disable(logging.CRITICAL)
     ways = ["openat2", "walk"] if kernel_has_openat2() else ["walk"]

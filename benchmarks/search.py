@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from toolkit.ranking import Document, Index
+from toolkit.catalogs.search import Document, Index
 
 __all__ = ["built_once", "main"]
 

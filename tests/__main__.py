@@ -33,10 +33,21 @@ MAX_AGAIN = 20
 """How many tests that failed are run once more: as many as share a fixture, at most. More are no accident."""
 
 REST = "the rest"
-SLOWEST_FIRST = ["properties", "builtin", "testing", REST, "providers", "cli", "sandbox", "approvals", "safety"]
+SLOWEST_FIRST = [
+    "properties",
+    "builtin",
+    "testing",
+    "providers",
+    "cli",
+    "calls",
+    "sandbox",
+    "approvals",
+    REST,
+    "safety",
+]
 """These parts begin first, so that no long part is left alone at the end."""
 
-UNMEASURED = ["properties", "formats/test_limits.py", "test_hostile.py"]
+UNMEASURED = ["properties", "formats/schemas/test_limits.py", "functions/test_hostile.py"]
 """
 Properties and limits try thousands of cases, or large ones. Coverage would make them several times as slow, and every
 line they reach has a test of its own elsewhere. Single tests of this kind are marked `unmeasured`.

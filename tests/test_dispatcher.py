@@ -15,14 +15,14 @@ import pytest
 
 from tests.clocks import until
 from toolkit.approvals import MemoryApprovals
-from toolkit.audit import AuditLog
-from toolkit.background import BackgroundLoop
+from toolkit.calls.resources import PER_CALL
 from toolkit.catalog import Catalog
+from toolkit.concurrency.background_loop import BackgroundLoop
 from toolkit.context import Context, Inject
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DefinitionError
 from toolkit.hooks import LoopGuard, Proceed
-from toolkit.resources import PER_CALL
+from toolkit.policies.audit import AuditLog
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
 

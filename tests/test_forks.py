@@ -24,27 +24,27 @@ from tests.clocks import until
 from toolkit import session as session_module
 from toolkit.agent.budgets import Budget, Ledger
 from toolkit.approvals import MemoryApprovals, TerminalPrompt
-from toolkit.approvals import guard as guard_module
-from toolkit.approvals.guard import read_only
+from toolkit.approvals import read_only_guard as guard_module
+from toolkit.approvals.read_only_guard import read_only
 from toolkit.approvals.records import Record
-from toolkit.approvals.sealing import RecordSeal
-from toolkit.builtin import shells as shells_module
-from toolkit.builtin.fetch_cache import Pages
-from toolkit.builtin.jobs import Jobs
-from toolkit.builtin.shells import end_shells, shell_of
-from toolkit.builtin.standing import Standings
-from toolkit.builtin.texts import Text
+from toolkit.approvals.seal import RecordSeal
+from toolkit.builtin.commands import shell_state as shells_module
+from toolkit.builtin.commands.jobs import Jobs
+from toolkit.builtin.commands.shell_state import end_shells, shell_of
+from toolkit.builtin.commands.start_state import Standings
+from toolkit.builtin.files.encodings import Text
+from toolkit.builtin.web.page_cache import Pages
 from toolkit.catalog import Catalog
+from toolkit.catalogs.search import Document, Index
+from toolkit.catalogs.search.vocabulary import Vocabulary
 from toolkit.cli.display import AgentDisplay
+from toolkit.decisions import ApprovalRequest
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks.cache import Cache
 from toolkit.hooks.stats import Stats
-from toolkit.ranking import Document, Index
-from toolkit.ranking.vocabulary import Vocabulary
-from toolkit.requests import ApprovalRequest
 from toolkit.results import ToolCall
-from toolkit.safety.shell import parsed
-from toolkit.safety.shell_args import Args
+from toolkit.safety.commands.options import Args
+from toolkit.safety.shell.parser import parsed
 from toolkit.session import Session
 from toolkit.skills import Skills
 from toolkit.workspace import Workspace

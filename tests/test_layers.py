@@ -1,5 +1,5 @@
 """
-A module imports from layers above it, or from files to its left on its own line.
+In every folder, a file or sub-folder imports only from those that stand to its left.
 
 Type-only and lazy imports count: a circle is a circle, whenever it closes.
 """
@@ -7,86 +7,117 @@ Type-only and lazy imports count: a circle is a circle, whenever it closes.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "toolkit"
 
-# Top to bottom, left to right. A folder stands for its files, which have an order of their own below.
-LAYERS = [
-    "forks errors decompression later options facts tokens access verdicts visible strictjson digests requests session parts results call_ids",
-    "context markers docstrings patterns wording keywords schema_judge jsonschemas codecs origins scope parameters coroutines signature validation",
-    "rendering redaction secret_problems describe spec tables foreign_names ranking finding summaries formats views sources catalog decorator",
-    "repair classify retry trio_check threads finishing resources safety workspace sandbox approvals permissions audit stated judges judging consent",
-    "abandoned cleanup_limit deadline hooks background attempt hook_runner settings tool_logger plans outcomes cutting failing tries hearing argument_forms pipeline skipped lanes planner resuming batch call_metadata call_copies dispatcher",
-    "builtin",
-    "providers agent skills",
-    "testing",
-    "cli __main__",
-    "__init__",
-]
-INSIDE = {
-    "codecs": (
-        "memory hashes writer base scalars texts containers mappings choices unions plain judges aliases limits constraints objects definitions classes records typed_dicts foreign __init__"
-    ),
-    "approvals": "canonical identity comparisons owners records stores packed_record memory private sqlite sealing guard diffs previews askers policy store_runner screens conversation terminal __init__",
-    "hooks": "base passing cache log loop_guard rate_limit stats shell_records shell_processes shell_commands shell_answers shell_events shell_files shell __init__",
-    "permissions": "request names paths urls commands redirections values rule_texts rules gaps ownership hook_scripts trust toml_files files modes possible grants policy gate __init__",
-    "safety": "shell_records shell_words shell_heredocs shell_nodes shell_expansions shell_simple shell_tree shell_outline_words shell_outline shell_prefixes shell_options shell_wrappers shell_evaluation shell shell_texts name_globs protected paths repositories shell_args shell_targets file_rows command_files command_folders shell_code shell_flows shell_written shell_rows shell_rows_run shell_rows_tools shell_rows_work shell_rows_reach dangers commands hosts checks __init__",
-    "workspace": "beneath problems borders temporaries entries reading walking writing space __init__",
-    "sandbox": "programs covers tending confining attempts launcher limits seccomp system kernel_files accounts names grounds lookout base bubblewrap landlock plain escapes probe choosing __init__",
-    "builtin": "kinds texts pages stamps watches misses changes near edits read_tool write_tool edit_tool html_tokens html_elements html_text fetch_addresses fetch_bodies fetch_texts fetch_cache fetch_frames fetching web_fetch_tool outputs readings processes jobs removing shells standing runs bash_tool job_output_tool job_stop_tool globs ignoring dialect searching ripgrep file_types tallies grep_tool glob_tool tool_search_tool bundle __init__",
-    "providers": "prices messages base scripted failures keys sse waits time_limits loop_clients exchange wire streams remote anthropic openai openai_responses gemini __init__",
-    "agent": "budgets pairing runs events framing compaction watching planning manners toolbox talks loop waiting subs lives sealing agent __init__",
-    "skills": "problems front_matter records checks arguments reading filling commands folders making joining shelf library __init__",
-    "formats": "records names nulls merging properties reading content remarks tops dialects shapes measures subsets budgets offering chat anthropic openai openai_responses gemini bedrock mistral ollama mcp __init__",
-    "ranking": "words spelling vocabulary documents asking fusion index __init__",
-    "testing": "unsupported hypotheses parts made numeric matching forms texts arrays objects guards generating subjects mistakes strategies findings explaining probing laws snapshots running run_laws likeness checking code_lints linting targets clocks builders recorder __init__",
-    "cli": "exits loops consoles lines region display output files names targets values trees tallies templates projects failures saved_runs completing commands policies shells list_command show_command schema_command search_command call_command explain_command check_command agent_command stats_command init_command completion_command main __init__",
-    "patterns": "charsets tree cost nfa linear pattern __init__",
+ORDER = {
+    ".": "_forks _decompression _lazy_names errors access content verdicts docstrings/ _option_checks facts decisions values/ session results context functions/ policies/ spec formats/ catalogs/ catalog decorator safety/ workspace/ sandbox/ concurrency/ approvals/ permissions/ hooks/ calls/ dispatcher builtin/ providers/ agent/ skills/ testing/ cli/ __main__ __init__",
+    "agent": "budgets compaction valid_messages runs events call_watcher plan_mode options result_marks toolbox active_run lifecycle loop resume subruns agent run_seal __init__",
+    "approvals": "askers records store packed_record memory_store seal policy file_diffs read_only_guard previews private_files sqlite_store terminal/ identity process_owner comparisons store_runner __init__",
+    "approvals/terminal": "screens conversation prompt __init__",
+    "builtin": "commands/ time_limit files/ search/ web/ bundle tool_search_tool __init__",
+    "builtin/commands": "outputs process_reader process jobs folder_removal shell_state start_state runner bash_tool job_output_tool job_stop_tool __init__",
+    "builtin/files": "encodings read_stamps changes missing_paths near_matches replacements edit_tool file_kinds line_pages read_tool write_tool __init__",
+    "builtin/search": "file_types globs gitignore grep_syntax line_search search_report glob_tool ripgrep grep_tool __init__",
+    "builtin/web": "addresses bodies html_tokens html_elements html_text page_text fetcher page_cache page_frame web_fetch_tool __init__",
+    "calls": "approval resources attempt hook_runner settings tool_logger plan error_results approval_stage batch render_result execution hook_answers truncation argument_forms pipeline fast_path planner resume unstarted call_copies trio_check __init__",
+    "catalogs": "search/ snapshot summaries foreign_names views sources __init__",
+    "catalogs/search": "words documents fusion spelling vocabulary query index __init__ finder",
+    "cli": "argument_values atomic_files display/ output completion/ targets call_policy exit_codes failures command interruptible_loop commands/ main __init__",
+    "cli/commands": "saved_runs agent audit_summary call check completion explain templates new_project init list schema schema_tree search show stats __init__",
+    "cli/completion": "known_names completing shell_scripts __init__",
+    "cli/display": "consoles lines live_region agent_display __init__",
+    "concurrency": "abandoned background_loop cleanup_limit deadline thread_pool uninterrupted __init__",
+    "docstrings": "parsing __init__",
+    "formats": "base wire_names offered_tools schemas/ responses call_ids result_content anthropic bedrock chat_completions gemini mcp mistral ollama openai openai_responses __init__",
+    "formats/schemas": "dialects merging remarks shapes size rewriting anthropic_budget forced_nulls property_names top_level __init__",
+    "functions": "callables checker namespaces field_markers parameters signature description coroutines __init__",
+    "hooks": "base cache log loop_guard rate_limit shell/ stats __init__",
+    "hooks/shell": "process records answers events files run shell_hooks __init__",
+    "permissions": "request gate modes patterns/ grants rule_values rule_texts rules possible toml_files file_ownership hook_scripts trust rule_files rule_gaps policy judge tool_statements judgement __init__",
+    "permissions/patterns": "commands names paths urls redirections __init__",
+    "policies": "redaction audit classify retry secret_problems __init__",
+    "providers": "messages prices base http/ wire streams remote anthropic gemini openai openai_responses scripted __init__",
+    "providers/http": "failures api_keys retry_after sse loop_clients time_limits exchange __init__",
+    "safety": "shell/ name_globs hosts protected_files repositories paths commands/ checks __init__",
+    "safety/commands": "options table_system table_work targets printed_texts table_reach table_runners table_tools dangers folders table_files files inline_code data_flows written_scripts check __init__",
+    "safety/shell": "records words nodes expansions heredocs simple_commands tree prefix_programs getopt wrappers evaluation outline_words outline parser __init__",
+    "sandbox": "base limits recheck seccomp system_paths name_filter visible_files accounts kernel_files bubblewrap landlock trusted_programs unconfined probe selection launcher/ __init__",
+    "sandbox/launcher": "confine covers process_tree attempt launch escapes __init__",
+    "skills": "problems records prompts skill_tools catalog_join front_matter checks arguments parsing skill_files loaded_skills slash_commands library __init__",
+    "testing": "builders clocks strategies/ laws/ load_target recorder __init__",
+    "testing/laws": "findings confusable_tools explanations folder_snapshots smallest_example schema_laws tool_runner run_laws checking code_lints lints __init__",
+    "testing/strategies": "lazy_hypothesis drawing unsupported schema_parts arrays filtering numbers pattern_texts objects format_texts texts generating mistakes subjects arguments __init__",
+    "values": "patterns/ strictjson/ schemas/ codecs/ rendering token_estimates visible __init__",
+    "values/codecs": "code_writer decode_cache base scalars unions aliases texts limits schema_code schema_first annotated choices hash_collisions containers definitions foreign mappings objects class_hints records typed_dicts __init__",
+    "values/patterns": "charsets syntax_tree nfa automaton backtracking pattern __init__",
+    "values/schemas": "keywords engine messages repair validator __init__",
+    "values/strictjson": "checks canonical digests __init__",
+    "workspace": "temporaries entries open_beneath borders os_errors reading walking writing space __init__",
 }
+"""The files and sub-folders of each folder, in the order in which they may import each other. A slash marks a folder."""
 
 
-def position(module: str) -> tuple[int, int]:
-    """Where a top-level module stands in the layout."""
-    for layer, line in enumerate(LAYERS):
-        if module in line.split():
-            return layer, line.split().index(module)
-    raise AssertionError(f"toolkit/{module} has no place in the layout; give it one in {Path(__file__).name}")
+FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")})
+FILES = sorted(PACKAGE.rglob("*.py"))
 
 
-def imports(path: Path) -> list[tuple[int, str, str]]:
-    """Every relative import, wherever it stands: its level, its module, the name it takes."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+def relative_imports(path: Path) -> Iterator[Path]:
+    """Yield the file behind every relative import in *path*, wherever in the file the import stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
-            found += [(node.level, node.module or "", alias.name) for alias in node.names]
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        absolute = node.module if isinstance(node, ast.ImportFrom) and not node.level else ""
-        assert not any(name.split(".")[0] == "toolkit" for name in [*names, absolute or ""]), (
-            f"{path.name} imports from the package root; import siblings by file"
-        )
-    return found
+            folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+            for alias in node.names:
+                yield find_module(folder / alias.name) or find_module(folder) or folder
 
 
-FILES = sorted(path for path in PACKAGE.rglob("*.py"))
+def find_module(place: Path) -> Path | None:
+    """Return the file of the module that is at *place*, without its suffix; None if there is none."""
+    candidates = (place.with_suffix(".py"), place / "__init__.py")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def entry_of(path: Path, folder: Path) -> str:
+    """Return the name of the file or sub-folder of *folder* that *path* belongs to."""
+    first, *rest = path.relative_to(folder).parts
+    return f"{first}/" if rest else first.removesuffix(".py")
 
 
 @pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
 def test_imports_point_one_way(path):
-    """No module imports from below it, or from its right."""
-    place = path.relative_to(PACKAGE).with_suffix("").parts
-    for level, module, name in imports(path):
-        target = module.split(".")[0] or name
-        if level == len(place):
-            assert position(target) < position(place[0]), f"{path.name} imports {target}, which stands below it"
-        else:
-            assert level == 1, f"{path.name} reaches above the package"
-            order = INSIDE[place[0]].split()
-            assert order.index(target) < order.index(place[1]), (
-                f"{path.name} imports {target}, which stands to its right"
+    """No file imports from its right, at any level of folders that it shares with what it imports."""
+    for target in relative_imports(path):
+        assert target.is_relative_to(PACKAGE), f"{path} imports {target}, which is outside the package"
+        for folder in path.parents[: len(path.relative_to(PACKAGE).parts)]:
+            if not target.is_relative_to(folder):
+                continue
+            importing, imported = entry_of(path, folder), entry_of(target, folder)
+            order = ORDER[str(folder.relative_to(PACKAGE))].split()
+            assert importing == imported or order.index(imported) < order.index(importing), (
+                f"{path.relative_to(PACKAGE)} imports {target.relative_to(PACKAGE)}: in {folder.name}/, "
+                f"{imported} stands to the right of {importing}"
             )
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=[str(folder.relative_to(PACKAGE)) for folder in FOLDERS])
+def test_every_file_has_its_place(folder):
+    """The order names each file and each sub-folder once, and nothing that is not there."""
+    entries = {entry_of(path, folder) for path in folder.rglob("*.py")}
+    assert sorted(ORDER[str(folder.relative_to(PACKAGE))].split()) == sorted(entries)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES])
+def test_siblings_are_imported_by_their_file(path):
+    """The package root is not imported from within: its names are for users."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names.append(node.module or "")
+        assert not any(name.split(".")[0] == "toolkit" for name in names), f"{path.name} imports from the package root"
 
 
 def test_no_module_shares_a_name_with_an_export():
@@ -95,3 +126,10 @@ def test_no_module_shares_a_name_with_an_export():
 
     modules = {path.stem for path in PACKAGE.glob("*.py")} | {path.name for path in PACKAGE.iterdir() if path.is_dir()}
     assert modules.isdisjoint(toolkit.__all__)
+
+
+def test_the_tests_mirror_the_package():
+    """A folder of tests is named like the folder that it tests, but for those that test the whole."""
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")} - {Path(), Path("properties")}
+    assert [str(folder) for folder in sorted(folders) if not (PACKAGE / folder).is_dir()] == []

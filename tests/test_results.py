@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from tests.properties.values import json_objects, json_values
 from toolkit import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
-from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart, part_from_json
-from toolkit.requests import ApprovalRequest
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart, part_from_json
+from toolkit.decisions import ApprovalRequest
 from toolkit.results import KINDS, ErrorInfo, ToolCall, ToolResult
 from toolkit.session import Session
 

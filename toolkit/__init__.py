@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._lazy_names import later as _later
 from .access import Access, Command, Reads, Url, Writes
 from .catalog import Catalog, default_catalog
-from .codecs import Codec, register_codec
+from .catalogs.snapshot import Change
+from .catalogs.views import CatalogView
 from .context import Context, Inject, Progress, Secret
 from .decorator import tool
 from .errors import (
@@ -29,23 +31,21 @@ from .errors import (
     UnknownTool,
 )
 from .facts import Facts
-from .later import later as _later
 from .spec import Definition, Tool
-from .tables import Change
-from .views import CatalogView
+from .values.codecs import Codec, register_codec
 
 if TYPE_CHECKING:
     from .agent import Agent
     from .approvals import ApprovalError, Approvals, SQLiteApprovals, TerminalPrompt
-    from .audit import AuditError, AuditLog
+    from .calls.resources import PER_CALL
+    from .catalogs.search.finder import Findings, Found
+    from .content import FilePart, ImagePart, JsonPart, TextPart
+    from .decisions import ApprovalRequest, AuthNeeded, AuthRequest, Decision
     from .dispatcher import Dispatcher
-    from .finding import Findings, Found
-    from .parts import FilePart, ImagePart, JsonPart, TextPart
     from .permissions import PermissionGate, Permissions, Rule
-    from .requests import ApprovalRequest, AuthNeeded, AuthRequest, Decision
-    from .resources import PER_CALL
+    from .policies.audit import AuditError, AuditLog
+    from .policies.retry import RetryPolicy, retrying
     from .results import ToolCall, ToolResult
-    from .retry import RetryPolicy, retrying
     from .safety import SafetyChecks
     from .session import Session
     from .verdicts import Verdict
@@ -119,16 +119,16 @@ __getattr__ = _later(
     __name__,
     {
         **dict.fromkeys(("ApprovalError", "Approvals", "SQLiteApprovals", "TerminalPrompt"), "approvals"),
-        **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "requests"),
-        **dict.fromkeys(("AuditError", "AuditLog"), "audit"),
-        **dict.fromkeys(("FilePart", "ImagePart", "JsonPart", "TextPart"), "parts"),
-        **dict.fromkeys(("Findings", "Found"), "finding"),
+        **dict.fromkeys(("ApprovalRequest", "AuthNeeded", "AuthRequest", "Decision"), "decisions"),
+        **dict.fromkeys(("AuditError", "AuditLog"), "policies.audit"),
+        **dict.fromkeys(("FilePart", "ImagePart", "JsonPart", "TextPart"), "content"),
+        **dict.fromkeys(("Findings", "Found"), "catalogs.search.finder"),
         **dict.fromkeys(("PermissionGate", "Permissions", "Rule"), "permissions"),
         **dict.fromkeys(("ToolCall", "ToolResult"), "results"),
-        **dict.fromkeys(("RetryPolicy", "retrying"), "retry"),
+        **dict.fromkeys(("RetryPolicy", "retrying"), "policies.retry"),
         "Agent": "agent",
         "Dispatcher": "dispatcher",
-        "PER_CALL": "resources",
+        "PER_CALL": "calls.resources",
         "SafetyChecks": "safety",
         "Session": "session",
         "Verdict": "verdicts",

@@ -19,16 +19,16 @@ from typing import Any, Self, TypeVar, overload
 
 from typing_extensions import Unpack
 
+from ._forks import unlock_in_children
+from .catalogs.foreign_names import check_foreign_names, has_foreign
+from .catalogs.snapshot import Change, Listener, Table, described_place, difference
+from .catalogs.sources import Offer, offers_of, tools_in
+from .catalogs.views import CatalogView
 from .errors import CatalogError, DefinitionError, DuplicateTool, ToolkitWarning
 from .facts import Facts, Options, check_name
-from .foreign_names import check_foreign_names, has_foreign
-from .forks import unlock_in_children
-from .origins import is_same, is_written_again, subject_of
-from .scope import is_in_class_body
-from .sources import Offer, offers_of, tools_in
+from .functions.callables import is_same, is_written_again, subject_of
+from .functions.namespaces import is_in_class_body
 from .spec import Tool, attached
-from .tables import Change, Listener, Table, described_place, difference
-from .views import CatalogView
 
 __all__ = ["Catalog", "decorate", "default_catalog"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # reading a signature needs none of these, and they take long
     import logging
 
     from .access import Access
-    from .requests import Precondition
+    from .decisions import Precondition
     from .results import ToolCall
     from .session import Session
 

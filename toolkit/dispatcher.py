@@ -18,35 +18,35 @@ from dataclasses import replace
 from sys import modules
 from typing import TYPE_CHECKING, Any, Self
 
-from .background import BackgroundLoop
-from .batch import run_batch
-from .call_copies import UnreadableMetadata, copy_call
-from .call_ids import unique_ids
-from .classify import Rules
-from .codecs import UNSURE
+from ._forks import renew_in_children
+from .calls.batch import run_batch
+from .calls.call_copies import UnreadableMetadata, copy_call
+from .calls.pipeline import Walk, walk
+from .calls.plan import Plan
+from .calls.planner import Planner
+from .calls.settings import Settings
+from .calls.trio_check import is_under_trio, refuse_under_trio
+from .calls.unstarted import unstarted
+from .catalogs.views import CatalogView
+from .concurrency.background_loop import BackgroundLoop
+from .concurrency.thread_pool import Threads
 from .context import Progress
+from .decisions import ApprovalRequest, Decision
 from .errors import DefinitionError, UnknownTool, nearest
-from .forks import renew_in_children
-from .judges import Judge
-from .pipeline import Walk, walk
-from .planner import Planner
-from .plans import Plan
-from .redaction import RedactionRule
-from .requests import ApprovalRequest, Decision
+from .formats.call_ids import unique_ids
+from .functions.checker import Validation
+from .permissions.judge import Judge
+from .policies.classify import Rules
+from .policies.redaction import RedactionRule
+from .policies.retry import RetryPolicy
 from .results import ToolCall, ToolResult
-from .retry import RetryPolicy
 from .session import Session
-from .settings import Settings
-from .skipped import unstarted
-from .threads import Threads
-from .trio_check import is_under_trio, refuse_under_trio
-from .validation import Validation
+from .values.codecs import UNSURE
 from .verdicts import Verdict
-from .views import CatalogView
 
 if TYPE_CHECKING:  # loaded when a call has to be judged, or somebody asked; most programs start without
     from .approvals import Approvals
-    from .audit import AuditLog
+    from .policies.audit import AuditLog
     from .safety import SafetyChecks
 
 __all__ = ["Dispatcher"]
@@ -284,7 +284,7 @@ class Dispatcher:
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
         if is_under_trio():
             return await refuse_under_trio()
-        from .resuming import resumed
+        from .calls.resume import resumed
 
         return await resumed(
             request,

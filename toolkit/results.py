@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast, get_args, overload
 
-from .digests import digest_of
+from .content import Part, part_from_json
+from .decisions import ApprovalRequest
 from .errors import BadArgs, Problem, Safety, ToolError, ToolkitError, Transient, UnknownTool
-from .parts import Part, part_from_json
-from .requests import ApprovalRequest
 from .session import Session
+from .values.strictjson.digests import digest_of
 
 __all__ = ["KINDS", "ErrorInfo", "Kind", "ToolCall", "ToolResult", "id_of"]
 

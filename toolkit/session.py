@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from .forks import unlock_in_children
-from .requests import Grant
+from ._forks import unlock_in_children
+from .decisions import Grant
 
 __all__ = ["Session"]
 

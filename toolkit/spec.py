@@ -18,15 +18,15 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict, Unpack
 
-from .codecs import Schema
-from .describe import Description, Handled
 from .errors import BadArgs, DefinitionError, Problem
 from .facts import FactOptions, Facts, Options, check_name, stated
-from .origins import qualified_name, subject_of, underlying
-from .scope import is_in_class_body
-from .secret_problems import without_secrets
-from .signature import Signature
-from .validation import Validation, objections
+from .functions.callables import qualified_name, subject_of, underlying
+from .functions.checker import Validation, objections
+from .functions.description import Description, Handled
+from .functions.namespaces import is_in_class_body
+from .functions.signature import Signature
+from .policies.secret_problems import without_secrets
+from .values.codecs import Schema
 
 __all__ = ["Definition", "Tool", "attached"]
 

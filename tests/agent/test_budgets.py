@@ -14,9 +14,9 @@ from tests.clocks import Clock
 from toolkit.agent import Agent, Budget, Spent
 from toolkit.agent.budgets import Ledger
 from toolkit.context import Context
+from toolkit.decisions import Decision
 from toolkit.errors import ProviderError
 from toolkit.providers import AssistantMessage, Price, Reply, ScriptedProvider, Usage
-from toolkit.requests import Decision
 
 pytestmark = pytest.mark.anyio
 

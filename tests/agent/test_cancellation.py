@@ -10,10 +10,10 @@ import pytest
 
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Done, Run
-from toolkit.agent.pairing import flaw_of
+from toolkit.agent.valid_messages import flaw_of
+from toolkit.decisions import Decision
 from toolkit.hooks import Proceed
 from toolkit.providers import ScriptedProvider
-from toolkit.requests import Decision
 
 pytestmark = pytest.mark.anyio
 

@@ -28,9 +28,9 @@ from toolkit.agent import (
     Waiting,
 )
 from toolkit.context import Context, Secret
+from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, Safety
 from toolkit.providers import ScriptedProvider
-from toolkit.requests import Decision
 
 pytestmark = pytest.mark.anyio
 

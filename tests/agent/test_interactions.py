@@ -12,10 +12,10 @@ import pytest
 from toolkit.agent import Agent, Run, TextDelta
 from toolkit.approvals import Approvals
 from toolkit.builtin import Workspace, builtin_catalog
+from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
 from toolkit.providers import AnthropicProvider, AssistantMessage, ScriptedProvider, ToolMessage, UserMessage
-from toolkit.requests import Decision
 from toolkit.results import ToolCall
 
 pytestmark = pytest.mark.anyio

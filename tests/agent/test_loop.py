@@ -12,10 +12,10 @@ import pytest
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Agent, Budget, Run
 from toolkit.catalog import Catalog
+from toolkit.content import ImagePart
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import CatalogError, ProviderError, Transient
 from toolkit.hooks import Deny, Halt, Proceed, ShellHook, ShellHooks
-from toolkit.parts import ImagePart
 from toolkit.providers import AssistantMessage, Native, Reply, ScriptedProvider, ToolMessage, Usage, UserMessage
 from toolkit.session import Session
 

@@ -9,7 +9,7 @@ import pytest
 from tests.agent.kit import Shed, call
 from toolkit.agent import Run
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
-from toolkit.requests import Decision
+from toolkit.decisions import Decision
 from toolkit.session import Session
 
 pytestmark = pytest.mark.anyio

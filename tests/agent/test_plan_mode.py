@@ -14,12 +14,12 @@ from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import PLAN_PROMPT, Agent, Run
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteApprovals
 from toolkit.catalog import Catalog
+from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import DuplicateTool, ProviderError
 from toolkit.hooks import Halt, Modify, Proceed, Replace
 from toolkit.permissions import Permissions
 from toolkit.providers import ScriptedProvider, UserMessage
-from toolkit.requests import Decision
 from toolkit.results import ToolResult
 from toolkit.session import Session
 

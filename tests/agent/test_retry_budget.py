@@ -11,14 +11,14 @@ import pytest
 
 from tests.agent.kit import call, results_of
 from toolkit.agent import Agent, Budget, Spent
-from toolkit.agent.subs import sub_run
+from toolkit.agent.subruns import sub_run
 from toolkit.catalog import Catalog
 from toolkit.context import Context
+from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Transient
+from toolkit.policies.retry import RetryPolicy
 from toolkit.providers import OpenAIProvider, ScriptedProvider
-from toolkit.requests import Decision
-from toolkit.retry import RetryPolicy
 
 pytestmark = pytest.mark.anyio
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed, call
 from toolkit.agent import Agent, Run
+from toolkit.decisions import Decision, Grant
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, ScriptedProvider, ToolMessage, UserMessage
-from toolkit.requests import Decision, Grant
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
 

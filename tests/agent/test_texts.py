@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests.agent.kit import Shed, call, results_of
 from toolkit.agent import Run, ToolFinished
 from toolkit.agent.compaction import compacted, size_of
-from toolkit.agent.framing import FRAME_PROMPT, framed, marked
-from toolkit.agent.pairing import flaw_of, sound
-from toolkit.parts import ImagePart
+from toolkit.agent.result_marks import FRAME_PROMPT, framed, marked
+from toolkit.agent.valid_messages import flaw_of, sound
+from toolkit.content import ImagePart
+from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage
-from toolkit.requests import ApprovalRequest, Decision
 from toolkit.results import ToolCall, ToolResult
 
 # Framing.

@@ -13,11 +13,11 @@ from tests.agent.kit import Shed, call
 from toolkit.agent import Agent, Run
 from toolkit.agent.toolbox import Toolbox, with_own_tools
 from toolkit.approvals import Approvals
-from toolkit.audit import AuditLog
 from toolkit.catalog import Catalog
+from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
+from toolkit.policies.audit import AuditLog
 from toolkit.providers import ScriptedProvider
-from toolkit.requests import Decision
 
 pytestmark = pytest.mark.anyio
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import sys
 
-from toolkit.approvals.owners import owner
-from toolkit.approvals.sqlite import SQLiteApprovals
+from toolkit.approvals.process_owner import owner
+from toolkit.approvals.sqlite_store import SQLiteApprovals
 
 NOW = 1000.0
 DEAD = "the dead"

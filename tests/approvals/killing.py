@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
-from toolkit.audit import AuditLog
 from toolkit.catalog import Catalog
+from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
-from toolkit.requests import Decision
+from toolkit.policies.audit import AuditLog
 
 FACTS: dict[str, dict[str, Any]] = {
     "destructive": {"destructive": True},

@@ -18,9 +18,9 @@ from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals, SQLiteA
 from toolkit.approvals.identity import digest_of_call, identity_of
 from toolkit.catalog import Catalog
 from toolkit.context import Secret
+from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
-from toolkit.requests import ApprovalRequest, Decision
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session
 

@@ -23,9 +23,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.approvals.askers import Callback, DenyAll
-from toolkit.approvals.conversation import in_editor
-from toolkit.approvals.terminal import TerminalPrompt
-from toolkit.requests import ApprovalRequest, AuthRequest, Decision, Grant
+from toolkit.approvals.terminal.conversation import in_editor
+from toolkit.approvals.terminal.prompt import TerminalPrompt
+from toolkit.decisions import ApprovalRequest, AuthRequest, Decision, Grant
 
 TOOL = Grant(tool="id", scope="tool", shown="every call of `write`")
 FOLDER = Grant(tool="id", scope="folder", target="/src")
@@ -357,8 +357,8 @@ def test_prompts_come_one_after_the_other():
 
 ASKING = """
     import json, os, sys
-    from toolkit.approvals.terminal import TerminalPrompt
-    from toolkit.requests import ApprovalRequest
+    from toolkit.approvals.terminal.prompt import TerminalPrompt
+    from toolkit.decisions import ApprovalRequest
     prompt = TerminalPrompt()
     for asked in json.load(open(sys.argv[1])):
         decision = prompt.ask(ApprovalRequest.from_json(asked))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkit.approvals.canonical import canonical
 from toolkit.approvals.comparisons import shows
-from toolkit.redaction import MASK, Redaction
+from toolkit.policies.redaction import MASK, Redaction
+from toolkit.values.strictjson.canonical import canonical
 
 from ..properties.values import json_values
 

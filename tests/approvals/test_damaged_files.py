@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, Dispatcher, Permissions, Session
 from toolkit.approvals import ApprovalError, Approvals, SQLiteApprovals
-from toolkit.approvals.owners import owner
-from toolkit.requests import Decision
+from toolkit.approvals.process_owner import owner
+from toolkit.decisions import Decision
 
 pytestmark = pytest.mark.anyio
 

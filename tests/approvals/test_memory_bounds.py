@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from toolkit import Catalog, Dispatcher, Permissions
 from toolkit.approvals import ApprovalError, Approvals
-from toolkit.approvals.memory import MemoryApprovals
+from toolkit.approvals.memory_store import MemoryApprovals
 from toolkit.approvals.packed_record import PackedRecord
 from toolkit.approvals.records import Claim, Record
-from toolkit.approvals.sealing import RecordSeal
-from toolkit.requests import ApprovalRequest, Decision
+from toolkit.approvals.seal import RecordSeal
+from toolkit.decisions import ApprovalRequest, Decision
 from toolkit.results import ToolResult
 
 NOW = 1000.0

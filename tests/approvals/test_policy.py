@@ -12,7 +12,7 @@ import pytest
 from toolkit.approvals import ApprovalError, Approvals, DenyAll, MemoryApprovals
 from toolkit.approvals.policy import NewestNames
 from toolkit.approvals.records import Record
-from toolkit.requests import ApprovalRequest, Decision
+from toolkit.decisions import ApprovalRequest, Decision
 
 pytestmark = pytest.mark.anyio
 

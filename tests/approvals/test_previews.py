@@ -12,12 +12,12 @@ import threading
 import pytest
 
 from toolkit.approvals.previews import Preview, PreviewFailed, combined, file_change, preview_of, unchanged
-from toolkit.redaction import Redaction
-from toolkit.requests import Precondition
+from toolkit.concurrency.thread_pool import Threads
+from toolkit.decisions import Precondition
+from toolkit.policies.redaction import Redaction
 from toolkit.results import ToolCall
 from toolkit.session import Session
 from toolkit.spec import Tool
-from toolkit.threads import Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit.approvals.records import ApprovalError, Claim, Record, dumped, loaded
+from toolkit.decisions import ApprovalRequest, AuthRequest, Grant, Precondition
 from toolkit.errors import ToolkitError
-from toolkit.requests import ApprovalRequest, AuthRequest, Grant, Precondition
 
 REQUEST = ApprovalRequest(
     tool="write",

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tests.approvals.claiming import DEAD, NOW
 from tests.approvals.processes import line, running, tell
-from toolkit.approvals.owners import is_alive, owner
+from toolkit.approvals.process_owner import is_alive, owner
 from toolkit.approvals.records import ApprovalError, Record
-from toolkit.approvals.sqlite import SQLiteApprovals
-from toolkit.requests import ApprovalRequest
+from toolkit.approvals.sqlite_store import SQLiteApprovals
+from toolkit.decisions import ApprovalRequest
 
 PROCESSES = 8
 

@@ -13,7 +13,7 @@ import pytest
 from tests.clocks import until
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.approvals.store_runner import StoreRunner, StoreTimeoutError
-from toolkit.threads import Threads
+from toolkit.concurrency.thread_pool import Threads
 
 pytestmark = pytest.mark.anyio
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from toolkit import ApprovalError, Decision, Dispatcher, Permissions, Session
 from toolkit.builtin import Workspace, builtin_catalog, web_fetch_for
-from toolkit.builtin.shells import end_shells
+from toolkit.builtin.commands.shell_state import end_shells
 from toolkit.permissions import MODES
 
 from ..sandbox.levels import REAL, level
-from .hostile_server import answer, loopback_is_public, names, serving
+from .web.hostile_server import answer, loopback_is_public, names, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ import pytest
 from toolkit import Catalog, Dispatcher, Permissions, Session, UnknownTool, default_catalog
 from toolkit.builtin import Workspace, best_sandbox, builtin_catalog
 from toolkit.builtin import __all__ as exported
-from toolkit.builtin.shells import end_shells
+from toolkit.builtin.commands.shell_state import end_shells
 
 from ..sandbox.levels import REAL, level
 

@@ -20,8 +20,8 @@ from typing import Any
 from click.testing import CliRunner
 
 from tests.providers.stub import Stub, serving
+from toolkit.cli.completion.shell_scripts import register
 from toolkit.cli.main import cli
-from toolkit.cli.shells import register
 
 __all__ = ["TOOLS", "Ran", "Shop", "model"]
 

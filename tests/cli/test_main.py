@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from toolkit.cli.exits import EXITS, FOUND, INTERRUPTED, RUN_EXITS, USAGE, VERDICT_EXITS
+from toolkit.cli.exit_codes import EXITS, FOUND, INTERRUPTED, RUN_EXITS, USAGE, VERDICT_EXITS
 from toolkit.cli.main import cli, main
 
 ROOT = Path(__file__).parents[2]

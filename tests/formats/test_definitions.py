@@ -10,7 +10,7 @@ from toolkit import Catalog, Session, tool
 from toolkit.builtin import Workspace, builtin_catalog
 from toolkit.errors import CatalogError
 from toolkit.formats import FORMATS, Definitions, definitions_for
-from toolkit.formats.records import Note
+from toolkit.formats.base import Note
 
 OPTIONS = [{}, {"strict": True}]
 

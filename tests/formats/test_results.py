@@ -11,8 +11,8 @@ import pytest
 from tests.formats import sdks
 from tests.formats.tools import module
 from toolkit import ToolCall, ToolResult
+from toolkit.content import FilePart, ImagePart, TextPart
 from toolkit.formats import FORMATS
-from toolkit.parts import FilePart, ImagePart, TextPart
 from toolkit.results import KINDS
 
 PNG = b"\x89PNG\r\n\x1a\n0123456789"

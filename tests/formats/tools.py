@@ -8,7 +8,7 @@ from datetime import date
 from typing import Annotated, Any, Literal
 
 from toolkit import Catalog, Context, Tool
-from toolkit.formats.records import Definitions
+from toolkit.formats.base import Definitions
 
 __all__ = ["Node", "everything", "made", "module", "union"]
 

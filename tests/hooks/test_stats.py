@@ -15,8 +15,8 @@ from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import ToolError, Transient
 from toolkit.hooks import Stats
+from toolkit.policies.retry import RetryPolicy
 from toolkit.results import ToolCall, ToolResult
-from toolkit.retry import RetryPolicy
 
 pytestmark = pytest.mark.anyio
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from toolkit.access import Access, Command, Reads, Url, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
+from toolkit.decisions import Decision, Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import PermissionRequest, Permissions
 from toolkit.permissions.grants import covered, is_answerable, offered
-from toolkit.requests import Decision, Grant
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session

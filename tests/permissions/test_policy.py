@@ -10,11 +10,11 @@ from toolkit.access import Access, Command, Reads, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
 from toolkit.context import Context
+from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import UnknownTool
 from toolkit.hooks import Ask, Proceed
 from toolkit.permissions import MODES, Permissions, Rule, RuleError
-from toolkit.requests import Grant
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session
 from toolkit.spec import Tool

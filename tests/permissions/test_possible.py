@@ -6,7 +6,7 @@ import pytest
 
 from toolkit import Catalog, Dispatcher, Permissions, Session, Tool
 from toolkit.approvals.identity import identity_of
-from toolkit.requests import Grant
+from toolkit.decisions import Grant
 
 pytestmark = pytest.mark.anyio
 

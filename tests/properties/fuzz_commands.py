@@ -20,8 +20,8 @@ from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 
-from toolkit.permissions.commands import commands_concerned
-from toolkit.safety.commands import judged
+from toolkit.permissions.patterns.commands import commands_concerned
+from toolkit.safety.commands.check import judged
 
 from .bash_runs import Bash
 from .command_lines import STAND_IN, command_lines, unescape

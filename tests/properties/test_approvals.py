@@ -28,10 +28,10 @@ from toolkit.approvals.identity import digest_of_call, identity_of
 from toolkit.approvals.packed_record import PackedRecord
 from toolkit.catalog import Catalog
 from toolkit.context import Context
+from toolkit.decisions import ApprovalRequest, Decision, Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
 from toolkit.permissions import MODES, Permissions
-from toolkit.requests import ApprovalRequest, Decision, Grant
 from toolkit.results import ToolCall, ToolResult
 from toolkit.session import Session
 from toolkit.spec import Tool

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from tests.agent.kit import Shed
 from toolkit.agent import Budget, Run
-from toolkit.agent.pairing import flaw_of
+from toolkit.agent.valid_messages import flaw_of
+from toolkit.decisions import Decision
 from toolkit.errors import ProviderError, Transient
 from toolkit.formats import FORMATS
 from toolkit.providers import (
@@ -34,7 +35,6 @@ from toolkit.providers import (
     ToolMessage,
     Usage,
 )
-from toolkit.requests import Decision
 from toolkit.results import ToolCall
 
 KNOWN = ("look", "cut", "burn", "fetch", "exit_plan")

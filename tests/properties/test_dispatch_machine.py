@@ -26,8 +26,8 @@ from toolkit.catalog import Catalog
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import Transient
 from toolkit.hooks import Deny, Halt, Modify, Proceed, Replace, Stats
+from toolkit.policies.retry import RetryPolicy
 from toolkit.results import ToolCall, ToolResult
-from toolkit.retry import RetryPolicy
 
 
 class Strange(BaseException):

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolkit.codecs import UNSURE
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
+from toolkit.values.codecs import UNSURE
 
 from .signatures import Case, cases
 from .values import damaged, json_objects, same

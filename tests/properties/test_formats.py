@@ -14,14 +14,14 @@ from jsonschema import Draft202012Validator
 from tests.formats import sdks
 from tests.formats.tools import made, module
 from toolkit import Catalog, Tool, ToolCall, ToolResult
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.errors import ProviderError
-from toolkit.formats.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
-from toolkit.formats.merging import flattened
-from toolkit.formats.nulls import without_forced_nulls
-from toolkit.formats.subsets import rewritten
-from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
+from toolkit.formats.schemas.forced_nulls import without_forced_nulls
+from toolkit.formats.schemas.merging import flattened
+from toolkit.formats.schemas.rewriting import rewritten
 from toolkit.results import KINDS
-from toolkit.schema_judge import mappings_in
+from toolkit.values.schemas.engine import mappings_in
 
 from .signatures import Case, cases
 from .test_written_schemas import reference, schemas

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from toolkit.access import Access, Reads, Writes
 from toolkit.approvals.identity import identity_of
 from toolkit.catalog import Catalog
+from toolkit.decisions import Grant
 from toolkit.dispatcher import Dispatcher
 from toolkit.hooks import Ask, Deny, Modify, Proceed, Replace
-from toolkit.judging import Judges, names_of
 from toolkit.permissions import MODES, PermissionRequest, Permissions
-from toolkit.requests import Grant
+from toolkit.permissions.judgement import Judges, names_of
 from toolkit.results import ToolCall
 from toolkit.safety import SafetyChecks
 from toolkit.session import Session

@@ -25,9 +25,9 @@ import pytest
 
 from toolkit import Catalog, Context, Dispatcher, Permissions, Safety, Session, ToolCall, ToolError
 from toolkit.builtin import edit_for, glob_for, grep_for, read_for, write_for
-from toolkit.builtin.edits import Edit
+from toolkit.builtin.files.replacements import Edit
 from toolkit.workspace import Workspace
-from toolkit.workspace.beneath import kernel_has_openat2
+from toolkit.workspace.open_beneath import kernel_has_openat2
 from toolkit.workspace.writing import Written
 
 from .mover import DOOR, KEPT

@@ -7,9 +7,9 @@ from __future__ import annotations
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolkit.ranking import Document, Index
-from toolkit.ranking.spelling import LONG, Spelling, distance
-from toolkit.ranking.words import folded, read, runs, spelt, stem
+from toolkit.catalogs.search import Document, Index
+from toolkit.catalogs.search.spelling import LONG, Spelling, distance
+from toolkit.catalogs.search.words import folded, read, runs, spelt, stem
 
 # Few words that are near to one another, so that they meet, are repaired and completed.
 WORDS = st.sampled_from(

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolkit.codecs import UNSURE
 from toolkit.errors import BadArgs
 from toolkit.spec import Tool
+from toolkit.values.codecs import UNSURE
 
 from .values import json_objects, json_values
 

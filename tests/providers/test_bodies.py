@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import ToolCall, ToolResult
-from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.providers import AssistantMessage, Native, Request, ToolMessage, UserMessage
 
 from .judges import judged

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkit import ToolCall, ToolResult
-from toolkit.parts import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
 from toolkit.providers import AssistantMessage, Native, ToolMessage, UserMessage, message_from_json
 from toolkit.providers.messages import PerMessage
 

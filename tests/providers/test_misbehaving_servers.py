@@ -16,7 +16,7 @@ import pytest
 
 from toolkit import RetryPolicy
 from toolkit.providers import ProviderFailure
-from toolkit.providers.time_limits import TimeLimits
+from toolkit.providers.http.time_limits import TimeLimits
 
 from .making import NAMES, ask, hello, provider
 from .protocols import PROTOCOLS, Turn

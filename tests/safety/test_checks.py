@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from toolkit import Catalog, Dispatcher
 from toolkit.access import Access, Command, Reads, Url, Writes
 from toolkit.safety import Check, SafetyChecks
-from toolkit.safety.protected import Protected
+from toolkit.safety.protected_files import Protected
 from toolkit.verdicts import Finding
 
 NAMES = ("folder", "protected-file", "dangerous-command", "host")

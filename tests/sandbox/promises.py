@@ -22,10 +22,10 @@ import tempfile
 from pathlib import Path
 
 from toolkit.sandbox import LEVELS, Limits, Sandbox, sandboxes
-from toolkit.sandbox.choosing import _MAKERS, _Options
-from toolkit.sandbox.confining import _seccomp
-from toolkit.sandbox.grounds import grounds_of
+from toolkit.sandbox.launcher.confine import _seccomp
 from toolkit.sandbox.probe import probe_sandbox
+from toolkit.sandbox.selection import _MAKERS, _Options
+from toolkit.sandbox.visible_files import grounds_of
 from toolkit.workspace import Workspace
 
 HELD, OPEN, ABSENT = "held", "–", "not there"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolkit.sandbox.grounds import grounds_of
 from toolkit.sandbox.landlock import NEWEST, landlock, version
+from toolkit.sandbox.visible_files import grounds_of
 from toolkit.workspace import Workspace
 
 from .levels import level, run

@@ -13,10 +13,10 @@ import pytest
 
 from toolkit.errors import ToolError
 from toolkit.sandbox import best_sandbox, probe, sandboxes
-from toolkit.sandbox.escapes import ATTEMPTS
-from toolkit.sandbox.grounds import grounds_of
-from toolkit.sandbox.plain import nothing
-from toolkit.sandbox.programs import program
+from toolkit.sandbox.launcher.escapes import ATTEMPTS
+from toolkit.sandbox.trusted_programs import program
+from toolkit.sandbox.unconfined import nothing
+from toolkit.sandbox.visible_files import grounds_of
 from toolkit.workspace import Workspace
 
 from .levels import level

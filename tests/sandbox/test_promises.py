@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.sandbox import LEVELS
-from toolkit.sandbox.escapes import ATTEMPTS
+from toolkit.sandbox.launcher.escapes import ATTEMPTS
 
 from .promises import ABSENT, ROWS, USERS, column_of, read_table, render_table
 

@@ -14,11 +14,11 @@ from tests.skills.kit import Desk
 from toolkit.agent import Budget, Done, Inner, Run, ToolStarted
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
+from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.errors import BadArgs
 from toolkit.permissions import Permissions
 from toolkit.providers import AssistantMessage, Reply, Usage, UserMessage
-from toolkit.requests import Decision
 from toolkit.session import Session
 
 pytestmark = pytest.mark.anyio

@@ -80,17 +80,17 @@ from toolkit.builtin import (
     web_fetch_for,
     write_for,
 )
+from toolkit.cli.argument_values import arguments_of, json_arguments
+from toolkit.cli.commands.audit_summary import Summary, Tally, summed_up
+from toolkit.cli.commands.new_project import ProjectError, make_project, package_name
 from toolkit.cli.display import AgentDisplay
-from toolkit.cli.exits import EXITS, RUN_EXITS, VERDICT_EXITS
-from toolkit.cli.projects import ProjectError, make_project, package_name
-from toolkit.cli.tallies import Summary, Tally, summed_up
+from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
 from toolkit.cli.targets import Target, loaded
-from toolkit.cli.values import arguments_of, json_arguments
+from toolkit.decisions import Changed, Grant
 from toolkit.formats import Definitions, anthropic
 from toolkit.hooks import Cache, Deny, Log, LoopGuard, Outcome, Proceed, RateLimit, Stats, ToolStats
 from toolkit.permissions import MODES, Mode, PermissionRequest, Trust, read_rule
 from toolkit.providers import AnthropicProvider, Reply, Request, ScriptedProvider, UserMessage
-from toolkit.requests import Changed, Grant
 from toolkit.sandbox import LevelName, Limits, sandboxes
 from toolkit.skills import Skills
 from toolkit.testing import (

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from toolkit.workspace import Workspace
-from toolkit.workspace.beneath import kernel_has_openat2
+from toolkit.workspace.open_beneath import kernel_has_openat2
 
 MARKER = b"this was outside"
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from toolkit.access import Reads
 from toolkit.errors import Safety, ToolError
 from toolkit.safety.paths import Folders
-from toolkit.safety.protected import ProtectedFiles
+from toolkit.safety.protected_files import ProtectedFiles
 from toolkit.workspace import Workspace
-from toolkit.workspace.beneath import Folder
 from toolkit.workspace.borders import Borders
+from toolkit.workspace.open_beneath import Folder
 
 from .conftest import MARKER
-from .test_beneath import PATHS, TREES, plant
+from .test_open_beneath import PATHS, TREES, plant
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from toolkit.decisions import Changed
 from toolkit.errors import ToolError
-from toolkit.requests import Changed
 from toolkit.workspace import Workspace
 
 from .conftest import MARKER

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from toolkit.approvals.guard import WriteRefused, read_only
+from toolkit.approvals.read_only_guard import WriteRefused, read_only
 from toolkit.errors import Safety, ToolError
 from toolkit.workspace import Workspace
 

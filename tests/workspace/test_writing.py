@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolkit.decisions import Changed
 from toolkit.errors import Safety, ToolError
-from toolkit.requests import Changed
 from toolkit.workspace import Workspace, Written
-from toolkit.workspace.beneath import Folder
 from toolkit.workspace.borders import Spot
+from toolkit.workspace.open_beneath import Folder
 from toolkit.workspace.writing import _put, written
 
 from .faults import refusing

@@ -20,10 +20,10 @@ from .events import (
     TurnFinished,
     Waiting,
 )
-from .planning import PLAN_PROMPT
+from .plan_mode import PLAN_PROMPT
+from .run_seal import RunSeal, SealError
 from .runs import Run, Status, Stop, SubRun
-from .sealing import RunSeal, SealError
-from .subs import is_in_run, sub_run
+from .subruns import is_in_run, sub_run
 
 __all__ = [
     "PLAN_PROMPT",

@@ -17,28 +17,28 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from types import NoneType
 from typing import Any, TypeAlias
 
+from .._option_checks import Kinds, check_kinds
 from ..approvals import ApprovalError
 from ..catalog import Catalog
+from ..catalogs.views import CatalogView
 from ..dispatcher import Dispatcher
-from ..options import Kinds, check_kinds
 from ..permissions import Permissions
 from ..permissions.modes import Mode, checked_mode
+from ..policies.retry import count_retries
 from ..providers.base import Provider
 from ..providers.messages import AssistantMessage, UserMessage
-from ..retry import count_retries
 from ..session import Session
-from ..views import CatalogView
+from .active_run import Ending, Talk, Tell
 from .budgets import Budget, Spent
 from .events import Event
-from .lives import lived
+from .lifecycle import lived
 from .loop import converse
-from .manners import Manner
-from .planning import EXECUTE_PROMPT, PLAN_PROMPT, agreement, chosen_names, with_plan
+from .options import Manner
+from .plan_mode import EXECUTE_PROMPT, PLAN_PROMPT, agreement, chosen_names, with_plan
+from .resume import Decisions, check_decisions, withdraw_unknown
 from .runs import Run, checked_run
-from .subs import resumed
-from .talks import Ending, Talk, Tell
+from .subruns import resumed
 from .toolbox import Toolbox, with_own_tools
-from .waiting import Decisions, check_decisions, withdraw_unknown
 
 __all__ = ["Agent"]
 

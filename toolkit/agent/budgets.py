@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, TypeAlias
 
+from .._forks import unlock_in_children
 from ..errors import ProviderError
-from ..forks import unlock_in_children
 from ..providers.base import Usage
 from ..providers.prices import Amount, Prices, price_of
 

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..providers.messages import Message, ToolMessage
-from ..rendering import as_json
 from ..results import ToolResult
+from ..values.rendering import as_json
 
 __all__ = ["Cut", "compacted", "size_of"]
 

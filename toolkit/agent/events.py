@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..context import Progress
+from ..decisions import ApprovalRequest
 from ..providers.base import TextDelta, Usage
 from ..providers.messages import AssistantMessage
-from ..requests import ApprovalRequest
 from ..results import ToolCall, ToolResult
 from .runs import Run
 

@@ -15,18 +15,18 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from ..approvals import ApprovalError
+from ..decisions import Decision
 from ..errors import ProviderError, Transient
 from ..providers.base import Reply, StreamEvent, TextDelta
-from ..rendering import cleaned
-from ..requests import Decision
 from ..results import ToolCall, ToolResult
+from ..values.rendering import cleaned
+from .active_run import Ending, Talk
 from .budgets import Limit
+from .call_watcher import watching
 from .events import TurnFinished
-from .pairing import unfinished
-from .planning import EXIT_PLAN
+from .plan_mode import EXIT_PLAN
 from .runs import Stop
-from .talks import Ending, Talk
-from .watching import watching
+from .valid_messages import unfinished
 
 __all__ = ["called", "concluded", "converse", "watched_by", "withdraw"]
 

@@ -2,7 +2,7 @@
 A run as a value: what was said, how it ended, what it waits for.
 
 It goes to JSON and back with a version. What is read back is data, not
-authority: it has no mode, no grants and no principal (`sealing.py` brings
+authority: it has no mode, no grants and no principal (`run_seal.py` brings
 those back), and nothing in it says what a tool may do. What was said, planned
 and spent is what the data says; where strangers can write it, seal it.
 """
@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
+from ..decisions import ApprovalRequest
 from ..providers.base import Usage
 from ..providers.messages import AssistantMessage, Message, ToolMessage, UserMessage, message_from_json
-from ..rendering import as_json
-from ..requests import ApprovalRequest
 from ..results import ToolResult
 from ..session import Session
+from ..values.rendering import as_json
 from .budgets import Limit, Spent
-from .pairing import flaw_of
+from .valid_messages import flaw_of
 
 __all__ = ["Run", "Status", "Stop", "SubRun", "checked_run"]
 

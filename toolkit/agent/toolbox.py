@@ -19,29 +19,29 @@ from typing import Any
 
 from ..approvals.comparisons import is_same_request
 from ..approvals.records import ApprovalError, Record
-from ..approvals.stores import ApprovalStore
-from ..attempt import has_to_pass
+from ..approvals.store import ApprovalStore
 from ..builtin.tool_search_tool import tool_search_for
+from ..calls.attempt import has_to_pass
+from ..calls.settings import Settings
+from ..calls.unstarted import unstarted
 from ..catalog import Catalog
+from ..catalogs.snapshot import Table, described_place
+from ..catalogs.views import CatalogView
+from ..concurrency.uninterrupted import waited_for
 from ..context import Progress
+from ..decisions import ApprovalRequest, Decision
 from ..dispatcher import Dispatcher
 from ..errors import DefinitionError, DuplicateTool
-from ..finishing import waited_for
 from ..hooks.base import Chain
 from ..permissions import Permissions
 from ..permissions.modes import Mode
-from ..requests import ApprovalRequest, Decision
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from ..settings import Settings
-from ..skipped import unstarted
 from ..spec import Tool
-from ..tables import Table, described_place
-from ..views import CatalogView
-from ..visible import visible
-from .pairing import unfinished
-from .planning import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
-from .watching import watching
+from ..values.visible import visible
+from .call_watcher import watching
+from .plan_mode import EXIT_PLAN, PlanGuard, exit_plan_tool, is_for_planning
+from .valid_messages import unfinished
 
 __all__ = ["Toolbox", "with_own_tools"]
 

@@ -7,18 +7,18 @@ Asking people: how, and where their answers are kept.
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
-from ..requests import Changed
+from .._lazy_names import later as _later
+from ..decisions import Changed
 
 if TYPE_CHECKING:
     from .askers import Asker, Callback, DenyAll
-    from .memory import MemoryApprovals
+    from .memory_store import MemoryApprovals
     from .policy import Approvals
     from .previews import Preview, PreviewFailed, combined, file_change, unchanged
     from .records import ApprovalError, Record
-    from .sqlite import SQLiteApprovals
-    from .stores import ApprovalStore
-    from .terminal import TerminalPrompt
+    from .sqlite_store import SQLiteApprovals
+    from .store import ApprovalStore
+    from .terminal.prompt import TerminalPrompt
 
 __all__ = [
     "ApprovalError",
@@ -45,10 +45,10 @@ __getattr__ = _later(
         **dict.fromkeys(("Asker", "Callback", "DenyAll"), "askers"),
         **dict.fromkeys(("Preview", "PreviewFailed", "combined", "file_change", "unchanged"), "previews"),
         **dict.fromkeys(("ApprovalError", "Record"), "records"),
-        "ApprovalStore": "stores",
+        "ApprovalStore": "store",
         "Approvals": "policy",
-        "MemoryApprovals": "memory",
-        "SQLiteApprovals": "sqlite",
-        "TerminalPrompt": "terminal",
+        "MemoryApprovals": "memory_store",
+        "SQLiteApprovals": "sqlite_store",
+        "TerminalPrompt": "terminal.prompt",
     },
 )

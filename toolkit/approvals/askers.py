@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeAlias
 
-from ..requests import ApprovalRequest, Decision
+from ..decisions import ApprovalRequest, Decision
 
 __all__ = ["Answer", "Asker", "Callback", "DenyAll"]
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..redaction import MASK, Redaction
-from ..requests import ApprovalRequest
-from .canonical import canonical
+from ..decisions import ApprovalRequest
+from ..policies.redaction import MASK, Redaction
+from ..values.strictjson.canonical import canonical
 
 __all__ = ["is_same_request", "shows"]
 

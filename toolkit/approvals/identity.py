@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..origins import qualified_name, underlying
-from ..rendering import as_json
+from ..functions.callables import qualified_name, underlying
 from ..spec import Tool
-from .canonical import canonical, digest
+from ..values.rendering import as_json
+from ..values.strictjson.canonical import canonical, digest
 
 __all__ = ["canonical_arguments", "digest_of_call", "identity_of"]
 

@@ -11,12 +11,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..requests import ApprovalRequest, Decision
+from ..decisions import ApprovalRequest, Decision
 from .askers import Asker, Callback
-from .memory import MemoryApprovals
+from .memory_store import MemoryApprovals
 from .records import ApprovalError, Record
-from .sealing import RecordSeal, Seal
-from .stores import ApprovalStore
+from .seal import RecordSeal, Seal
+from .store import ApprovalStore
 
 __all__ = ["Approvals", "NewestNames"]
 
@@ -164,6 +164,6 @@ def _sign(store: ApprovalStore, key: bytes | str | Sequence[bytes | str]) -> Non
     if not hasattr(store, "sign_with"):
         raise TypeError(
             f"{type(store).__name__} cannot sign its records; give it the methods `sign_with` and `is_signed`, as "
-            "toolkit.approvals.stores.Changing has them, or leave out the key"
+            "toolkit.approvals.store.Changing has them, or leave out the key"
         )
     store.sign_with(seal)

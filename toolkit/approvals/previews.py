@@ -19,15 +19,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..decisions import Precondition
 from ..errors import ToolkitError
 from ..facts import told_of
-from ..rendering import as_json, described
-from ..requests import Precondition
 from ..results import ToolCall
 from ..spec import Tool
-from ..visible import visible
-from .diffs import difference, measured, present, unchanged
-from .guard import read_only
+from ..values.rendering import as_json, described
+from ..values.visible import visible
+from .file_diffs import difference, measured, present, unchanged
+from .read_only_guard import read_only
 
 __all__ = ["Preview", "PreviewFailed", "combined", "file_change", "preview_of", "unchanged"]
 

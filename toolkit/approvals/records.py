@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..decisions import ApprovalRequest
 from ..errors import ToolkitError
-from ..requests import ApprovalRequest
-from .canonical import canonical
+from ..values.strictjson.canonical import canonical
 
 __all__ = ["ApprovalError", "Claim", "Record", "State", "Why", "check_arguments", "dumped", "encode_record", "loaded"]
 

@@ -14,10 +14,10 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from ..threads import Threads
+from ..concurrency.thread_pool import Threads
 from .policy import Approvals
 from .records import ApprovalError
-from .stores import ApprovalStore
+from .store import ApprovalStore
 
 __all__ = ["CallStore", "StoreRunner", "StoreTimeoutError"]
 

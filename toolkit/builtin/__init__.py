@@ -8,25 +8,36 @@ The tools that a working agent needs, bound to a workspace. Importing registers 
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 
 if TYPE_CHECKING:
     from ..sandbox import Sandbox, best_sandbox
     from ..workspace import Workspace
-    from .bash_tool import bash_for
     from .bundle import builtin_catalog
-    from .edit_tool import edit_for
-    from .glob_tool import glob_for
-    from .grep_tool import grep_for
-    from .job_output_tool import job_output_for
-    from .job_stop_tool import job_stop_for
-    from .read_tool import read_for
-    from .shells import end_shells
+    from .commands.bash_tool import bash_for
+    from .commands.job_output_tool import job_output_for
+    from .commands.job_stop_tool import job_stop_for
+    from .commands.shell_state import end_shells
+    from .files.edit_tool import edit_for
+    from .files.read_tool import read_for
+    from .files.write_tool import write_for
+    from .search.glob_tool import glob_for
+    from .search.grep_tool import grep_for
     from .tool_search_tool import tool_search_for
-    from .web_fetch_tool import web_fetch_for
-    from .write_tool import write_for
+    from .web.web_fetch_tool import web_fetch_for
 
-_TOOLS = ("bash", "edit", "glob", "grep", "job_output", "job_stop", "read", "tool_search", "web_fetch", "write")
+_FOLDERS = {
+    "bash": "commands.",
+    "edit": "files.",
+    "glob": "search.",
+    "grep": "search.",
+    "job_output": "commands.",
+    "job_stop": "commands.",
+    "read": "files.",
+    "tool_search": "",
+    "web_fetch": "web.",
+    "write": "files.",
+}
 
 __all__ = [
     "Sandbox",
@@ -49,8 +60,8 @@ __all__ = [
 __getattr__ = _later(
     __name__,
     {
-        **{f"{name}_for": f"{name}_tool" for name in _TOOLS},
+        **{f"{name}_for": f"{folder}{name}_tool" for name, folder in _FOLDERS.items()},
         **dict.fromkeys(("Sandbox", "Workspace", "best_sandbox", "builtin_catalog"), "bundle"),
-        "end_shells": "shells",
+        "end_shells": "commands.shell_state",
     },
 )

@@ -12,15 +12,15 @@ from typing import Literal
 from ..catalog import Catalog
 from ..sandbox import Sandbox, best_sandbox
 from ..workspace import Workspace
-from .bash_tool import bash_for
-from .edit_tool import edit_for
-from .glob_tool import glob_for
-from .grep_tool import grep_for
-from .job_output_tool import job_output_for
-from .job_stop_tool import job_stop_for
-from .read_tool import read_for
-from .web_fetch_tool import web_fetch_for
-from .write_tool import write_for
+from .commands.bash_tool import bash_for
+from .commands.job_output_tool import job_output_for
+from .commands.job_stop_tool import job_stop_for
+from .files.edit_tool import edit_for
+from .files.read_tool import read_for
+from .files.write_tool import write_for
+from .search.glob_tool import glob_for
+from .search.grep_tool import grep_for
+from .web.web_fetch_tool import web_fetch_for
 
 __all__ = ["Sandbox", "Workspace", "best_sandbox", "builtin_catalog"]
 

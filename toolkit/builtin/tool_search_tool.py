@@ -11,15 +11,15 @@ from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from ..codecs import Schema
+from ..catalogs.search import Ranker
+from ..catalogs.search.finder import cleaned_description, group_of, is_foreign
+from ..catalogs.views import CatalogView
 from ..context import Context
 from ..decorator import tool
 from ..errors import BadArgs, DefinitionError, UnknownTool
-from ..finding import cleaned_description, group_of, is_foreign
-from ..ranking import Ranker
 from ..session import Session
 from ..spec import Tool
-from ..views import CatalogView
+from ..values.codecs import Schema
 
 __all__ = ["tool_search_for"]
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
-from ..safety.shell import DISTRIBUTION
+from .._lazy_names import later as _later
+from ..safety.shell.parser import DISTRIBUTION
 
 if TYPE_CHECKING:
-    from .values import arguments_of
+    from .argument_values import arguments_of
 
 __all__ = ["arguments_of"]
 
-__getattr__ = _later(__name__, {"arguments_of": "values"})
+__getattr__ = _later(__name__, {"arguments_of": "argument_values"})
 
 for _name in ("click", "rich"):
     if find_spec(_name) is None:

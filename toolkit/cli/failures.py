@@ -16,8 +16,8 @@ from typing import IO, Any
 import click
 
 from ..errors import BadArgs, ToolkitError, ToolkitWarning, UnknownTool
-from ..visible import visible
-from .exits import EXITS, INTERRUPTED, USAGE
+from ..values.visible import visible
+from .exit_codes import EXITS, INTERRUPTED, USAGE
 
 __all__ = ["Failure", "told"]
 

@@ -12,23 +12,23 @@ from collections.abc import Sequence
 
 import click
 
-from ..safety.shell import DISTRIBUTION
-from .shells import register
+from ..safety.shell.parser import DISTRIBUTION
+from .completion.shell_scripts import register
 
 __all__ = ["cli", "main"]
 
 _COMMANDS = {
-    "list": "list_command",
-    "show": "show_command",
-    "schema": "schema_command",
-    "search": "search_command",
-    "call": "call_command",
-    "explain": "explain_command",
-    "check": "check_command",
-    "agent": "agent_command",
-    "stats": "stats_command",
-    "init": "init_command",
-    "completion": "completion_command",
+    "list": "commands.list",
+    "show": "commands.show",
+    "schema": "commands.schema",
+    "search": "commands.search",
+    "call": "commands.call",
+    "explain": "commands.explain",
+    "check": "commands.check",
+    "agent": "commands.agent",
+    "stats": "commands.stats",
+    "init": "commands.init",
+    "completion": "commands.completion",
 }
 
 

@@ -19,9 +19,9 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
-from ..rendering import as_json
-from ..visible import visible
-from .consoles import console_on
+from ..values.rendering import as_json
+from ..values.visible import visible
+from .display.consoles import console_on
 
 __all__ = ["Output", "Shape", "shown"]
 

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .. import builtin
+from ..catalogs.views import CatalogView
 from ..errors import CatalogError
 from ..safety import SafetyChecks
-from ..testing.targets import catalog_of
-from ..views import CatalogView
-from .names import BUILTIN, is_path
+from ..testing.load_target import catalog_of
+from .completion.known_names import BUILTIN, is_path
 
 __all__ = ["LOADERS", "Target", "loaded"]
 

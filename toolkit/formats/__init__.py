@@ -17,7 +17,7 @@ from typing import Any
 
 from ..errors import CatalogError, nearest
 from ..session import Session
-from .records import Definitions, Note, Offering
+from .base import Definitions, Note, Offering
 
 __all__ = ["FORMATS", "Definitions", "Note", "Offering", "definitions_for"]
 

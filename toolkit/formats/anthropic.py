@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .budgets import Budget, strict_schemas
-from .content import found_names, given, pictures_of, text_of
-from .names import Naming
-from .offering import SEARCH, all_tools, offered
-from .properties import plain_properties
-from .reading import called, field, has_field, listed, no_response
-from .records import Definitions, Offering, check_offering
-from .tops import shown_schema
+from .base import Definitions, Offering, check_offering
+from .call_ids import sent_id
+from .offered_tools import SEARCH, all_tools, offered
+from .responses import called, field, has_field, listed, no_response
+from .result_content import found_names, given, pictures_of, text_of
+from .schemas.anthropic_budget import Budget, strict_schemas
+from .schemas.property_names import plain_properties
+from .schemas.top_level import shown_schema
+from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .content import given, given_id, pictures_of, text_of, value_of
-from .dialects import GEMINI
-from .names import Naming
-from .offering import offered
-from .reading import called, field, has_field, listed, no_response
-from .records import Definitions, Note, Offering
-from .subsets import rewritten
+from .base import Definitions, Note, Offering
+from .offered_tools import offered
+from .responses import called, field, has_field, listed, no_response
+from .result_content import given, given_id, pictures_of, text_of, value_of
+from .schemas.dialects import GEMINI
+from .schemas.rewriting import rewritten
+from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..parts import FilePart, ImagePart
+from ..content import FilePart, ImagePart
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .content import encoded, given, text_of
-from .merging import types_of
-from .names import Naming
-from .offering import offered
-from .reading import called, field, has_field, no_response
-from .records import Definitions, Note, Offering
+from .base import Definitions, Note, Offering
+from .offered_tools import offered
+from .responses import called, field, has_field, no_response
+from .result_content import encoded, given, text_of
+from .schemas.merging import types_of
+from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -13,15 +13,15 @@ from typing import Any
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .chat import chat_calls
-from .content import given, given_id, pictures_of, text_of
-from .merging import definition_of, types_of
-from .names import Naming
-from .offering import offered
-from .reading import field, has_field, no_response
-from .records import Definitions, Note, Offering
-from .remarks import remarked
-from .tops import shown_schema
+from .base import Definitions, Note, Offering
+from .chat_completions import chat_calls
+from .offered_tools import offered
+from .responses import field, has_field, no_response
+from .result_content import given, given_id, pictures_of, text_of
+from .schemas.merging import definition_of, types_of
+from .schemas.remarks import remarked
+from .schemas.top_level import shown_schema
+from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
-from .chat import chat_calls, chat_function
-from .content import given, pictures_of, text_of
-from .names import Naming
-from .offering import offered
-from .records import Definitions, Note, Offering
+from .base import Definitions, Note, Offering
+from .call_ids import sent_id
+from .chat_completions import chat_calls, chat_function
+from .offered_tools import offered
+from .result_content import given, pictures_of, text_of
+from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..call_ids import sent_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from ..spec import Tool
-from .chat import parameters_of
-from .content import found_names, given, pictures_of, text_of
-from .names import Naming
-from .offering import SEARCH, all_tools, offered
-from .reading import called, field, has_field, listed, no_response
-from .records import Definitions, Note, Offering, check_offering
+from .base import Definitions, Note, Offering, check_offering
+from .call_ids import sent_id
+from .chat_completions import parameters_of
+from .offered_tools import SEARCH, all_tools, offered
+from .responses import called, field, has_field, listed, no_response
+from .result_content import found_names, given, pictures_of, text_of
+from .wire_names import Naming
 
 __all__ = ["calls", "definitions", "results"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 from .base import Ask, Chain, Deny, Halt, Modify, Outcome, Proceed, Replace, Run
 from .cache import Cache
 from .log import Log
@@ -15,8 +15,8 @@ from .rate_limit import RateLimit
 from .stats import Stats, ToolStats
 
 if TYPE_CHECKING:  # few have any, and they read files, rules and processes
-    from .shell import ShellHook, ShellHooks
-    from .shell_files import HookFileError
+    from .shell.files import HookFileError
+    from .shell.shell_hooks import ShellHook, ShellHooks
 
 __all__ = [
     "Ask",
@@ -39,4 +39,6 @@ __all__ = [
     "ToolStats",
 ]
 
-__getattr__ = _later(__name__, {"HookFileError": "shell_files", **dict.fromkeys(("ShellHook", "ShellHooks"), "shell")})
+__getattr__ = _later(
+    __name__, {"HookFileError": "shell.files", **dict.fromkeys(("ShellHook", "ShellHooks"), "shell.shell_hooks")}
+)

@@ -24,11 +24,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ..coroutines import is_coroutine_function, may_suspend
-from ..digests import digest_of
+from ..functions.coroutines import is_coroutine_function, may_suspend
 from ..results import ToolCall, ToolResult, id_of
 from ..session import Session
-from ..strictjson import copied
+from ..values.strictjson.checks import copied
+from ..values.strictjson.digests import digest_of
 
 __all__ = [
     "PROCEED",

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..forks import unlock_in_children
+from .._forks import unlock_in_children
 from ..results import ToolCall, ToolResult
-from ..tokens import estimated_tokens
+from ..values.token_estimates import estimated_tokens
 
 __all__ = ["Stats", "ToolStats", "reached_by"]
 

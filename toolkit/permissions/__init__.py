@@ -6,14 +6,14 @@ Who may do what: modes, rules, grants.
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 
 if TYPE_CHECKING:
-    from .files import RuleFileError, read_rules
     from .gate import PermissionGate
     from .modes import MODES, TABLE, Mode
     from .policy import Permissions
     from .request import PermissionRequest
+    from .rule_files import RuleFileError, read_rules
     from .rules import Rule, RuleError, read_rule
     from .trust import Trust, TrustError
 
@@ -36,7 +36,7 @@ __all__ = [
 __getattr__ = _later(
     __name__,
     {
-        **dict.fromkeys(("RuleFileError", "read_rules"), "files"),
+        **dict.fromkeys(("RuleFileError", "read_rules"), "rule_files"),
         **dict.fromkeys(("MODES", "TABLE", "Mode"), "modes"),
         **dict.fromkeys(("Rule", "RuleError", "read_rule"), "rules"),
         "PermissionGate": "gate",

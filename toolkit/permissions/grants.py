@@ -14,13 +14,13 @@ from dataclasses import replace
 
 from ..access import Access, Command, Reads, Writes
 from ..approvals.identity import identity_of
-from ..requests import Grant
+from ..decisions import Grant
 from ..safety.paths import resolved
-from ..safety.shell import CannotParse, parsed
+from ..safety.shell.parser import CannotParse, parsed
 from ..spec import Tool
+from ..values.visible import visible
 from ..verdicts import Finding
-from ..visible import visible
-from .commands import commands_allowed
+from .patterns.commands import commands_allowed
 from .request import PermissionRequest
 
 __all__ = ["covered", "is_answerable", "is_described", "offered"]

@@ -15,19 +15,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Self
 
-from ..options import several
-from ..requests import Grant
+from .._option_checks import several
+from ..decisions import Grant
 from ..results import ToolCall
 from ..session import Session
 from ..spec import Tool
 from ..verdicts import Finding, Verdict, Word
-from .commands import unreadable
-from .files import RuleSet, read_rules, user_rules
-from .gaps import find_gaps
 from .grants import covered, is_answerable
 from .modes import MODES, TABLE, Mode, Row, checked_mode, row_of
+from .patterns.commands import unreadable
 from .possible import is_possible
 from .request import PermissionRequest
+from .rule_files import RuleSet, read_rules, user_rules
+from .rule_gaps import find_gaps
 from .rules import Rule, allows_together, read_rule
 from .trust import Trust
 

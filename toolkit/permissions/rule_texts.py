@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..access import access_kinds
 from ..errors import nearest
-from .values import kind_of_name
+from .rule_values import kind_of_name
 
 __all__ = ["RuleParts", "read_parts"]
 

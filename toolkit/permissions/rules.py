@@ -6,7 +6,7 @@ Allow, ask and deny rules, as objects and as text.
     access:KIND                 every tool, if the call states that it touches something of this kind:
                                 `read`, `write`, `path` for both, `url`, `command`, or a kind of your own
     access:KIND(PATTERN)        the same, if what it touches fits
-    NAME                        the tool; `names.py` says what a name can be
+    NAME                        the tool; `patterns/names.py` says what a name can be
     NAME(PATTERN)               what the call is about to touch: commands, else addresses, else paths, else
                                 anything else; if it says nothing of that, its first parameter
     NAME(argument=PATTERN)      that parameter; if there is none, what it touches of that kind
@@ -14,7 +14,7 @@ Allow, ask and deny rules, as objects and as text.
     NAME(argument~=PATTERN)     the same for a text, in any case; `NAME(~=PATTERN)` names no parameter
 
 A pattern is compared with a path, an address or a command by the rules of
-`paths.py`, `urls.py` and `commands.py`, with any other value by its whole text,
+`paths.py`, `urls.py` and `commands.py` in `patterns/`, with any other value by its whole text,
 where `*` is any run of characters and `?` any one.
 
 Deny and ask rules match every name a tool has or had, and if any value could
@@ -38,14 +38,14 @@ from ..access import Access, Command, Reads
 from ..errors import ToolkitError, nearest
 from ..spec import Tool
 from ..verdicts import Word
-from .commands import CommandPattern, commands_allowed, commands_concerned
-from .names import NamePattern, fold_case, wildcard
-from .paths import PathPattern
-from .redirections import redirected_paths
+from .patterns.commands import CommandPattern, commands_allowed, commands_concerned
+from .patterns.names import NamePattern, fold_case, wildcard
+from .patterns.paths import PathPattern
+from .patterns.redirections import redirected_paths
+from .patterns.urls import UrlPattern
 from .request import PermissionRequest
 from .rule_texts import RuleParts, read_parts
-from .urls import UrlPattern
-from .values import Kind, Value, kind_of, kind_of_access, kind_of_name, parameters, values_of, values_of_access
+from .rule_values import Kind, Value, kind_of, kind_of_access, kind_of_name, parameters, values_of, values_of_access
 
 __all__ = ["Rule", "RuleError", "allows_together", "read_rule"]
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ToolkitError
+from .file_ownership import find_foreign_writer
 from .hook_scripts import find_scripts
-from .ownership import find_foreign_writer
 
 __all__ = ["PROJECT_FOLDER", "Trust", "TrustError", "configuration_folder", "content_digest", "distrust"]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 from .base import Provider, Reply, Request, StopReason, StreamEvent, TextDelta, Usage
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage, message_from_json
 from .prices import Price, Prices
@@ -14,8 +14,8 @@ from .scripted import Asked, ScriptedProvider
 
 if TYPE_CHECKING:  # a program speaks to one of them, if any
     from .anthropic import AnthropicProvider
-    from .failures import ProviderFailure
     from .gemini import GeminiProvider
+    from .http.failures import ProviderFailure
     from .openai import OpenAIProvider
     from .openai_responses import OpenAIResponsesProvider
 
@@ -51,6 +51,6 @@ __getattr__ = _later(
         "GeminiProvider": "gemini",
         "OpenAIProvider": "openai",
         "OpenAIResponsesProvider": "openai_responses",
-        "ProviderFailure": "failures",
+        "ProviderFailure": "http.failures",
     },
 )

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..formats import anthropic
-from ..formats.content import Picture
-from ..strictjson import copied, loads
+from ..formats.result_content import Picture
+from ..values.strictjson.checks import copied, loads
 from .base import Reply, Request, StopReason, Usage
-from .exchange import is_too_deep
+from .http.exchange import is_too_deep
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider
 from .wire import (

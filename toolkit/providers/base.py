@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ..catalogs.views import CatalogView
 from ..session import Session
-from ..views import CatalogView
 from .messages import AssistantMessage, Message
 from .prices import Price, Prices, price_of
 

@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ..formats import gemini
-from ..formats.content import Picture, given_id
-from ..formats.records import Definitions, Offering
+from ..formats.base import Definitions, Offering
+from ..formats.result_content import Picture, given_id
 from ..results import ToolCall, ToolResult
 from ..session import Session
 from .base import Reply, Request, StopReason, Usage

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ..parts import FilePart, ImagePart, Part, TextPart, part_from_json
-from ..rendering import as_json
+from ..content import FilePart, ImagePart, Part, TextPart, part_from_json
 from ..results import ToolCall, ToolResult
-from ..strictjson import copied
+from ..values.rendering import as_json
+from ..values.strictjson.checks import copied
 
 __all__ = ["AssistantMessage", "Message", "Native", "PerMessage", "ToolMessage", "UserMessage", "message_from_json"]
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..formats import openai_responses
-from ..formats.content import Picture
+from ..formats.result_content import Picture
 from .base import Reply, Request, StopReason
 from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessage
 from .remote import Format, RemoteProvider

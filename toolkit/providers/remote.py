@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 from urllib.parse import urlsplit
 
 from ..errors import ProviderError, Transient
-from ..formats.names import Naming
-from ..formats.records import Definitions, Note, Offering
+from ..formats.base import Definitions, Note, Offering
+from ..formats.wire_names import Naming
+from ..policies.retry import RetryPolicy, retrying
 from ..results import ToolCall
-from ..retry import RetryPolicy, retrying
 from .base import Reply, Request, StreamEvent, TextDelta
-from .exchange import Exchange, Outgoing, checked_url
-from .failures import ProviderFailure, Sent
-from .keys import Key, find_key
+from .http.api_keys import Key, find_key
+from .http.exchange import Exchange, Outgoing, checked_url
+from .http.failures import ProviderFailure, Sent
 from .streams import ODD, Assembler, Incoming, no_answer
 from .wire import finished, made_calls, whole
 

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
+from ..catalogs.views import CatalogView
 from ..errors import ProviderError
 from ..results import ToolCall
-from ..views import CatalogView
 from .base import Reply, Request, StreamEvent, TextDelta
 from .messages import AssistantMessage, PerMessage, message_from_json
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from ..errors import Transient
-from ..rendering import described
-from .failures import ProviderFailure
+from ..values.rendering import described
+from .http.failures import ProviderFailure
 from .wire import whole
 
 __all__ = ["ODD", "Assembler", "Incoming", "no_answer"]

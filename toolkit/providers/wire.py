@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..formats.content import Picture, pictures_of
-from ..formats.names import Naming
-from ..parts import FilePart, ImagePart, JsonPart, Part, TextPart
-from ..rendering import as_json, as_text
+from ..content import FilePart, ImagePart, JsonPart, Part, TextPart
+from ..formats.result_content import Picture, pictures_of
+from ..formats.wire_names import Naming
 from ..results import ToolCall, ToolResult
-from ..strictjson import copied, loads
+from ..values.rendering import as_json, as_text
+from ..values.strictjson.checks import copied, loads
 from .base import Request, StopReason, Usage
-from .exchange import is_too_deep
+from .http.exchange import is_too_deep
 from .messages import AssistantMessage, UserMessage
 
 __all__ = [

@@ -4,7 +4,7 @@ Safety checks on what a call is about to touch (`checks`): paths, protected file
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 
 if TYPE_CHECKING:
     from .checks import Check, SafetyChecks

@@ -14,18 +14,18 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from .._option_checks import several
 from ..access import Access
 from ..errors import nearest
-from ..options import several
 from ..verdicts import Finding
 from .hosts import AllowedHosts
 from .hosts import judged as judged_host
 from .paths import BadPath, Folders, resolved, shown
-from .protected import BUILT_IN, Protected, ProtectedFiles
+from .protected_files import BUILT_IN, Protected, ProtectedFiles
 from .repositories import protecting_repository
 
 if TYPE_CHECKING:
-    from .command_files import CommandFiles
+    from .commands.files import CommandFiles
 
 __all__ = ["Check", "SafetyChecks"]
 
@@ -191,7 +191,7 @@ class _CommandCheck:
         self._files: CommandFiles | None = None
 
     def judge(self, access: Access) -> Finding | None:
-        from .commands import CommandFiles, judged  # they take long to load, and most calls run no command
+        from .commands.check import CommandFiles, judged  # they take long to load, and most calls run no command
 
         if self._files is None:
             self._files = CommandFiles(self._protected, self._folders)

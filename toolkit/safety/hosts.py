@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import NamedTuple, TypeAlias
 
-from ..options import several
+from .._option_checks import several
 from ..verdicts import Finding
 
 __all__ = ["AllowedHosts", "judged", "unreachable"]

@@ -14,8 +14,8 @@ import os
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ..options import several
-from .protected import folded
+from .._option_checks import several
+from .protected_files import folded
 
 __all__ = ["BadPath", "Folders", "Place", "resolved", "shown"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from .protected import Protected, ProtectedFiles
+from .protected_files import Protected, ProtectedFiles
 
 __all__ = ["protecting_repository"]
 

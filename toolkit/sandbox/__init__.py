@@ -7,7 +7,7 @@ Sandboxes: what a command is started in, so that it cannot do all that its user 
 from __future__ import annotations
 
 from .base import LEVELS, LevelName, Sandbox
-from .choosing import best_sandbox, sandboxes
 from .limits import Limits
+from .selection import best_sandbox, sandboxes
 
 __all__ = ["LEVELS", "LevelName", "Limits", "Sandbox", "best_sandbox", "sandboxes"]

@@ -22,7 +22,7 @@ LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
 Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], dict[str, Any]]
 """What the launcher is told, for a command, its working folder and its private folder."""
 
-_LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher.py")
+_LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
 _MOST_OF_AN_ARGUMENT = 100_000
 _MOST_OF_A_WISH = 1_500_000
 

@@ -15,13 +15,13 @@ from typing import Any
 from ..errors import ToolError
 from .accounts import NAME, choose_user, describe_user
 from .base import Sandbox
-from .grounds import Grounds
 from .kernel_files import DEVICES, mask_kernel_files
 from .limits import Limits
-from .lookout import Lookout
+from .recheck import Lookout
 from .seccomp import LOCAL, NETWORK, supports
 from .seccomp import program as filter_for
-from .system import readable, settings
+from .system_paths import readable, settings
+from .visible_files import Grounds
 
 __all__ = ["bubblewrap"]
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .base import Sandbox
-from .grounds import Grounds
 from .limits import Limits
-from .lookout import Lookout
+from .recheck import Lookout
 from .seccomp import NETWORK, program, supports
-from .system import readable, settings
+from .system_paths import readable, settings
+from .visible_files import Grounds
 
 __all__ = ["NEWEST", "landlock", "version"]
 

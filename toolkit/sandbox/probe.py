@@ -3,7 +3,7 @@ Trying a sandbox before it is trusted: one run that shows that commands run, and
 
 The probe stands in a folder of its own: a stand-in for a workspace with a protected file and a socket in it, and a
 neighbour outside. The real workspace is part of the sandbox, too, but nothing in it is searched or touched. Inside,
-`escapes.py` tries everything that the sandbox is to prevent, and says what succeeded.
+`launcher/escapes.py` tries everything that the sandbox is to prevent, and says what succeeded.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 from ..errors import ToolError
 from .base import Sandbox
-from .grounds import Grounds
+from .visible_files import Grounds
 
 __all__ = ["ESCAPES", "Findings", "ProbeError", "probe_sandbox", "run_trial"]
 
-ESCAPES = Path(__file__).with_name("escapes.py")
+ESCAPES = Path(__file__).parent / "launcher" / "escapes.py"
 _ALIVE = b"42"
 _SCRIPT = 'echo $((6 * 7)); exec "$@"'
 _TIMEOUT_SECONDS = 20

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ..errors import ToolkitError
-from ..safety.shell import DISTRIBUTION
+from ..safety.shell.parser import DISTRIBUTION
 from .problems import Mistake
 
 __all__ = ["Node", "check_installed", "split"]

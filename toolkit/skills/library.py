@@ -19,20 +19,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
+from .._forks import renew_in_children
+from ..catalogs.snapshot import Table
+from ..catalogs.views import CatalogView
 from ..errors import BadArgs, DefinitionError, Problem
-from ..forks import renew_in_children
-from ..permissions.files import Ignored
+from ..permissions.rule_files import Ignored
 from ..permissions.trust import Trust
-from ..tables import Table
-from ..views import CatalogView
-from .commands import typed_arguments, with_commands
-from .filling import prompt_of
+from .catalog_join import Joined, Joining
 from .front_matter import check_installed
-from .joining import Joined, Joining
-from .making import skill_of
+from .loaded_skills import Shelf
 from .problems import SkillProblem
+from .prompts import prompt_of
 from .records import Skill
-from .shelf import Shelf
+from .skill_tools import skill_of
+from .slash_commands import typed_arguments, with_commands
 
 __all__ = ["Skills"]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..visible import visible
+from ..values.visible import visible
 
 __all__ = ["Mistake", "SkillProblem"]
 

@@ -16,19 +16,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 
 if TYPE_CHECKING:
     from .builders import make_call, make_error, make_result, make_waiting
-    from .checking import broken_laws, check_catalog, check_tool
     from .clocks import FakeClock
-    from .findings import Finding, LawsBroken
-    from .linting import lint
-    from .mistakes import Mistake
+    from .laws.checking import broken_laws, check_catalog, check_tool
+    from .laws.findings import Finding, LawsBroken
+    from .laws.lints import lint
+    from .load_target import catalog_of
     from .recorder import Recorded, Recorder, assert_called
-    from .strategies import arguments, bad_arguments, batches, calls, mistaken_arguments, values
-    from .targets import catalog_of
-    from .unsupported import Unsupported
+    from .strategies.arguments import arguments, bad_arguments, batches, calls, mistaken_arguments, values
+    from .strategies.mistakes import Mistake
+    from .strategies.unsupported import Unsupported
 
 __all__ = [
     "FakeClock",
@@ -60,16 +60,16 @@ __getattr__ = _later(
     __name__,
     {
         **dict.fromkeys(("make_call", "make_error", "make_result", "make_waiting"), "builders"),
-        **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "checking"),
-        **dict.fromkeys(("Finding", "LawsBroken"), "findings"),
+        **dict.fromkeys(("broken_laws", "check_catalog", "check_tool"), "laws.checking"),
+        **dict.fromkeys(("Finding", "LawsBroken"), "laws.findings"),
         **dict.fromkeys(("Recorded", "Recorder", "assert_called"), "recorder"),
         **dict.fromkeys(
-            ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies"
+            ("arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"), "strategies.arguments"
         ),
         "FakeClock": "clocks",
-        "Mistake": "mistakes",
-        "Unsupported": "unsupported",
-        "catalog_of": "targets",
-        "lint": "linting",
+        "Mistake": "strategies.mistakes",
+        "Unsupported": "strategies.unsupported",
+        "catalog_of": "load_target",
+        "lint": "laws.lints",
     },
 )

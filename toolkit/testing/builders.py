@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..rendering import as_json, as_text
-from ..requests import ApprovalRequest
+from ..decisions import ApprovalRequest
 from ..results import Kind, ToolCall, ToolResult
 from ..session import Session
+from ..values.rendering import as_json, as_text
 
 __all__ = ["make_call", "make_error", "make_result", "make_waiting"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..results import Kind, ToolCall, ToolResult
-from ..strictjson import copied
+from ..values.strictjson.checks import copied
 
 __all__ = ["Recorded", "Recorder", "assert_called"]
 

@@ -4,7 +4,7 @@ The folders that tools may touch, opened and written without races (`space`).
 
 from typing import TYPE_CHECKING
 
-from ..later import later as _later
+from .._lazy_names import later as _later
 
 if TYPE_CHECKING:
     from .entries import Entry

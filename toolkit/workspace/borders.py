@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple, TypeVar
 
 from ..errors import Safety, ToolError
 from ..safety.paths import BadPath, Folders, shown
-from ..safety.protected import Protected, ProtectedFiles
+from ..safety.protected_files import Protected, ProtectedFiles
 from ..safety.repositories import protecting_repository
-from .beneath import Folder
+from .open_beneath import Folder
 
 __all__ = ["Borders", "Spot"]
 

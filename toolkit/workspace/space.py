@@ -19,16 +19,16 @@ from pathlib import Path
 from types import EllipsisType
 from typing import Any, BinaryIO, Literal, Self, TypeVar
 
+from .._option_checks import several
 from ..errors import ToolError
-from ..options import several
 from ..safety.checks import SafetyChecks, _table
 from ..safety.paths import Folders
 from ..safety.paths import shown as quoted
-from ..safety.protected import Protected, ProtectedFiles
-from .beneath import LOOK, READ, Folder, Way, open_beneath
+from ..safety.protected_files import Protected, ProtectedFiles
 from .borders import Borders, Spot
 from .entries import Entry, entry_of
-from .problems import told
+from .open_beneath import LOOK, READ, Folder, Way, open_beneath
+from .os_errors import told
 from .reading import check_file, content_of
 from .temporaries import swept, temporary_name
 from .walking import entries_beneath, walked

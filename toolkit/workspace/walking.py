@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 
-from .beneath import READ, open_beneath
 from .borders import Spot
 from .entries import Entry, listed
+from .open_beneath import READ, open_beneath
 
 __all__ = ["entries_beneath", "walked"]
 

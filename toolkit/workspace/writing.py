@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from types import EllipsisType
 from typing import NamedTuple
 
+from ..decisions import Changed
 from ..errors import ToolError
-from ..requests import Changed
 from ..safety.paths import shown
-from .beneath import LOOK, READ, open_beneath, open_step
 from .borders import Spot
-from .problems import told
+from .open_beneath import LOOK, READ, open_beneath, open_step
+from .os_errors import told
 from .reading import check_file, content_of
 from .temporaries import TEMPORARY, temporary_name
 

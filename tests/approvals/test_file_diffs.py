@@ -1,0 +1,195 @@
+"""
+What is shown of a change is what changes, whatever the files hold.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.approvals.file_diffs import difference, present, unchanged
+from toolkit.decisions import Precondition
+
+
+def applied(old: str, diff: str) -> str:
+    """*old* with a unified diff applied, by a second reading of the format."""
+    lines, made, at = old.split("\n"), [], 0
+    hunks = diff.split("\n")
+    hunks = hunks[next(i for i, line in enumerate(hunks) if line.startswith("@@")) :]
+    index = 0
+    is_ended = old.endswith("\n") or not old
+    lines = lines[:-1] if is_ended else lines
+    while index < len(hunks):
+        line = hunks[index]
+        found = re.match(r"@@ -(\d+),?(\d*) \+", line)
+        if found:
+            start = int(found[1]) - (found[2] != "0")
+            made += [each + "\n" for each in lines[at:start]]
+            at = start
+        elif line.startswith("\\"):
+            if hunks[index - 1][0] in "+ ":
+                made[-1] = made[-1][:-1]
+        elif line[:1] in (" ", "-"):
+            assert lines[at] == line[1:]
+            at += 1
+            if line[0] == " ":
+                made.append(line[1:] + "\n")
+        elif line[:1] == "+":
+            made.append(line[1:] + "\n")
+        index += 1
+    rest = [each + "\n" for each in lines[at:]]
+    if rest and not is_ended:
+        rest[-1] = rest[-1][:-1]
+    return "".join([*made, *rest])
+
+
+CONTENTS = st.lists(st.sampled_from(["a", "b", "", "-- x", "++ y", "\x0c", "c\r", "d\u2028e"]), max_size=30).flatmap(
+    lambda lines: st.sampled_from(["\n".join(lines), "\n".join([*lines, ""])])
+)
+
+
+@given(CONTENTS, CONTENTS)
+def test_a_diff_turns_the_old_into_the_new(old, new):
+    """Whatever is at the ends, in the lines, or missing."""
+    if old != new:
+        assert applied(old, difference(old.encode(), new.encode(), "f")) == new
+
+
+def test_a_diff_has_its_place_in_the_file():
+    """Lines before the change count, though nobody compares them."""
+    old = "".join(f"{number}\n" for number in range(1000))
+    shown = difference(old.encode(), old.replace("\n500\n", "\nfive hundred\n").encode(), "n.txt")
+    expected = (
+        "--- a/n.txt\n+++ b/n.txt\n@@ -498,7 +498,7 @@\n 497\n 498\n 499\n-500\n+five hundred\n 501\n 502\n 503\n"
+    )
+    assert shown == expected
+
+
+def test_a_new_and_a_removed_file_say_so():
+    """As every diff does."""
+    assert difference(None, b"a\nb\n", "f") == "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    assert difference(b"a\nb\n", None, "f") == "--- a/f\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-a\n-b\n"
+    assert "no change: f is not there" in difference(None, None, "f")
+    assert "no change: f has this content already" in difference(b"a", b"a", "f")
+
+
+def test_a_missing_newline_at_the_end_is_said():
+    """It is a change that no line would show."""
+    assert difference(b"a\n", b"a", "f").endswith("-a\n+a\n\\ No newline at end of file\n")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b"a\r\nb\r\n", b"a\nb\n", "line endings change from CRLF to LF\n"),
+        (b"a\nb\n", b"a\r\nb\n", "line endings change from LF to mixed ones\n"),
+        (b"a\nb\n", b"a\nc\n", ""),
+        (b"a", b"b\r\n", ""),
+    ],
+)
+def test_changed_line_endings_are_said(old, new, words):
+    """Before the diff that they make so long."""
+    assert difference(old, new, "f").startswith(f"{words}--- a/f\n")
+
+
+@pytest.mark.parametrize("content", [b"\x00\x01", b"\xff\xfe", b"x" * 3_000_000], ids=["null", "not UTF-8", "large"])
+def test_what_is_no_text_is_described(content):
+    """Its size and digest can be compared."""
+    shown = difference(content, b"text\n", "f")
+    assert f"{len(content):,} bytes (sha256 {hashlib.sha256(content).hexdigest()}) before" in shown
+    assert "5 bytes" in shown
+
+
+def test_a_large_change_takes_no_longer_than_it_may():
+    """Two files in which every line differs are compared without trying every pair, and that is said."""
+    old, new = ("".join(f"{word} {number % 7}\n" for number in range(30_000)) for word in ("old", "new"))
+    start = time.process_time()
+    shown = difference(f"a\n{old}z\n".encode(), f"a\n{new}z\n".encode(), "f")
+    assert time.process_time() - start < 2
+    assert "too much for the shortest diff: 30,002 lines are shown as replaced by 30,002" in shown
+    assert applied(f"a\n{old}z\n", shown) == f"a\n{new}z\n"
+
+
+def test_a_file_is_known_by_its_content(tmp_path):
+    """Size and digest; and what else matters when it is changed."""
+    path = tmp_path / "run.sh"
+    path.write_bytes(b"echo\n")
+    path.chmod(0o755)
+    os.link(path, tmp_path / "other")
+    found = present(str(path))
+    assert (found.content, found.size, found.sha256) == (b"echo\n", 5, hashlib.sha256(b"echo\n").hexdigest())
+    assert found.facts == ("can be executed (mode 755)", "has 2 names; the file behind all of them changes")
+
+
+def test_a_large_file_is_measured_without_being_kept(tmp_path):
+    """Its digest is that of all of it."""
+    path = tmp_path / "large"
+    path.write_bytes(b"x" * 2_500_000)
+    found = present(str(path))
+    assert (found.content, found.size) == (None, 2_500_000)
+    assert found.sha256 == hashlib.sha256(b"x" * 2_500_000).hexdigest()
+
+
+def condition(path, content):
+    """What *path* has to hold."""
+    return Precondition(path=str(path), sha256=None if content is None else hashlib.sha256(content).hexdigest())
+
+
+def test_what_is_as_it_was_holds(tmp_path):
+    """A file with its content, and one that is still not there."""
+    root = tmp_path.resolve()
+    (root / "file").write_bytes(b"content")
+    assert unchanged([condition(root / "file", b"content"), condition(root / "none", None)]) == []
+
+
+def changed_content(path):
+    path.write_bytes(b"other")
+
+
+def removed(path):
+    path.unlink()
+
+
+def made_a_link(path):
+    path.rename(path.with_name("real"))
+    path.symlink_to("real")
+
+
+def made_a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def made_a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def moved_behind_a_link(path):
+    path.parent.rename(path.parent.with_name("elsewhere"))
+    path.parent.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize(
+    "change", [changed_content, removed, made_a_link, made_a_folder, made_a_pipe, moved_behind_a_link]
+)
+def test_what_is_not_as_it_was_is_named(tmp_path, change):
+    """Nothing is followed, nothing blocks, and what cannot be read has changed."""
+    path = tmp_path.resolve() / "folder" / "file"
+    path.parent.mkdir()
+    path.write_bytes(b"content")
+    change(path)
+    assert unchanged([condition(path, b"content")]) == [str(path)]
+
+
+def test_a_file_that_came_is_a_change(tmp_path):
+    """Where none was, somebody else's would be overwritten."""
+    path = tmp_path.resolve() / "file"
+    path.write_bytes(b"")
+    assert unchanged([condition(path, None), condition("\0", None)]) == [str(path), "\0"]

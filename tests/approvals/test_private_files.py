@@ -1,0 +1,110 @@
+"""
+Files of one's own, and those that others could have touched.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from toolkit.approvals.private_files import UnsafeFileError, check_private, make_private
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="files have no modes here")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The path of a private file."""
+    path = str(tmp_path / "file")
+    make_private(path)
+    return path
+
+
+@pytest.fixture
+def no_mask():
+    """A process that hides nothing from anyone by itself."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("no_mask")
+def test_a_file_is_made_for_its_owner_alone(tmp_path):
+    """Whatever the process usually allows, and with nothing left beside it."""
+    make_private(str(tmp_path / "file"))
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_file_that_is_there_stays_as_it_is(path):
+    """Making it again takes nothing away."""
+    with open(path, "w") as file:
+        file.write("kept")
+    make_private(path)
+    with open(path) as file:
+        assert file.read() == "kept"
+
+
+def test_many_can_make_the_same_file_at_once(tmp_path):
+    """One does, the others find it, and nothing is left beside it."""
+    paths = [str(tmp_path / str(number)) for number in range(20)]
+    together = threading.Barrier(8)
+
+    def make(_):
+        for path in paths:
+            together.wait()
+            make_private(path)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(make, range(8)))
+    assert sorted(map(str, tmp_path.iterdir())) == sorted(paths)
+
+
+def test_ones_own_file_is_accepted(path):
+    """There is nothing to complain about."""
+    check_private(path)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o601])
+def test_a_file_that_others_can_open_is_refused(path, mode):
+    """It is not repaired in silence: they may have read or changed it."""
+    os.chmod(path, mode)
+    with pytest.raises(UnsafeFileError, match=f"opened by others.*chmod 600 {path}"):
+        check_private(path)
+    assert stat.S_IMODE(os.stat(path).st_mode) == mode
+
+
+def test_somebody_elses_file_is_refused(path):
+    """They could change it at any time."""
+    os.chmod(os.path.dirname(path), 0o700)
+    user = os.geteuid() + 1
+    with pytest.raises(UnsafeFileError, match="somebody else" if os.geteuid() == 0 else "others can write"):
+        check_private(path, user=user)
+
+
+def test_a_link_is_refused(path):
+    """It could lead elsewhere tomorrow."""
+    os.symlink(path, f"{path}.link")
+    with pytest.raises(UnsafeFileError, match="symbolic link"):
+        check_private(f"{path}.link")
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_refused(tmp_path, make):
+    """A folder, or something that would wait for ever."""
+    make(tmp_path / "other")
+    with pytest.raises(UnsafeFileError, match="not a file"):
+        check_private(str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o1777])
+@pytest.mark.parametrize("use", [make_private, check_private])
+def test_a_folder_where_others_can_write_is_refused(path, mode, use):
+    """They could put another file, or a journal, in place."""
+    os.chmod(os.path.dirname(path), mode)
+    with pytest.raises(UnsafeFileError, match="others can write.*a folder of your own"):
+        use(path)

@@ -1,0 +1,123 @@
+"""
+Who lives, who is dead, and who cannot be seen.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from tests.approvals.processes import line, running
+from toolkit.approvals.process_owner import is_alive, owner
+
+needs_proc = pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="this system tells no beginnings")
+
+
+def changed(text, **parts):
+    """An owner with other parts."""
+    names = ("machine", "pid", "began", "token")
+    return "/".join(parts.get(name, part) for name, part in zip(names, text.split("/"), strict=True))
+
+
+@pytest.fixture
+def child():
+    """A process that lives, and its owner text."""
+    with running("live") as process:
+        yield process, line(process)
+
+
+def test_this_process_lives():
+    """It has one name for as long as it does."""
+    assert owner() == owner()
+    assert is_alive(owner()) is True
+
+
+def test_another_process_is_seen_to_live_and_to_be_dead(child):
+    """From the moment it is gone nobody takes it for alive."""
+    process, text = child
+    assert is_alive(text) is True
+    process.kill()
+    process.wait()
+    assert is_alive(text) is False
+
+
+@needs_proc
+def test_a_process_that_nobody_collected_is_dead(child):
+    """It has a number still, but it does nothing any more."""
+    process, text = child
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert is_alive(text) is False
+
+
+@needs_proc
+def test_a_number_used_again_is_another_process(child):
+    """The beginning tells them apart."""
+    _, text = child
+    assert is_alive(changed(text, began="1")) is False
+
+
+def test_a_beginning_nobody_knew_is_no_death(child):
+    """Where it cannot be told, the one who has the number is taken for alive."""
+    _, text = child
+    assert is_alive(changed(text, began="")) is True
+
+
+def test_an_earlier_process_with_our_number_is_dead():
+    """Each has a token of its own."""
+    assert is_alive(changed(owner(), token="0" * 16)) is False
+
+
+def test_another_machine_cannot_be_seen():
+    """Its numbers mean nothing here."""
+    assert is_alive(changed(owner(), machine="0" * 16)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "the dead", changed(owner(), pid="0"), changed(owner(), pid="-1"), changed(owner(), pid="9" * 10)]
+    + [changed(owner(), pid="1²"), changed(owner(), token=""), owner() + "\n", owner() + "/1"],
+)
+def test_what_is_no_owner_cannot_be_seen(text):
+    """Nobody is taken for dead because of a text."""
+    assert is_alive(text) is None
+
+
+def test_without_a_list_of_processes_a_number_has_to_do(child, tmp_path):
+    """Whoever has it is taken for alive; who has it not is dead."""
+    process, text = child
+    here = owner(proc=str(tmp_path))
+    assert is_alive(here, proc=str(tmp_path)) is True
+    other = changed(here, pid=text.split("/")[1], token=text.split("/")[3])
+    assert is_alive(other, proc=str(tmp_path)) is True
+    process.kill()
+    process.wait()
+    assert is_alive(other, proc=str(tmp_path)) is False
+
+
+@pytest.mark.parametrize(
+    ("stat", "alive"),
+    [
+        ("4 (sh) S {}", True),
+        ("4 (a) Z 1) R (b) S {}", True),
+        ("4 (sh) Z {}", False),
+        ("4 (a) S (b) X {}", False),
+        ("4 (a\n) S {}", True),
+        ("", False),
+    ],
+)
+@pytest.mark.parametrize("began", ["77", ""])
+def test_a_name_that_looks_like_a_state_deceives_nobody(tmp_path, stat, alive, began):
+    """A program may call itself what it likes."""
+    here = owner(proc=str(tmp_path))
+    (tmp_path / "999999999").mkdir()
+    (tmp_path / "999999999" / "stat").write_text(stat.format("0 " * 18 + "77 0 0"))
+    assert is_alive(changed(here, pid="999999999", began=began), proc=str(tmp_path)) is alive
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="numbers go higher elsewhere")
+def test_a_number_that_nobody_has_is_dead():
+    """No process can have one above the kernel's limit."""
+    assert is_alive(changed(owner(), pid="999999999")) is False

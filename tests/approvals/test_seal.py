@@ -1,0 +1,142 @@
+"""
+A request is known again, and an altered one is not.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import fields, replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolkit.approvals.seal import Seal
+from toolkit.decisions import ApprovalRequest, AuthRequest, Grant, Precondition
+
+KEY = bytes(range(32))
+IDENTITY = "f" * 64
+TEXT = st.text(max_size=5)
+MAYBE = st.none() | TEXT
+TIMES = st.floats(0, 1e10)
+DRAWN = {
+    **dict.fromkeys(("id", "tool", "call_id", "reason", "digest"), TEXT),
+    **dict.fromkeys(("preview", "session", "principal", "waits_for"), MAYBE),
+    **dict.fromkeys(("asked_by", "repairs"), st.lists(TEXT, max_size=2).map(tuple)),
+    "arguments": st.dictionaries(TEXT, st.none() | st.integers() | TEXT | st.lists(TEXT, max_size=2), max_size=2),
+    "is_cut": st.booleans(),
+    "preconditions": st.lists(st.builds(Precondition, path=TEXT, sha256=MAYBE), max_size=2).map(tuple),
+    "grants": st.lists(
+        st.builds(Grant, tool=TEXT, scope=st.sampled_from(["tool", "command", "folder"]), target=TEXT, shown=TEXT),
+        max_size=2,
+    ).map(tuple),
+    "auth": st.none()
+    | st.builds(AuthRequest, provider=TEXT, scopes=st.lists(TEXT, max_size=2).map(tuple), url=MAYBE, reason=TEXT),
+    "created_at": TIMES,
+    "expires_at": st.none() | TIMES,
+}
+REQUESTS = st.builds(ApprovalRequest, **DRAWN)
+
+
+@pytest.fixture
+def request_():
+    """A request as anybody could get it."""
+    return ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={"path": "/tmp/x"})
+
+
+def test_every_field_is_drawn():
+    """A field that is added to requests has to be added here."""
+    assert {each.name for each in fields(ApprovalRequest)} - {"seal"} == DRAWN.keys()
+
+
+@given(REQUESTS)
+def test_a_sealed_request_is_known_after_a_journey(request):
+    """Through JSON and back, it is what it was."""
+    seal = Seal(KEY)
+    travelled = json.loads(json.dumps(seal.sealed(request, IDENTITY).to_json()))
+    assert seal.verify(ApprovalRequest.from_json(travelled), IDENTITY)
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("name", DRAWN)
+@given(data=st.data())
+def test_an_altered_field_is_noticed(name, data):
+    """Whichever it is."""
+    seal, plain = Seal(KEY), ApprovalRequest(tool="wipe", call_id="c1", reason="it is destructive", arguments={})
+    request = replace(plain, **{name: data.draw(DRAWN[name])})
+    altered = replace(seal.sealed(request, IDENTITY), **{name: data.draw(DRAWN[name])})
+    assume(altered.to_json()[name] != request.to_json()[name])
+    assert not seal.verify(altered, IDENTITY)
+
+
+def test_what_a_grant_shows_is_sealed_too(request_):
+    """A person agrees to what they read, though two grants count as equal whatever they show."""
+    seal, grant = Seal(KEY), Grant(tool="t", scope="tool", shown="this tool")
+    sealed = seal.sealed(replace(request_, grants=(grant,)), IDENTITY)
+    assert not seal.verify(replace(sealed, grants=(replace(grant, shown="another"),)), IDENTITY)
+
+
+def test_another_tool_is_noticed(request_):
+    """The identity is no part of the request, but of its seal."""
+    seal = Seal(KEY)
+    assert not seal.verify(seal.sealed(request_, IDENTITY), "e" * 64)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [None, "", "v1.", "v1." + "0" * 64, "v2.{}", "{}", "v1.{} ", " v1.{}", "V1.{}", "v1.é", "\ud800", "v1.{}\0"],
+)
+def test_a_forged_seal_is_refused(request_, forged):
+    """Also one that is almost right, or no text anybody could compare."""
+    seal = Seal(KEY)
+    right = seal.sealed(request_, IDENTITY).seal.removeprefix("v1.")
+    forged = forged and forged.replace("{}", right)
+    assert not seal.verify(replace(request_, seal=forged), IDENTITY)
+
+
+def test_what_is_not_json_is_not_sealed(request_):
+    """And never was."""
+    odd = replace(request_, arguments={"path": object()})
+    with pytest.raises(ValueError, match="arguments.path: a Python object is not JSON"):
+        Seal(KEY).sealed(odd, IDENTITY)
+    assert not Seal(KEY).verify(replace(odd, seal="v1." + "0" * 64), IDENTITY)
+
+
+def test_a_seal_does_not_count_in_the_seal(request_):
+    """Sealing again gives the same."""
+    seal = Seal(KEY)
+    sealed = seal.sealed(request_, IDENTITY)
+    assert seal.sealed(sealed, IDENTITY) == sealed
+
+
+def test_a_new_key_signs_and_the_old_one_still_verifies(request_):
+    """What is on its way while the key is replaced is not lost."""
+    old, new = secrets.token_bytes(32), secrets.token_hex(32)
+    both = Seal([new, old])
+    assert both.verify(Seal(old).sealed(request_, IDENTITY), IDENTITY)
+    assert Seal(new).verify(both.sealed(request_, IDENTITY), IDENTITY)
+    assert not Seal(old).verify(both.sealed(request_, IDENTITY), IDENTITY)
+
+
+@pytest.mark.parametrize(
+    ("key", "problem"),
+    [
+        (b"short", "at least 32 bytes, got 5"),
+        ("é" * 15, "at least 32 bytes, got 30"),
+        (b"", "at least 32 bytes, got 0"),
+        ([], "needs a key"),
+        ([KEY, b"short"], "at least 32 bytes, got 5"),
+        (None, "bytes or text, got NoneType"),
+        (bytearray(KEY), "bytes or text, got int"),
+    ],
+)
+def test_a_bad_key_is_refused_with_the_remedy(key, problem):
+    """When it is given, not when somebody waits for an answer."""
+    with pytest.raises(ValueError, match=rf"{problem}.*secrets\.token_bytes\(32\)"):
+        Seal(key)
+
+
+def test_a_key_is_not_shown():
+    """Not in a log, and not in a traceback."""
+    assert "5e5e5e" not in repr(Seal("5e" * 32))

@@ -1,0 +1,539 @@
+"""`bash` as a model meets it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+
+import pytest
+
+from toolkit import BadArgs, Catalog, Context, Dispatcher, Permissions, Session, ToolError
+from toolkit.approvals.read_only_guard import read_only
+from toolkit.builtin.commands.bash_tool import bash_for
+from toolkit.builtin.commands.job_output_tool import job_output_for
+from toolkit.builtin.commands.shell_state import (
+    Shell,
+    as_state,
+    checked_names,
+    end_shells,
+    environment,
+    script,
+    shell_of,
+)
+from toolkit.sandbox import Limits, Sandbox, best_sandbox
+from toolkit.sandbox.launcher.launch import _pen
+from toolkit.workspace import Workspace
+
+from ...sandbox.levels import ALL, REAL, level, running, until
+
+pytestmark = pytest.mark.anyio
+
+
+HOME = os.path.expanduser("~")
+exists = os.path.exists
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """One with a folder in it."""
+    (tmp_path / "root" / "sub").mkdir(parents=True)
+    return Workspace(tmp_path / "root")
+
+
+@pytest.fixture
+def session():
+    """A conversation that ends with the test."""
+    made = Session()
+    yield made
+    end_shells(made)
+
+
+@pytest.fixture
+def bash(workspace, session):
+    """Run a command, and give the text of the result; without a sandbox unless a level is named."""
+    made = {}
+
+    async def run(command, *, name="none", session=session, on_progress=None, **arguments):
+        if name not in made:
+            catalog = Catalog()
+            catalog.add(
+                bash_for(workspace, sandbox=level(workspace, name), keep=["KEPT", "OTHER"], env={"GIVEN": "yes"})
+            )
+            made[name] = Dispatcher(catalog, permissions=Permissions("bypass"))
+        return (await made[name].call("bash", {"command": command, **arguments}, session=session)).text
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("echo hello", "hello"),
+        ("echo out; echo err >&2", "out\nstderr: err"),
+        ("echo err >&2; exit 3", "stderr: err\nexit code: 3"),
+        ("true", "(no output)"),
+        ("exit 1", "exit code: 1"),
+        ("printf 'a\\n\\n  b\\n'", "a\n\n  b"),
+        ("kill -9 $$", "exit code: 137 (killed)"),
+        ("cat", "(no output)"),
+        ("read line || echo nothing to read", "nothing to read"),
+        ("printf '\\033[31mred\\033[0m\\a'", "red\\x07"),
+        ("echo $0 $# $TERM", "bash 0 dumb"),
+        ("echo one\necho two", "one\ntwo"),
+        ("[[ -o noclobber ]] || echo bash", "bash"),
+        ("echo $GIVEN", "yes"),
+    ],
+)
+async def test_the_result_reads_like_a_terminal(bash, command, text):
+    """Standard output, then standard error by name, then the exit code if it is not 0."""
+    assert await bash(command) == text
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "text", "details"),
+    [
+        ("echo out; exit 3", "tool", "out\nexit code: 3", {"exit_code": 3}),
+        ("echo words | grep nothing", "tool", "exit code: 1", {"exit_code": 1}),
+        ("echo out; kill -9 $$", "tool", "out\nexit code: 137 (killed)", {"exit_code": 137}),
+        (
+            "echo out; sleep 61.19",
+            "timeout",
+            "out\ntimed out: it took longer than 1 s and was ended, with everything it started",
+            {"stopped": "timeout"},
+        ),
+    ],
+    ids=["fails", "finds nothing", "is killed", "takes too long"],
+)
+@pytest.mark.parametrize("name", ALL)
+async def test_a_command_that_fails_is_an_error_with_its_output(workspace, name, command, kind, text, details):
+    """Every exit code but 0 counts as a failure, and the text is what it would be without one."""
+    catalog = Catalog(bash_for(workspace, sandbox=level(workspace, name)))
+    dispatcher = Dispatcher(catalog, permissions=Permissions("bypass"))
+    result = await dispatcher.call("bash", {"command": command, "timeout_seconds": 1 if kind == "timeout" else 60})
+    assert (result.kind, result.is_error, result.text) == (kind, True, text)
+    assert result.error.details == details
+    assert text.endswith(result.error.message)
+    with pytest.raises(ToolError, match=re.escape(result.error.message)):
+        result.unwrap()
+
+
+async def test_a_command_that_succeeds_is_no_error(workspace):
+    """Whatever it writes to standard error, and whatever it leaves running."""
+    dispatcher = Dispatcher(Catalog(bash_for(workspace, sandbox="none")), permissions=Permissions("bypass"))
+    result = await dispatcher.call("bash", {"command": "false; echo error >&2; sleep 62.23 & true"})
+    assert (result.kind, result.is_error) == ("ok", False)
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_the_working_folder_and_named_variables_are_kept(bash, name, workspace):
+    """Nothing else is: neither other variables nor functions nor options."""
+    assert await bash("cd sub; KEPT='a b\nc'; LOST=x; f() { :; }; set -f", name=name) == "(no output)"
+    assert await bash('echo "$PWD|$KEPT|$LOST|$-"; type f', name=name) == (
+        f"{workspace.root}/sub|a b\nc||hBc\nstderr: bash: line 1: type: f: not found\nexit code: 1"
+    )
+    assert await bash("unset KEPT; cd ..", name=name) == "(no output)"
+    assert await bash('echo "$PWD|${KEPT-gone}"', name=name) == f"{workspace.root}|gone"
+
+
+async def test_the_folder_is_kept_when_a_command_exits_or_fails(bash, workspace):
+    """However it ends by itself."""
+    assert await bash("cd sub; exit 4") == "exit code: 4"
+    assert await bash("pwd") == f"{workspace.root}/sub"
+    assert "syntax error" in await bash("cd ..; if")
+    assert await bash("pwd") == f"{workspace.root}/sub"
+
+
+async def test_a_folder_outside_is_not_kept(bash, workspace):
+    """The next command starts at the root, and the result says so."""
+    assert "the working folder is" in await bash("cd /usr")
+    assert await bash("pwd") == workspace.root
+
+
+async def test_a_folder_that_is_gone_is_not_started_in(bash, workspace):
+    """Somebody removed it between two commands, or the command itself did; the result says so, once."""
+    await bash("cd sub")
+    os.rmdir(os.path.join(workspace.root, "sub"))
+    root = workspace.root
+    assert await bash("pwd") == f"{root}\nnote: the working folder was {root}: {root}/sub is gone"
+    assert await bash("pwd") == root
+    assert "is gone, or outside of the workspace" in await bash("mkdir own; cd own; rmdir ../own")
+
+
+async def test_a_folder_that_became_a_link_out_is_not_started_in(bash, workspace, tmp_path):
+    """What was judged to be inside has to be so when the next command starts."""
+    await bash("cd sub")
+    os.rename(f"{workspace.root}/sub", f"{workspace.root}/other")
+    os.symlink(tmp_path, f"{workspace.root}/sub")
+    assert (await bash("pwd -P")).startswith(f"{workspace.root}\nnote: the working folder was")
+
+
+async def test_conversations_do_not_see_each_other(bash, workspace):
+    """Each has its own folder, variables and temporary files."""
+    other = Session()
+    await bash("cd sub; KEPT=mine; echo x > $TMPDIR/file; echo y > ~/file")
+    for stranger in (other, None):
+        assert await bash('pwd; echo "$KEPT"; ls -A $TMPDIR; ls -A ~', session=stranger) == f"{workspace.root}\n\nhome"
+    assert await bash("cat $TMPDIR/file ~/file") == "x\ny"
+    end_shells(other)
+
+
+async def test_without_a_conversation_nothing_is_left(bash):
+    """A private folder that lasts for one call."""
+    private = await bash("echo $TMPDIR", session=None)
+    assert not exists(private)
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_time_is_up_and_what_was_printed_is_kept(bash, name):
+    """The result says so."""
+    text = await bash("echo before; sleep 61.11", name=name, timeout_seconds=1)
+    assert text == "before\ntimed out: it took longer than 1 s and was ended, with everything it started"
+    assert running("61.11") == []
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_a_flood_is_bounded(bash, name):
+    """The beginning, the end, and how much was between."""
+    text = await bash("echo first; yes | head -c 5000000; echo last", name=name)
+    assert text.startswith("first\ny\n")
+    assert text.endswith("y\nlast")
+    assert "[... 4,970,011 bytes left out ...]" in text
+    assert len(text) < 31_000
+
+
+async def test_an_endless_flood_is_ended_in_time(bash):
+    """However fast it is."""
+    text = await bash("yes", timeout_seconds=2)
+    assert "bytes left out" in text
+    assert "timed out" in text
+
+
+async def test_what_is_left_running_is_ended_and_said(bash):
+    """With the better way."""
+    text = await bash("sleep 62.22 & echo done")
+    assert text == "done\nnote: 1 process still ran and was ended with it; use `background` for such"
+    assert running("62.22") == []
+
+
+async def test_several_that_are_left_are_counted(bash):
+    """All of them are ended."""
+    text = await bash("sleep 62.33 & sleep 62.33 & echo done")
+    assert "note: 2 processes still ran and were ended with it" in text
+    assert running("62.33") == []
+
+
+async def test_bash_counts_the_lines_of_the_command(bash):
+    """And of nothing that was put around it."""
+    assert "bash: line 3: nosuchcommand: command not found" in await bash("true\n\nnosuchcommand")
+
+
+async def test_output_is_told_while_it_comes(workspace):
+    """Before the command has ended."""
+    catalog, told = Catalog(), asyncio.Event()
+    catalog.add(bash_for(workspace, sandbox="none"))
+    gate = os.path.join(workspace.root, "gate")
+    os.mkfifo(gate)
+    messages = []
+
+    def listen(progress):
+        messages.append(progress.message)
+        told.set()
+
+    async with Dispatcher(catalog, on_progress=listen) as dispatcher:
+        running_call = asyncio.ensure_future(dispatcher.call("bash", {"command": "echo early; read x < gate; echo $x"}))
+        await told.wait()
+        write(gate, "late\n")
+        assert (await running_call).text == "early\nlate"
+    assert messages[0] == "early\n"
+    assert messages[-1] == "late\n"
+
+
+async def test_a_cancelled_call_leaves_nothing(workspace):
+    """It is ended before the cancellation goes on."""
+    catalog, told = Catalog(), asyncio.Event()
+    catalog.add(bash_for(workspace, sandbox="none"))
+    async with Dispatcher(catalog, on_progress=lambda progress: told.set()) as dispatcher:
+        call = asyncio.ensure_future(dispatcher.call("bash", {"command": "echo x; sleep 63.33"}))
+        await told.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert running("63.33") == []
+
+
+async def test_the_calls_own_limit_counts_too(workspace):
+    """The answer comes before it, with what was printed."""
+    catalog = Catalog()
+    catalog.add(bash_for(workspace, sandbox="none"))
+    async with Dispatcher(catalog) as dispatcher:
+        result = await dispatcher.call("bash", {"command": "echo before; sleep 64.44"}, timeout_seconds=3)
+    assert result.kind == "timeout"
+    assert result.text.startswith("before\ntimed out")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"command": " \n"}, "command: is empty"),
+        ({"command": "echo \0"}, "command: holds a NUL"),
+        ({"command": "x" * 100_001}, "command: is too long"),
+        ({"command": "true", "timeout_seconds": 0}, "timeout_seconds: has to be above 0"),
+        ({"command": "true", "timeout_seconds": 601}, "at most 600"),
+    ],
+)
+async def test_bad_arguments_are_refused(bash, workspace, arguments, problem):
+    """With the place and the remedy, also when the function is called by hand."""
+    assert problem in await bash(**arguments)
+    tool = bash_for(workspace, sandbox="none")
+    with pytest.raises(BadArgs, match=problem):
+        await tool.function(**arguments, context=Context(facts=tool.facts))
+
+
+async def test_a_long_command_runs(bash):
+    """Up to what the system takes."""
+    assert await bash(f"echo {'x' * 99_000} | wc -c") == "99001"
+
+
+@pytest.mark.parametrize("name", ["landlock", "limits", "none"])
+async def test_a_changed_file_that_runs_code_is_told(bash, name, workspace):
+    """Where it cannot be prevented it is noticed."""
+    os.makedirs(f"{workspace.root}/.git/hooks")
+    text = await bash("echo x > .git/hooks/pre-commit", name=name)
+    assert text.startswith("note: it changed .git/hooks, .git/hooks/pre-commit, which can make other programs run code")
+
+
+async def test_many_changed_files_are_counted(bash, workspace):
+    """A few names are enough."""
+    os.makedirs(f"{workspace.root}/.git/hooks")
+    assert "and 6 more, which" in await bash("cd .git/hooks; touch 0 1 2 3 4 5 6 7 8 9")
+
+
+async def test_in_bubblewrap_it_is_prevented(bash, workspace):
+    """And a new one is told."""
+    os.makedirs(f"{workspace.root}/.git/hooks")
+    assert "Read-only file system" in await bash("echo x > .git/hooks/pre-commit", name="bubblewrap")
+    text = await bash("mkdir .vscode; echo x > .vscode/tasks.json", name="bubblewrap")
+    assert text.startswith("note: it changed .vscode/tasks.json, which")
+
+
+@pytest.mark.parametrize("name", REAL)
+async def test_secrets_stay_secret(bash, name, workspace):
+    """Neither in the workspace nor at home."""
+    write(f"{workspace.root}/sub/.env", "TOKEN=sesame")
+    text = await bash(f"cat sub/.env; ls {HOME}/.ssh; grep -rh TOKEN .", name=name)
+    assert "sesame" not in text
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+async def test_a_fork_bomb_ends_and_is_reported(workspace, name):
+    """Bounded by the number of processes; run only where all of it ends with its namespace or its group."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED HERE: an ordinary user's bomb is bounded by the system; see test_launcher")
+    pen = _pen(50)
+    if pen is None:
+        pytest.skip("NOT TESTED HERE: no control group can be made, so the bomb would hurt the machine")
+    os.rmdir(pen)
+    sandbox = level(workspace, name, limits=Limits(processes=50))
+    tool = bash_for(workspace, sandbox=sandbox)
+    # By hand: a dispatcher's safety checks refuse it.
+    result = await tool.function(":(){ :|:& };:; sleep 65.55", timeout_seconds=2, context=Context(facts=tool.facts))
+    assert "fork: retry: Resource temporarily unavailable" in result.text
+    assert result.kind == "timeout"
+    assert until(lambda: not running("65.55"))
+
+
+# Facts, and when a person is asked.
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_facts_say_what_it_runs_in(workspace, name):
+    """Destructive in any sandbox; the weak level that nobody asked for by name always asks."""
+    tool = bash_for(workspace, sandbox=level(workspace, name))
+    assert (tool.name, tool.facts.destructive, tool.facts.group) == ("bash", True, "shell")
+    contained = name == "bubblewrap"
+    assert tool.facts.metadata == {"sandbox": {"name": name, "network": name not in REAL, "contained": contained}}
+    assert tool.facts.approval == ("always" if name == "limits" else "never")
+
+
+def test_none_has_to_be_asked_for(workspace):
+    """Then it does not ask by itself; otherwise the strongest one is taken."""
+    assert bash_for(workspace, sandbox="none").facts.metadata["sandbox"]["name"] == "none"
+    assert bash_for(workspace).facts.metadata["sandbox"]["name"] == best_sandbox(workspace).name
+
+
+async def test_a_person_sees_the_command_and_its_sandbox(workspace):
+    """Before agreeing to it."""
+    tool = bash_for(workspace, sandbox="none")
+    shown = tool.facts.preview({"command": "ls"}).text
+    assert shown.startswith(f"$ ls\n\nin {workspace.root}\nsandbox: none, network on\n")
+    assert tool.facts.summary({"command": "ls"}) == "$ ls"
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"sandbox": "docker"}, TypeError),
+        ({"sandbox": "none", "keep": "PATH"}, TypeError),
+        ({"sandbox": "none", "keep": ["a b"]}, ValueError),
+        ({"sandbox": "none", "env": {"A=B": "x"}}, ValueError),
+        ({"sandbox": "none", "env": {"A": "x\0"}}, ValueError),
+    ],
+)
+def test_wrong_options_are_refused_at_once(workspace, options, error):
+    """Not at the first call."""
+    with pytest.raises(error):
+        bash_for(workspace, **options)
+
+
+def test_a_network_that_the_sandbox_does_not_have_is_refused(workspace):
+    """Rather than promised and missing."""
+    sandbox = Sandbox(name="landlock", network=False, does=(), does_not=(), plan=lambda argv, cwd, private: {})
+    with pytest.raises(ValueError, match="network=True"):
+        bash_for(workspace, sandbox=sandbox, network=True)
+
+
+# What a command finds, and what it says at its end.
+
+
+def test_a_shell_can_end_while_a_preview_is_made(workspace):
+    """The garbage collector comes by when it likes; the folder goes, and the preview has written nothing."""
+    shell = Shell(workspace.root)
+    private = shell.private
+    with read_only() as tried:
+        del shell
+    assert tried == []
+    assert not os.path.exists(private)
+
+
+def test_of_our_environment_little_is_passed_on(workspace, monkeypatch):
+    """A list of names, folders of PATH that can be read, and what the caller gave."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.setenv("PATH", "/usr/bin:relative:/nowhere/bin:/bin")
+    shell = Shell(workspace.root)
+    sandbox = Sandbox(
+        name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
+    )
+    found = environment(sandbox, {"MINE": "1"}, shell.private, {})
+    assert set(found) - {"LANG", "LANGUAGE", "TZ"} - {each for each in found if each.startswith("LC_")} == {
+        "PATH",
+        "TERM",
+        "PAGER",
+        "GIT_PAGER",
+        "GIT_TERMINAL_PROMPT",
+        "HOME",
+        "TMPDIR",
+        "MINE",
+    }
+    assert found["LC_TIME"] == "C"
+    assert found["PATH"] in {"/usr/bin", "/usr/bin:/bin"}
+    shell.close()
+
+
+def test_a_path_without_readable_folders_is_the_systems(workspace, monkeypatch):
+    """A command always finds the usual programs."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    shell = Shell(workspace.root)
+    sandbox = Sandbox(
+        name="none", network=True, does=(), does_not=(), plan=lambda argv, cwd, private: {}, shows=("/usr",)
+    )
+    assert environment(sandbox, {}, shell.private, {})["PATH"] == os.defpath
+    shell.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "state"),
+    [
+        (b"", None),
+        (b"cwd=/a\0", ("/a", {})),
+        (b"cwd=/a\0KEPT=x=y\0", ("/a", {"KEPT": "x=y"})),
+        (b"cwd=/a\0LOST=x\0", ("/a", {})),
+        (b"cwd=relative\0", None),
+        (b"noise\0cwd=/evil\0cwd=/a\0KEPT=cut off", ("/a", {})),
+        (b"cwd=/a\0KEPT=" + b"x" * 40_000 + b"\0", ("/a", {})),
+        (b"\xff=\xfe\0cwd=/\xff\0", ("/\udcff", {})),
+    ],
+)
+def test_only_what_was_asked_for_is_taken(said, state):
+    """Anything that the command started could have written there, too."""
+    assert as_state(said, ["KEPT"]) == state
+
+
+def test_the_script_is_plain_shell():
+    """It runs in a shell that is not bash."""
+    import subprocess
+
+    read, write = os.pipe()
+    done = subprocess.run(
+        [
+            "/bin/sh",
+            "-c",
+            f"exec 3>&{write}\n{script(['KEPT'])}"
+            if write < 10
+            else script(["KEPT"]).replace(">&3", f">/dev/fd/{write}"),
+            "sh",
+            "KEPT=v; cd /usr; exit 3",
+        ],
+        pass_fds=(write,),
+        check=False,
+    )
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        assert as_state(file.read(), ["KEPT"]) == ("/usr", {"KEPT": "v"})
+    assert done.returncode == 3
+
+
+def test_names_are_checked_and_told_apart():
+    """Each once, in their order."""
+    assert checked_names(["B", "A", "B"]) == ("B", "A")
+
+
+def test_a_shell_of_a_forked_child_is_not_its_own(workspace):
+    """Its end there removes nothing here."""
+    shell = Shell(workspace.root)
+    child = os.fork()
+    if child == 0:
+        shell.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.path.isdir(shell.private)
+    shell.close()
+    assert not os.path.exists(shell.private)
+
+
+def test_a_shell_that_was_closed_is_replaced(workspace, session):
+    """A conversation goes on after its shell was ended."""
+    first = shell_of(session, workspace.root)
+    assert shell_of(session, workspace.root) is first
+    first.close()
+    assert shell_of(session, workspace.root) is not first
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_a_secret_saved_anew_while_a_command_runs_is_not_shown(workspace, session, background):
+    """The command is ended, and nothing of what it printed is told."""
+    secret, ready = os.path.join(workspace.root, ".env"), os.path.join(workspace.root, "ready")
+    write(secret, "old")
+    dispatcher = Dispatcher(
+        Catalog(bash_for(workspace, sandbox=level(workspace, "bubblewrap")), job_output_for(workspace)),
+        permissions=Permissions("bypass"),
+    )
+    command = "touch ready; while :; do cat .env; done 2>/dev/null"
+    call = dispatcher.call("bash", {"command": command, "background": background}, session=session)
+    running = asyncio.ensure_future(call)
+    assert await asyncio.to_thread(until, lambda: exists(ready))
+    write(secret + ".new", "hunter2")
+    os.replace(secret + ".new", secret)
+    text = (await running).text
+    if background:
+        shell = shell_of(session, workspace.root)
+        assert await asyncio.to_thread(until, lambda: shell.jobs.all()[0].process.is_over)
+        text = (await dispatcher.call("job_output", {"job": "job_1"}, session=session)).text
+    assert "stopped: a protected file was replaced or removed" in text
+    assert "hunter2" not in text

@@ -1,0 +1,211 @@
+"""Commands in the background: listed, read, stopped, and never left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+
+import pytest
+
+from toolkit import Catalog, Dispatcher, Session
+from toolkit.builtin.commands.bash_tool import bash_for
+from toolkit.builtin.commands.job_output_tool import job_output_for
+from toolkit.builtin.commands.job_stop_tool import job_stop_for
+from toolkit.builtin.commands.jobs import Jobs
+from toolkit.builtin.commands.process import Start
+from toolkit.builtin.commands.shell_state import end_shells, shell_of
+from toolkit.errors import ToolError
+from toolkit.sandbox import best_sandbox
+from toolkit.workspace import Workspace
+
+from ...sandbox.levels import running, until
+
+pytestmark = pytest.mark.anyio
+exists = os.path.exists
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """An empty one."""
+    return Workspace(tmp_path)
+
+
+@pytest.fixture
+async def dispatcher(workspace):
+    """The three tools of the shell, without a sandbox."""
+    catalog = Catalog()
+    for each in (bash_for(workspace, sandbox="none"), job_output_for(workspace), job_stop_for(workspace)):
+        catalog.add(each)
+    async with Dispatcher(catalog) as made:
+        yield made
+
+
+@pytest.fixture
+def session():
+    """A conversation that ends with the test."""
+    made = Session()
+    yield made
+    end_shells(made)
+
+
+@pytest.fixture
+def start(workspace):
+    """How a job is started without a tool."""
+    sandbox = best_sandbox(workspace, level="none")
+    return lambda script: Start(argv=["/bin/sh", "-c", script], sandbox=sandbox, cwd="/", env={"PATH": "/usr/bin:/bin"})
+
+
+async def test_a_job_is_started_read_and_stopped(dispatcher, session, workspace):
+    """Reading gives what is new, stopping ends it."""
+    started = await dispatcher.call("bash", {"command": "echo one; sleep 91.11", "background": True}, session=session)
+    assert started.text == "started job_1; `job_output` shows what it prints, `job_stop` ends it"
+    job = shell_of(session, workspace.root).jobs.get("job_1")
+    assert until(lambda: job.output.total == 4)
+    listed = await dispatcher.call("job_output", {}, session=session)
+    assert listed.text.startswith("job_1: running for ")
+    assert listed.text.endswith(" s: echo one; sleep 91.11")
+    read = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
+    assert read.text.startswith("one\njob_1: running for ")
+    again = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
+    assert again.text.startswith("(no new output)\njob_1: running")
+    stopped = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
+    assert stopped.text == "job_1: stopped"
+    assert running("91.11") == []
+
+
+async def test_a_job_that_ended_tells_how(dispatcher, session, workspace):
+    """Its exit code, and what it printed on both streams."""
+    await dispatcher.call("bash", {"command": "echo a; echo b >&2; exit 3", "background": True}, session=session)
+    shell_of(session, workspace.root).jobs.get("job_1").process.wait(20)
+    read = await dispatcher.call("job_output", {"job": "job_1"}, session=session)
+    assert sorted(read.text.splitlines()[:2]) == ["a", "b"]
+    assert read.text.endswith("job_1: exit code: 3")
+
+
+async def test_no_jobs_are_listed_as_none(dispatcher, session):
+    """Rather than as an empty text."""
+    assert (await dispatcher.call("job_output", {}, session=session)).text == "(no jobs)"
+
+
+async def test_a_job_of_another_conversation_is_not_seen(dispatcher, session):
+    """Names are a conversation's own."""
+    await dispatcher.call("bash", {"command": "sleep 92.22", "background": True}, session=session)
+    assert until(lambda: running("92.22"))
+    other = Session()
+    result = await dispatcher.call("job_stop", {"job": "job_1"}, session=other)
+    assert "there is no job 'job_1'; none was started" in result.text
+    assert running("92.22") != []
+    end_shells(other)
+
+
+async def test_a_job_needs_a_conversation(dispatcher):
+    """Otherwise nobody could ever read or stop it."""
+    result = await dispatcher.call("bash", {"command": "sleep 93.33", "background": True})
+    assert result.kind == "tool"
+    assert "pass `session=`" in result.text
+
+
+async def test_a_name_that_is_almost_right_is_helped(dispatcher, session):
+    """With the nearest ones."""
+    await dispatcher.call("bash", {"command": "true", "background": True}, session=session)
+    assert "known are: job_1" in (await dispatcher.call("job_output", {"job": "job1"}, session=session)).text
+
+
+async def test_a_long_command_is_listed_in_one_line(dispatcher, session, workspace, start):
+    """Cut, and without what would act on a terminal."""
+    shell_of(session, workspace.root).jobs.start("true\n: \x1b[31m" + "x" * 500, start("true"))
+    line = (await dispatcher.call("job_output", {}, session=session)).text
+    assert line.endswith("xxx...")
+    assert "true : xxx" in line
+    assert len(line) < 260
+
+
+async def test_jobs_end_with_their_conversation(dispatcher, workspace):
+    """When nobody holds it any more; its private folder goes, too."""
+    session = Session()
+    await dispatcher.call("bash", {"command": "sleep 94.44", "background": True}, session=session)
+    private = shell_of(session, workspace.root).private
+    assert until(lambda: running("94.44"))
+    del session
+    gc.collect()
+    assert until(lambda: not running("94.44"))
+    assert not exists(private)
+
+
+async def test_a_conversation_can_be_ended(dispatcher, session):
+    """By whoever knows that it is over; another may be begun in its place."""
+    await dispatcher.call("bash", {"command": "sleep 95.55", "background": True}, session=session)
+    session.state["toolkit.shell:odd"] = "something else"
+    end_shells(session)
+    assert running("95.55") == []
+    assert session.state == {}
+    assert (await dispatcher.call("job_output", {}, session=session)).text == "(no jobs)"
+
+
+def test_jobs_end_with_the_program(tmp_path):
+    """Also if it ends in the ordinary way, with the session still held."""
+    code = f"""
+import asyncio
+from toolkit import Catalog, Dispatcher, Session
+from toolkit.builtin.commands.bash_tool import bash_for
+from toolkit.builtin.commands.shell_state import shell_of
+from toolkit.workspace import Workspace
+workspace, catalog, session = Workspace({str(tmp_path)!r}), Catalog(), Session()
+catalog.add(bash_for(workspace, sandbox="none"))
+dispatcher = Dispatcher(catalog)
+dispatcher.call_sync("bash", {{"command": "echo x; sleep 96.66", "background": True}}, session=session)
+shell = shell_of(session, workspace.root)
+while not shell.jobs.get("job_1").output.total:
+    pass
+print(shell.private)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert until(lambda: not running("96.66"))
+    assert not os.path.exists(done.stdout.strip())
+
+
+def test_too_many_jobs_are_refused(start):
+    """With the names of those that run."""
+    jobs = Jobs()
+    for _ in range(20):
+        jobs.start("sleep", start("sleep 97.77"))
+    with pytest.raises(ToolError, match="20 jobs run already .*job_20.*stop one"):
+        jobs.start("sleep", start("sleep 97.77"))
+    jobs.close(wait_seconds=30)
+    assert running("97.77") == []
+    with pytest.raises(ToolError, match="has ended"):
+        jobs.start("sleep", start("true"))
+
+
+@pytest.mark.long
+def test_old_jobs_are_forgotten(start):
+    """The last ones are kept."""
+    jobs = Jobs()
+    for _ in range(52):
+        jobs.start("true", start("true")).process.wait(20)
+    assert [job.id for job in jobs.all()][-1] == "job_52"
+    assert len(jobs.all()) <= 51
+
+
+def test_a_job_that_could_not_be_started_says_so(workspace):
+    """When it is looked at."""
+    sandbox = best_sandbox(workspace, level="none")
+    job = Jobs().start("nowhere", Start(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}))
+    assert job.process.wait(20)
+    assert job.state().startswith("failed: the sandbox could not be set up")
+
+
+async def test_a_job_that_does_not_end_at_once_is_reported(workspace, session, start):
+    """It was asked to, and can be looked at again."""
+    job = shell_of(session, workspace.root).jobs.start(
+        "stubborn", start("trap '' TERM; echo x; sleep 98.33; sleep 98.33")
+    )
+    tool = job_stop_for(workspace, patience_seconds=0.01)
+    assert until(lambda: job.output.total == 2)
+    catalog = Catalog()
+    catalog.add(tool)
+    async with Dispatcher(catalog) as dispatcher:
+        result = await dispatcher.call("job_stop", {"job": "job_1"}, session=session)
+    assert "job_1 was asked to end, and has not yet" in result.text

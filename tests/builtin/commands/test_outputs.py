@@ -1,0 +1,125 @@
+"""What a command prints, as a model and a person get to see it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.builtin.commands.outputs import Headed, Latest, Ticker, readable
+
+from ...clocks import Clock
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("plain \t text\n", "plain \t text\n"),
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x9b31mred", "red"),
+        ("\x1bPq#0\x1b\\after", "after"),
+        ("\x1b(Bx\x1b=y", "xy"),
+        ("10%\r20%\r\ndone", "10%\n20%\ndone"),
+        ("a\x08b\x07\x00", "a\\x08b\\x07\\x00"),
+        ("Grüße, 世界", "Grüße, 世界"),
+        ("\x1b", ""),
+        ("\x1b[", ""),
+    ],
+)
+def test_what_acts_on_a_terminal_is_taken_out(given, shown):
+    """Colours, titles and links vanish; other control characters are shown by number."""
+    assert readable(given) == shown
+
+
+@given(st.text())
+def test_nothing_that_acts_is_left(text):
+    """Whatever is printed, and shown twice it looks the same."""
+    shown = readable(text)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
+    assert readable(shown) == shown
+
+
+@given(pieces=st.lists(st.binary(max_size=40), max_size=20), most=st.integers(2, 60))
+def test_the_beginning_and_the_end_are_kept(pieces, most):
+    """However it comes in pieces: all of it if it fits, else both ends and a count of what is between."""
+    kept = Headed(most)
+    for piece in pieces:
+        kept.add(piece)
+    whole = b"".join(pieces)
+    half = max(1, most // 2)
+    assert kept.total == len(whole)
+    left_out = len(whole) - 2 * half
+    if left_out <= 0:
+        assert kept.text() == readable(whole.decode(errors="replace"))
+    else:
+        assert f"[... {left_out:,} bytes left out ...]" in kept.text()
+
+
+def test_a_character_is_not_cut_in_two():
+    """Where the middle is left out, half characters go with it."""
+    kept = Headed(9)
+    kept.add("äöüäöüäöü".encode())
+    assert kept.text() == "äö\n[... 10 bytes left out ...]\nöü"
+
+
+@given(st.lists(st.binary(max_size=40), max_size=20))
+def test_memory_is_bounded(pieces):
+    """A flood takes no more room than a stream."""
+    headed, latest = Headed(10), Latest(10)
+    for piece in pieces:
+        headed.add(piece)
+        latest.add(piece)
+        assert len(headed._head) + len(headed._tail) <= 5 + 20
+        assert len(latest._kept) <= 20
+
+
+def test_the_latest_is_handed_out_once():
+    """What came since, and how much of it did not fit."""
+    output = Latest(10)
+    output.add(b"first")
+    assert output.take() == "first"
+    assert output.take() == ""
+    output.add(b"x" * 25)
+    output.add(b"0123456789")
+    assert output.take() == "[... 25 bytes left out ...]\n0123456789"
+    output.add(b"then")
+    assert output.take() == "then"
+
+
+def test_news_are_told_not_too_often():
+    """The first at once, the rest together when it is time."""
+    clock, told = Clock(), []
+    ticker = Ticker(told.append, every_seconds=1, clock=clock)
+    ticker.add(b"a")
+    ticker.add(b"b")
+    ticker.add(b"c")
+    assert told == ["a"]
+    clock.now += 1
+    ticker.add(b"")
+    assert told == ["a", "bc"]
+    ticker.add(b"d")
+    ticker.flush()
+    ticker.flush()
+    assert told == ["a", "bc", "d"]
+
+
+def test_news_are_short_and_whole():
+    """The last of it, and no half characters."""
+    clock, told = Clock(), []
+    ticker = Ticker(told.append, max_chars=5, clock=clock)
+    ticker.add("ä".encode()[:1])
+    assert told == []
+    ticker.add("ä".encode()[1:])
+    clock.now += 1
+    ticker.add(b"x" * 1000 + b"\x1b[1mend")
+    assert told == ["ä", "xxend"]
+
+
+@pytest.mark.parametrize("text", ["ok 1\n\x1b]0;t\nnot ok 2\n", "\x1bP\nnot ok 2\n"])
+def test_an_unfinished_code_ends_with_its_line(text):
+    """It must not swallow what comes after."""
+    assert "not ok 2" in readable(text)

@@ -1,0 +1,267 @@
+"""Commands that run: read, timed, ended, and gone without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from toolkit.builtin.commands.process import Ended, Process, Start
+from toolkit.errors import ToolError
+from toolkit.sandbox import best_sandbox
+from toolkit.workspace import Workspace
+
+from ...sandbox.levels import ALL, level, running, until
+
+pytestmark = pytest.mark.anyio
+
+
+class Output:
+    """Everything that was printed."""
+
+    def __init__(self):
+        self.streams = {"stdout": b"", "stderr": b""}
+
+    def __call__(self, stream, data):
+        self.streams[stream] += data
+
+
+@pytest.fixture
+def start(tmp_path):
+    """How to start a script with the bounds alone, unless a level is given."""
+
+    known = {}
+
+    def make(script, *, name="limits", **options):
+        sandbox = known.get(name) or known.setdefault(name, level(Workspace(tmp_path), name))
+        env = {"PATH": "/usr/bin:/bin"}
+        return Start(argv=["/bin/bash", "-c", script], sandbox=sandbox, cwd=str(tmp_path), env=env, **options)
+
+    return make
+
+
+async def test_both_streams_and_the_exit_code_come_back(start):
+    """As they were printed."""
+    output = Output()
+    ended = await Process(start("echo out; echo err >&2; exit 4"), output).finished()
+    assert ended == Ended(exit_code=4)
+    assert output.streams == {"stdout": b"out\n", "stderr": b"err\n"}
+
+
+async def test_last_words_are_heard(start):
+    """What a command writes to descriptor 3, up to a bound."""
+    assert (await Process(start("echo said >&3"), Output()).finished()).said == b"said\n"
+    flood = await Process(start("head -c 1000000 /dev/zero >&3"), Output()).finished()
+    assert len(flood.said) == 1 << 18
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_time_that_is_up_ends_everything(start, name):
+    """Also what ignores the polite signal, and what left the group."""
+    script = "trap '' TERM; (trap '' TERM; setsid sleep 81.11) & echo ready; while :; do sleep 81.11; done"
+    output = Output()
+    ended = await Process(start(script, name=name, timeout_seconds=2, grace_seconds=0.2), output).finished()
+    assert ended.why == "timeout"
+    assert output.streams["stdout"] == b"ready\n"
+    assert until(lambda: not running("81.11"))
+
+
+async def test_what_ignores_the_polite_signal_gets_one_grace(start):
+    """Not a second one for bubblewrap, which would only wait for it as well."""
+    began = time.monotonic()
+    wish = start("trap '' TERM; while :; do sleep 81.12; done", name="bubblewrap", timeout_seconds=0.5, grace_seconds=3)
+    assert (await Process(wish, Output()).finished()).why == "timeout"
+    assert time.monotonic() - began < 6
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_a_daemon_neither_keeps_the_call_open_nor_outlives_it(start, name):
+    """Detached twice, with the pipes still open."""
+    ended = await Process(
+        start("(setsid bash -c 'sleep 82.22 & disown' &) ; echo done", name=name), Output()
+    ).finished()
+    assert ended.exit_code == 0
+    assert until(lambda: not running("82.22"))
+
+
+async def test_stopping_ends_it(start):
+    """And says that it was stopped."""
+    process = Process(start("echo ready; sleep 83.33"), Output())
+    process.stop()
+    process.stop()
+    assert (await process.finished()).why == "stopped"
+    process.stop()
+    assert running("83.33") == []
+
+
+async def test_whoever_is_cancelled_ends_it_first(start):
+    """When the cancellation arrives, nothing runs any more."""
+    ready = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    process = Process(start("echo ready; sleep 84.44"), lambda stream, data: loop.call_soon_threadsafe(ready.set))
+    waiting = asyncio.ensure_future(process.finished())
+    await ready.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert process.is_over
+    assert running("84.44") == []
+
+
+async def test_what_could_not_be_started_is_an_error(start, tmp_path):
+    """With the reason, and nothing ran."""
+    sandbox = best_sandbox(Workspace(tmp_path), level="limits")
+    process = Process(Start(argv=["/nowhere"], sandbox=sandbox, cwd="/", env={}), Output())
+    with pytest.raises(ToolError, match="nothing ran: cannot run /nowhere"):
+        await process.finished()
+
+
+async def test_a_python_that_is_gone_is_an_error(start, monkeypatch):
+    """The system's own words, and the remedy."""
+    wanted = start("true")
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(ToolError, match="no process could be started"):
+        await Process(wanted, Output()).finished()
+
+
+async def test_a_listener_that_fails_ends_the_command(start):
+    """Nobody would read it any more."""
+
+    def fail(stream, data):
+        raise LookupError("broken")
+
+    with pytest.raises(ToolError, match="could not be run: broken"):
+        await Process(start("echo x; sleep 85.55"), fail).finished()
+    assert running("85.55") == []
+
+
+async def test_a_launcher_that_is_killed_leaves_nothing_either(start):
+    """At the weak levels a command can do that; what carries its mark is found."""
+    ended = await Process(
+        start("setsid sleep 86.66 & kill -9 $PPID; sleep 86.66", grace_seconds=0.1), Output()
+    ).finished()
+    assert ended.exit_code == 137
+    assert until(lambda: not running("86.66"))
+
+
+async def test_a_launcher_that_hangs_is_not_waited_for(start):
+    """A command that stops it gains nothing: when patience ends, so do both."""
+    wanted = start("kill -STOP $PPID; sleep 98.11", timeout_seconds=1, grace_seconds=0.1, patience_seconds=0.2)
+    ended = await Process(wanted, Output()).finished()
+    assert (ended.why, ended.exit_code) == ("timeout", 137)
+    assert until(lambda: not running("98.11"))
+
+
+async def test_a_listener_that_fails_while_the_launcher_hangs(start):
+    """It is not waited for either."""
+
+    def fail(stream, data):
+        if data:
+            raise LookupError("broken")
+
+    wanted = start("kill -STOP $PPID; echo x; sleep 98.22", grace_seconds=0.1, patience_seconds=0.2)
+    with pytest.raises(ToolError, match="broken"):
+        await Process(wanted, fail).finished()
+    assert until(lambda: not running("98.22"))
+
+
+async def test_how_it_ended_is_not_known_before_it_has(start):
+    """Asking too early is a mistake of ours."""
+    process = Process(start("sleep 87.77"), Output())
+    with pytest.raises(RuntimeError, match="still runs"):
+        _ = process.ended
+    assert not process.wait(0)
+    process.stop()
+    assert process.wait(20)
+
+
+async def test_whoever_asks_late_is_told_at_once(start):
+    """Twice, if need be."""
+    process = Process(start("exit 5"), Output())
+    assert process.wait(20)
+    assert (await process.finished()).exit_code == (await process.finished()).exit_code == 5
+
+
+async def test_files_that_were_changed_are_named(start):
+    """By the marks before and after."""
+    marks = iter([{"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 2, "d": 1}])
+    ended = await Process(start("true", marks=lambda: next(marks)), Output()).finished()
+    assert ended.changed == ("b", "c", "d")
+
+
+async def test_no_thread_no_command(start, monkeypatch):
+    """A system without threads gets an error, and no descriptors are lost."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    gc.collect()  # what earlier tests left must not go meanwhile
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(ToolError, match="no thread left"):
+        Process(start("true"), Output())
+    monkeypatch.undo()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_neither_descriptors_nor_zombies_are_left(start):
+    """After commands that ended, timed out, and were stopped."""
+    await Process(start("true"), Output()).finished()  # whatever is made once is made now
+    gc.collect()  # and what earlier tests left must not go meanwhile
+    before = len(os.listdir("/proc/self/fd"))
+    for script, seconds in (("true", None), ("sleep 88.88", 0.1), ("sleep 89 & exit 3", None)):
+        await Process(start(script, timeout_seconds=seconds, grace_seconds=0.1), Output()).finished()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert _zombies() == []
+
+
+def _zombies():
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/stat") as file:
+            state, parent = file.read().rpartition(") ")[2].split()[:2]
+            if int(parent) == os.getpid() and state == "Z":
+                found.append(int(name))
+    return found
+
+
+@pytest.mark.long
+async def test_a_hundred_at_once(start):
+    """None is mixed up with another, and none is left."""
+
+    async def one(number):
+        output = Output()
+        await Process(start(f"echo {number}"), output).finished()
+        return int(output.streams["stdout"])
+
+    gc.collect()  # what earlier tests left must not go meanwhile
+    before = len(os.listdir("/proc/self/fd"))
+    assert await asyncio.gather(*map(one, range(100))) == list(range(100))
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert _zombies() == []
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_process_that_is_killed_takes_its_commands_along(tmp_path, name):
+    """Nobody is left to end them, so the system does."""
+    level(Workspace(tmp_path), name)
+    code = f"""
+from toolkit.builtin.commands.process import Process, Start
+from toolkit.sandbox import best_sandbox
+from toolkit.workspace import Workspace
+sandbox = best_sandbox(Workspace({str(tmp_path)!r}), level={name!r})
+start = Start(argv=["/bin/sh", "-c", "echo ready; sleep 90.91"], sandbox=sandbox, cwd={str(tmp_path)!r}, env={{}})
+Process(start, lambda stream, data: data and print(data.decode(), flush=True)).wait()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as host:
+        assert host.stdout.readline() == "ready\n"
+        host.send_signal(signal.SIGKILL)
+    assert until(lambda: not running("90.91"))

@@ -1,0 +1,192 @@
+"""
+Text is decoded as what it is, encoded again to the same bytes, and keeps its line endings.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolkit.builtin.files.encodings import (
+    UTF_8,
+    Text,
+    decoded,
+    detected,
+    encoded_like,
+    line_ending,
+    unwritable,
+    with_line_ending,
+)
+
+WORDS = "Grüße, 日本\r\nand more plain words to go by\n"
+WESTERN = "Grüße “quoted” and more plain words\n"
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+lines = st.text(st.sampled_from("ab\n\r ü"))
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"", "UTF-8"),
+        (b"plain", "UTF-8"),
+        (WORDS.encode(), "UTF-8"),
+        (b"\x1b[31mred\x1b[0m \x01", "UTF-8"),
+        (codecs.BOM_UTF8 + WORDS.encode(), "UTF-8 with a byte order mark"),
+        (WORDS.encode("utf-16"), "UTF-16 (little-endian)"),
+        (codecs.BOM_UTF16_BE + WORDS.encode("utf-16-be"), "UTF-16 (big-endian)"),
+        (WORDS.encode("utf-32"), "UTF-32 (little-endian)"),
+        (codecs.BOM_UTF32_BE + WORDS.encode("utf-32-be"), "UTF-32 (big-endian)"),
+        (WORDS.encode("utf-16-le"), "UTF-16 (little-endian, without a byte order mark)"),
+        (WORDS.encode("utf-16-be"), "UTF-16 (big-endian, without a byte order mark)"),
+        (WORDS.encode("utf-32-le"), "UTF-32 (little-endian, without a byte order mark)"),
+        (WORDS.encode("utf-32-be"), "UTF-32 (big-endian, without a byte order mark)"),
+        (WESTERN.encode("cp1252"), "Windows-1252"),
+        ("Grüße \x81 and more".encode("latin-1"), "Latin-1"),
+    ],
+)
+def test_an_encoding_is_found_from_the_bytes(data, name):
+    """Marks first, then UTF-8, then patterns, then a guess; and the same bytes come back."""
+    encoding = detected(data)
+    assert encoding.name == name
+    assert encoding.encode(encoding.decode(data)) == data
+    assert encoding.is_guess == any(word in name for word in ("without", "1252", "Latin"))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a\0b",
+        b"\0\0\0\0\0\0\0\0",
+        bytes(range(256)),
+        codecs.BOM_UTF8 + b"a\0b",
+        b"\xff\xfe\x00\xd8\x00",
+        b"\xff\x01\x02",
+        bytes(range(1, 32)) * 4 + b"\xff",
+    ],
+)
+def test_what_is_no_text_has_no_encoding(data):
+    """NUL, broken UTF-16 and many control characters are signs of something else."""
+    assert detected(data) is None
+    assert decoded(data) is None
+
+
+def test_a_sample_may_end_inside_a_character():
+    """Only a whole file that ends so is broken."""
+    sample = "Grüße".encode()[:3]
+    assert detected(sample, is_whole=False) == UTF_8
+    assert detected(sample) != UTF_8
+
+
+@given(st.binary())
+def test_whatever_is_decoded_is_encoded_to_the_same_bytes(data):
+    """No byte that nobody changed is ever lost."""
+    found = decoded(data)
+    assume(found is not None)
+    text, encoding = found
+    assert encoding.encode(text) == data
+
+
+@given(texts, st.sampled_from([WORDS.encode("utf-16"), WESTERN.encode("cp1252"), b"\xefx\xff", b"", b"\xef\xbb\xbf"]))
+def test_what_is_written_like_a_file_is_read_back(text, old):
+    """The old encoding is kept only if the text comes back from it."""
+    assume(not text.startswith("\ufeff"))
+    encoding = detected(old)
+    data, used = encoded_like(encoding, text)
+    assert decoded(data)[0] == text
+    assert used in (encoding, UTF_8)
+
+
+def test_an_encoding_that_cannot_hold_a_text_gives_way():
+    """Latin letters stay in Windows-1252; Japanese ones, and what would be read as UTF-8, do not."""
+    old = detected(WESTERN.encode("cp1252"))
+    assert encoded_like(old, "é") == (b"\xe9", old)
+    assert encoded_like(old, "日") == ("日".encode(), UTF_8)
+    assert encoded_like(old, "Ã©") == ("Ã©".encode(), UTF_8)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("fine", None), ("", None), ("a\0", "NUL character at position 1"), ("ab\ud800", "surrogate pair at position 2")],
+)
+def test_what_no_file_can_hold_is_named(text, words):
+    """With its position."""
+    assert (unwritable(text) is None) if words is None else (words in unwritable(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "ending"),
+    [("", None), ("one", None), ("a\nb\n", "\n"), ("a\r\nb", "\r\n"), ("a\r\nb\n", None), ("a\rb", None)],
+)
+def test_line_endings_are_known_if_they_agree(text, ending):
+    """One ending, or none to go by."""
+    assert line_ending(text) == ending
+
+
+@pytest.mark.parametrize(
+    ("text", "ending", "kept"),
+    [
+        ("a\nb\n", "\r\n", "a\r\nb\r\n"),
+        ("a\nb\n", "\n", "a\nb\n"),
+        ("a\nb\n", None, "a\nb\n"),
+        ("a\r\nb\n", "\r\n", "a\r\nb\n"),
+    ],
+)
+def test_line_endings_are_kept(text, ending, kept):
+    """Unless whoever wrote the text has put carriage returns in it."""
+    assert with_line_ending(text, ending) == kept
+
+
+@given(lines, st.data())
+def test_a_span_that_is_put_back_changes_nothing(text, data):
+    """Places in the plain text are the same places in the text as it is."""
+    source = Text(text)
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
+    assume(line_ending(text) or "\n" not in source.plain[start:end])
+    assume("\r\n" not in source.plain[start:end])  # two returns before a newline are one once somebody edits them
+    assert source.replaced([(start, end, source.plain[start:end])]) == text
+
+
+@given(lines, st.data())
+def test_a_span_is_replaced_in_the_plain_text_too(text, data):
+    """Whoever sees no carriage returns sees the replacement and nothing else."""
+    source = Text(text)
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(source.plain))] * 2)))
+    # A lone return would become a part of a line's end, or one more before it.
+    assume("\r" not in source.plain)
+    new = source.replaced([(start, end, "x\ny")])
+    assert Text(new).plain == source.plain[:start] + "x\ny" + source.plain[end:]
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "changed"),
+    [
+        ("a\r\nb\nc", 0, "X\r\nY\r\nb\nc"),
+        ("a\r\nb\nc", 2, "a\r\nX\nY\nc"),
+        ("a\nb\r\nc", 4, "a\nb\r\nX\r\nY"),
+        ("abc", 0, "X\nYbc"),
+    ],
+)
+def test_new_lines_end_as_those_around_them(text, at, changed):
+    """In a file that mixes endings the line that is changed decides, or the one before."""
+    assert Text(text).replaced([(at, at + 1, "X\nY")]) == changed
+
+
+@given(lines, st.data())
+def test_many_spans_are_replaced_as_one_after_the_other(text, data):
+    """However many of them are on one line: from the last to the first, each in a text of its own."""
+    plain = Text(text).plain
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(plain)), max_size=8)))
+    spans = [
+        (start, end, data.draw(st.sampled_from(["", "x", "x\ny", "\n"])))
+        for start, end in zip(cuts[::2], cuts[1::2], strict=False)
+    ]
+    # Without the end of its line, the one before it would be on another line.
+    assume(not any("\n" in plain[start:end] for start, end, _ in spans) and "\r" not in plain)
+    expected = text
+    for span in reversed(spans):
+        expected = Text(expected).replaced([span])
+    assert Text(text).replaced(spans) == expected

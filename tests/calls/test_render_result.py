@@ -1,0 +1,429 @@
+"""What a tool returned or raised becomes a result that can be sent, and cut to size."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.values.test_rendering import _ANYTHING, BadStr, Nothing
+from toolkit import BadArgs, Catalog, DefinitionError, Problem, Safety, ToolError, Transient, register_codec
+from toolkit.calls.attempt import TimedOut
+from toolkit.calls.error_results import failure, hook_failure
+from toolkit.calls.plan import Plan, Stopped
+from toolkit.calls.render_result import rendered
+from toolkit.calls.truncation import truncated
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.decisions import ApprovalRequest
+from toolkit.dispatcher import Dispatcher
+from toolkit.policies.redaction import Redaction
+from toolkit.results import ErrorInfo, ToolResult
+from toolkit.spec import Tool
+
+pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
+
+NAN = float("nan")
+
+
+def plan_for(returns: Any = ..., **facts) -> Plan:
+    """The plan of a tool that promises to return this."""
+
+    def function():
+        """Do it."""
+
+    if returns is not ...:
+        function.__annotations__["return"] = returns
+    dispatcher = Dispatcher(Catalog())
+    return Plan(Tool.described(function, **facts), dispatcher._settings, {})
+
+
+PLAIN = plan_for()
+
+
+def sent(result: ToolResult) -> dict[str, Any]:
+    """*result* as it is written down: strict JSON, and UTF-8."""
+    return json.loads(json.dumps(result.to_json(), allow_nan=False, ensure_ascii=False).encode())
+
+
+@dataclasses.dataclass
+class Sum:
+    sum: int
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "text", "form"),
+    [
+        (..., {"sum": 5}, '{"sum":5}', {"sum": 5}),
+        (dict[str, int], {"sum": 5}, '{"sum":5}', {"sum": 5}),
+        (Sum, Sum(5), '{"sum":5}', {"sum": 5}),
+        (int, 5, "5", 5),
+        (int, True, "true", True),
+        (int, 10**5000, hex(10**5000), hex(10**5000)),
+        (int, 10**2000, hex(10**2000), hex(10**2000)),
+        (int, "five", "five", "five"),
+        (str, "plain", "plain", "plain"),
+        (str, "grün", "grün", "grün"),
+        (str, "a\ud800", "a?", "a?"),
+        (str, 5, "5", 5),
+        (str, None, "null", None),
+        (None, None, "null", None),
+        (list[str], ["a\ud800"], '["a?"]', ["a?"]),
+        (float, NAN, "nan", "nan"),
+        (list[float], [NAN], '["nan"]', ["nan"]),
+        (Sum, Sum("x"), '{"sum":"x"}', {"sum": "x"}),
+        (Sum, Nothing(), "just words", "just words"),
+        (..., BadStr(), "<BadStr>", "<BadStr>"),
+        (..., "", "", ""),
+        (..., [], "[]", []),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_tool_returns_is_text_and_value(returns, value, text, form):
+    """By its annotation; as it is, if it is something else."""
+    result = rendered(value, plan_for(returns))
+    assert (result.kind, result.text, result.value) == ("ok", text, form)
+    assert type(result.value) is type(form)
+    sent(result)
+
+
+@given(_ANYTHING, st.sampled_from([..., int, str, list[float], dict[str, Any], Sum, Any]))
+def test_nothing_that_is_returned_is_lost_on_the_way(value, returns):
+    """Whatever was promised."""
+    result = rendered(value, plan_for(returns))
+    assert result.kind == "ok"
+    assert sent(result)["value"] == result.value
+
+
+@pytest.mark.parametrize(
+    "form",
+    [(1, 2), {1: 2}, NAN, object(), {"a": (1,)}, 10**5000, "\ud800"],
+    ids=["tuple", "key", "nan", "object", "inside", "long", "surrogate"],
+)
+def test_a_codec_that_gives_no_json_does_no_harm(form):
+    """A stranger's; what it gives is made JSON."""
+
+    class Odd:
+        pass
+
+    register_codec(Odd, schema={}, decode=lambda value: value, encode=lambda value: form)
+    result = rendered(Odd(), plan_for(Odd))
+    assert result.kind == "ok"
+    assert sent(result)["value"] == result.value
+
+
+# Parts.
+
+
+def test_parts_are_content_and_text():
+    """A model that takes only text is told what there is."""
+    parts = [TextPart("see"), JsonPart({"a": 1}), ImagePart(b"1234", "image/gif"), FilePart("file:///a")]
+    result = rendered(parts, PLAIN)
+    assert result.text == 'see\n{"a":1}\n[image/gif, 4 bytes]\n[file file:///a]'
+    assert result.value == {"a": 1}
+    assert list(result.parts) == parts
+
+
+@pytest.mark.parametrize(
+    ("value", "parts", "structured"),
+    [
+        (TextPart("a"), [TextPart("a")], None),
+        ((JsonPart(1), JsonPart(2)), [JsonPart(1), JsonPart(2)], [1, 2]),
+        (["look:", ImagePart(b"x"), {"a": 1}], [TextPart("look:"), ImagePart(b"x"), JsonPart({"a": 1})], {"a": 1}),
+        (JsonPart({NAN: {1, 2}}), [JsonPart({"nan": [1, 2]})], {"nan": [1, 2]}),
+        (TextPart("\ud800"), [TextPart("?")], None),
+        (TextPart(5), [TextPart("5")], None),
+        (ImagePart(bytearray(b"x")), [ImagePart(b"x")], None),
+        (ImagePart("no bytes"), [JsonPart({"data": "no bytes", "media_type": "image/png"})], ...),
+        (FilePart(Nothing(), 5, "\ud800"), [FilePart("just words", "5", "?")], None),
+    ],
+    ids=["one", "two values", "mixed", "odd value", "surrogate", "no text", "bytearray", "no image", "odd file"],
+)
+def test_parts_are_made_fit_to_be_sent(value, parts, structured):
+    """What stands between them becomes one."""
+    result = rendered(value, PLAIN)
+    assert list(result.parts) == parts
+    assert structured is ... or result.value == structured
+    sent(result)
+
+
+# A result of the tool's own making.
+
+
+def test_a_tools_own_result_is_kept():
+    """A copy, with what a tool may say; the rest is the dispatcher's."""
+    own = ToolResult("text", {"a": 1}, metadata={"m": 1}, parts=[TextPart("p")], attempts=9)
+    result = rendered(own, PLAIN)
+    assert result is not own
+    assert (result.text, result.value, result.metadata, list(result.parts)) == (
+        "text",
+        {"a": 1},
+        {"m": 1},
+        [TextPart("p")],
+    )
+    assert result.attempts == 0
+
+
+@pytest.mark.parametrize(
+    ("own", "text"),
+    [
+        (ToolResult("", {"a": 1}), '{"a":1}'),
+        (ToolResult("", None), "null"),
+        (ToolResult("", None, parts=[TextPart("p"), ImagePart(b"x")]), "p\n[image/png, 1 bytes]"),
+        (ToolResult("a\ud800"), "a?"),
+        (ToolResult(5), "5"),
+        (ToolResult("", None, "tool"), ""),
+    ],
+    ids=["value", "nothing", "parts", "surrogate", "no text", "error"],
+)
+def test_a_tools_own_result_has_a_text(own, text):
+    """Made of what there is, if the tool gave none."""
+    assert rendered(own, PLAIN).text == text
+
+
+def test_a_tools_own_result_is_made_fit_to_be_sent():
+    """Whatever it put where."""
+
+    class Own(ToolResult):
+        pass
+
+    own = Own(
+        "text",
+        {1: NAN},
+        "nice",
+        error=ErrorInfo(Nothing(), {"x": {1}}, ValueError("cause")),
+        parts=[JsonPart(NAN), 5],
+        request=ApprovalRequest(tool="t", call_id="c", reason="r", arguments={"a": NAN}),
+        metadata=[1],
+    )
+    result = rendered(own, PLAIN)
+    assert type(result) is ToolResult
+    assert result.kind == "tool"
+    assert result.error.message == "just words"
+    assert result.error.details == {"x": [1]}
+    assert str(result.error.cause) == "cause"
+    assert result.metadata == {"value": [1]}
+    sent(result)
+
+
+def test_a_tools_own_result_may_have_no_parts():
+    """None is nothing."""
+    assert list(rendered(ToolResult("a", parts=None), PLAIN).parts) == []
+
+
+# The output schema.
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "kind"),
+    [
+        (int, 5, "ok"),
+        (int, "5", "tool"),
+        (Sum, Sum(5), "ok"),
+        (Sum, Sum("x"), "tool"),
+        (list[int], [1, None], "tool"),
+        (..., object(), "ok"),
+        (str, "a", "ok"),
+    ],
+)
+def test_a_result_can_be_held_against_the_output_schema(returns, value, kind):
+    """If somebody asked for that."""
+    plan = plan_for(returns)
+    assert rendered(value, plan, check=True).kind == kind
+    assert rendered(value, plan, check=True).kind == kind
+    assert rendered(value, plan).kind == "ok"
+
+
+def test_an_output_that_cannot_be_checked_is_not_passed():
+    """It fails closed, in words."""
+
+    class Broken:
+        def iter_errors(self, value):
+            raise RecursionError
+
+    plan = plan_for(list[int])
+    plan.output_judge = Broken()
+    assert "could not be checked: RecursionError" in rendered([1], plan, check=True).text
+
+
+# Failures.
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (BadArgs("wrong"), "bad_args", "invalid arguments: wrong"),
+        (Safety("no"), "safety", "safety check failed: no"),
+        (TimedOut("late"), "timeout", "timed out: late"),
+        (Transient("busy"), "transient", "transient failure: busy"),
+        (Stopped("stop"), "cancelled", "cancelled: stop"),
+        (ToolError("broken"), "tool", "tool failed: broken"),
+        (ToolError(), "tool", "tool failed: ToolError"),
+        (DefinitionError("unfinished"), "internal", "internal error: unfinished"),
+        (ToolError("a\ud800"), "tool", "tool failed: a?"),
+    ],
+)
+def test_every_error_has_its_kind_and_words(error, kind, text):
+    """Named by what happens next."""
+    result = failure(error, PLAIN)
+    assert result.kind == kind
+    assert result.text.startswith(f"error: {text}\n")
+    assert result.error.cause is error
+    sent(result)
+
+
+def test_what_may_have_happened_is_said():
+    """In words for the model, in details for programs; not of a tool that changes nothing."""
+    error = Transient("cut off", happened="maybe", retry_after_seconds=7)
+    result = failure(error, PLAIN)
+    assert "cut off; it may or may not have happened" in result.text
+    assert result.error.details == {"happened": "maybe", "retry_after_seconds": 7}
+    assert "may or may not" not in failure(error, plan_for(read_only=True)).text
+
+
+def test_problems_are_listed_for_programs():
+    """With their paths."""
+    result = failure(BadArgs([Problem("one", ("a", 0)), Problem("two")]), PLAIN)
+    assert result.error.details == {"problems": [{"path": ["a", 0], "message": "one"}, {"path": [], "message": "two"}]}
+
+
+def test_a_failure_is_logged_once_with_its_traceback(caplog):
+    """The exception that was raised, not what it was classified as."""
+    cause = ZeroDivisionError("by zero")
+    assert failure(ToolError("x"), PLAIN, cause=cause).error.cause is cause
+    assert [record.exc_info[1] for record in caplog.records] == [cause]
+
+
+@pytest.mark.parametrize("error", [BadArgs("x"), Safety("x")])
+def test_a_refusal_is_no_news(error, caplog):
+    """Nothing broke."""
+    failure(error, PLAIN)
+    assert caplog.records == []
+
+
+def test_a_log_record_is_masked(caplog):
+    """A traceback quotes the message."""
+    failure(ToolError("x"), PLAIN, cause=ValueError("my key"), redaction=Redaction(["key"]))
+    assert "key" not in caplog.text
+    assert "[redacted]" in caplog.text
+
+
+def test_an_answer_is_logged_in_one_line(caplog):
+    """A tool that raises on purpose is no bug: no traceback, and nothing at all unless somebody wants to know."""
+    caplog.set_level("INFO", logger="toolkit")
+    failure(ToolError("my key is lost"), PLAIN, redaction=Redaction(["key"]))
+    assert [(record.levelname, record.exc_info) for record in caplog.records] == [("INFO", None)]
+    assert caplog.messages == [f"`{PLAIN.name}` failed: my [redacted] is lost"]
+
+
+def test_an_error_without_words_has_a_name():
+    """Also one whose words cannot be had."""
+
+    class Mute(ToolError):
+        def __str__(self):
+            raise ValueError("no")
+
+    assert "tool failed: Mute" in failure(Mute(), PLAIN).text
+
+
+class Hook:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("ran", "text"),
+    [(False, "a hook failed, so the tool did not run"), (True, "the tool ran, but a hook failed afterwards")],
+)
+def test_a_hook_that_failed_is_honest_about_the_tool(ran, text):
+    """Whoever reads it knows whether the effect is there."""
+    result = hook_failure(ValueError(), Hook(), "before", ran=ran)
+    assert result.kind == "internal"
+    assert f"{text}: Hook: ValueError" in result.text
+    assert result.error.details == {"ran": ran}
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"), [(Safety("no"), "safety"), (ToolError("no"), "tool"), (TimedOut("no"), "timeout")]
+)
+def test_a_hook_may_say_what_kind_of_failure_it_is(error, kind):
+    """By raising one of ours."""
+    assert hook_failure(error, Hook(), "before", ran=False).kind == kind
+
+
+# Cutting.
+
+
+def cut(text, most, value=None, parts=()):
+    result = ToolResult(text, value, parts=parts)
+    truncated(result, most)
+    assert result.truncated
+    return result
+
+
+def test_a_long_text_ends_in_what_was_cut():
+    """And is no longer than it may be."""
+    result = cut("x" * 1000, 100)
+    assert result.text == "x" * 67 + "... [truncated, 1000 chars total]"
+    assert len(result.text) == 100
+
+
+def test_a_text_value_is_cut_with_the_text():
+    """It is the same; a structured value stays whole."""
+    assert cut("x" * 1000, 100, "x" * 1000).value.endswith("[truncated, 1000 chars total]")
+    assert cut("[" + "1," * 500 + "1]", 100, [1] * 501).value == [1] * 501
+
+
+def test_a_limit_smaller_than_the_words_leaves_the_words():
+    """There is always something to read."""
+    assert cut("x" * 1000, 5).text == "... [truncated, 1000 chars total]"
+
+
+CHARACTERS = {
+    "accent": "e\u0301",
+    "joined": "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+    "coloured": "\U0001f44d\U0001f3fd",
+    "variation": "\u2764\ufe0f",
+    "flag": "\U0001f1e9\U0001f1ea",
+    "newline": "\r\n",
+}
+
+
+@pytest.mark.parametrize("character", CHARACTERS.values(), ids=CHARACTERS.keys())
+@pytest.mark.parametrize("offset", range(-4, 5))
+def test_no_character_is_split(character, offset):
+    """As people see them: with accents, joined, coloured, flags."""
+    end = "... [truncated, 1000 chars total]"
+    before = "x" * (100 - len(end) + offset)
+    text = (before + character).ljust(1000, "y")
+    kept = cut(text, 100).text.removesuffix(end)
+    assert kept in (text[: len(kept)], text)
+    assert character in kept or not any(kept.endswith(character[:length]) for length in range(1, len(character)))
+
+
+def test_what_never_ends_is_cut_all_the_same():
+    """A thousand accents are no character."""
+    result = cut("e" + "\u0301" * 5000, 100)
+    assert len(result.text) == 100
+
+
+@given(st.text(min_size=51, max_size=300), st.integers(50, 299))
+def test_a_cut_text_begins_as_it_did(text, most):
+    """And keeps to its limit."""
+    if len(text) > most:
+        found = cut(text, most).text
+        end = f"... [truncated, {len(text)} chars total]"
+        assert found.endswith(end)
+        assert text.startswith(found.removesuffix(end))
+        assert len(found) <= most
+
+
+def test_parts_are_cut_with_the_text():
+    """Texts and values count; images and files stay. What would be broken JSON becomes text."""
+    parts = [TextPart("a" * 40), ImagePart(b"x"), JsonPart(["b" * 100]), TextPart("c" * 100), FilePart("f")]
+    result = cut("x" * 1000, 100, parts=parts)
+    kinds = [type(part).__name__ for part in result.parts]
+    assert kinds == ["TextPart", "ImagePart", "TextPart", "FilePart"]
+    assert result.parts[0] == parts[0]
+    assert result.parts[2].text.startswith('["bbb')
+    assert result.parts[2].text.endswith("[truncated, 104 chars total]")

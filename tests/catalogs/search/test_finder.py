@@ -1,0 +1,260 @@
+"""Searching a catalog: what is found, what is not, and what it follows."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import replace
+
+import pytest
+
+from toolkit import Catalog, Tool
+from toolkit.catalogs.search.finder import cleaned_description, document_of
+
+
+def made(name: str, description: str = "Do something.", **options) -> Tool:
+    """A tool without parameters."""
+    return Tool.from_schema(name, description, {"type": "object"}, lambda arguments: None, **options)
+
+
+def imported(name: str, description: str = "Do something.", **options) -> Tool:
+    """A tool as a server would offer it."""
+    return replace(made(name, description, **options), origin="mcp:shop")
+
+
+@pytest.fixture
+def catalog():
+    return Catalog(
+        made("send_email", "Send an email to a person.", group="mail", aliases=["post"]),
+        made("read_mail", "Read the inbox.", group="mail"),
+        made("get_weather", "Tell the weather of a city.", group="web"),
+        made("count_words", "Count words of a text."),
+    )
+
+
+def test_the_best_fit_is_first_with_its_score_and_words(catalog):
+    """An answer says what was found, how well, and by which words."""
+    found = catalog.search("send an email")
+    assert found[0].tool is catalog["send_email"]
+    assert found[0].score > 0
+    assert set(found[0].words) == {"send", "email"}
+    assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+def test_an_answer_is_a_sequence(catalog):
+    """It can be counted, sliced and looked at like any other."""
+    found = catalog.search("email mail inbox", 2)
+    assert len(found) == 2
+    assert [each.tool for each in found] == found.tools
+    assert found[:1] == (found[0],)
+    assert "read_mail" in repr(found)
+
+
+def test_what_fits_nothing_finds_nothing_and_names_the_groups(catalog):
+    """Nothing is returned rather than something, and the groups are listed, the largest first."""
+    found = catalog.search("xylophone quartz")
+    assert not found
+    assert found.groups == {"mail": 2, "web": 1, "(none)": 1}
+    assert found.advice == "nothing fits; the groups are mail (2), web (1), (none) (1)"
+    assert "nothing fits" in repr(found)
+    assert catalog.search("email").advice == ""
+
+
+def test_an_empty_catalog_says_that_it_is_empty():
+    """There are no groups to name."""
+    assert Catalog().search("anything").advice == "nothing fits; there are no tools"
+
+
+def test_many_groups_are_named_in_part():
+    """Advice stays short."""
+    catalog = Catalog(*(made(f"tool_{number}", group=f"group{number}") for number in range(40)))
+    assert catalog.search("xylophone").advice.endswith(" and 10 more")
+
+
+@pytest.mark.parametrize("group", ["mail", "MAIL"])
+def test_a_group_is_searched_alone(catalog, group):
+    """Only its tools are found, however the name is written."""
+    assert {each.tool.name for each in catalog.search("email inbox weather words", group=group)} == {
+        "send_email",
+        "read_mail",
+    }
+
+
+def test_a_group_that_nobody_has_finds_nothing(catalog):
+    """The advice names those that exist."""
+    assert "mail (2)" in catalog.search("mail", group="post office").advice
+
+
+@pytest.mark.parametrize(
+    ("query", "limit", "group", "error", "message"),
+    [
+        (7, 5, None, TypeError, "search wants words, got int"),
+        ("mail", 0, None, ValueError, "limit has to be at least 1"),
+        ("mail", 2.5, None, TypeError, "limit has to be a whole number"),
+        ("mail", "2", None, TypeError, "limit has to be a whole number"),
+        ("mail", 5, 7, TypeError, "group a name, got 5 and 7"),
+    ],
+)
+def test_nonsense_is_refused(catalog, query, limit, group, error, message):
+    """A query is text, a limit a whole number and at least one, a group a name."""
+    with pytest.raises(error, match=message):
+        catalog.search(query, limit, group=group)
+
+
+def test_an_alias_given_later_is_found(catalog):
+    """Aliases of the catalog count as much as those of the author, from when they are there."""
+    assert not catalog.search("missive")
+    catalog.alias("missive", "send_email")
+    assert catalog.search("missive")[0].tool.name == "send_email"
+
+
+def test_tools_that_come_and_go_are_followed(catalog):
+    """The index is brought up to date, not built again."""
+    catalog.search("mail")
+    catalog.add(made("brew_coffee", "Make a cup of coffee."))
+    assert catalog.search("coffee")[0].tool.name == "brew_coffee"
+    catalog.remove("brew_coffee")
+    assert not catalog.search("coffee")
+    catalog.remove("send_email")
+    assert [each.tool.name for each in catalog.search("email inbox")] == ["read_mail"]
+
+
+def test_a_tool_replaced_is_found_by_its_new_words(catalog):
+    """The old words are gone."""
+    catalog.search("mail")
+    catalog.add(made("count_words", "Tally terms."), replace=True)
+    assert catalog.search("tally")[0].tool is catalog["count_words"]
+    assert catalog.search("count text")[0].tool is catalog["count_words"]
+    assert "text" not in catalog.search("count text")[0].words
+
+
+def test_views_are_searched_as_they_are(catalog):
+    """A filtered view finds only its own, a prefixed one under its names."""
+    view = catalog.filtered(lambda tool: tool.facts.group != "mail")
+    assert not view.search("email")
+    assert view.search("weather")[0].tool.name == "get_weather"
+    assert set(view.search("xylophone").groups) == {"web", "(none)"}
+    assert catalog.prefixed("x_").search("weather")[0].tool.name == "x_get_weather"
+
+
+def test_a_filtered_view_shares_the_index_of_its_source(catalog):
+    """Asking a view about one query asks only about what fits, not about every tool."""
+    asked = []
+    view = catalog.filtered(lambda tool: asked.append(tool.name) or True)
+    assert view.search("weather")[0].tool.name == "get_weather"
+    assert asked == ["get_weather"]
+
+
+def test_an_imported_tool_brings_no_hint_and_loses_ties():
+    """Words that its server would like to be found by do not count, and a local tool goes first."""
+    catalog = Catalog(
+        imported("aa_pay", "Pay a bill.", search_hint="weather forecast rain"),
+        made("zz_pay", "Pay a bill."),
+    )
+    assert not catalog.search("weather")
+    assert [each.tool.name for each in catalog.search("pay a bill")] == ["zz_pay", "aa_pay"]
+
+
+def test_an_imported_description_is_bounded_and_cleaned():
+    """Neither a flood of words nor hidden ones are indexed or shown."""
+    tool = imported("pay", "Pay a bill.\u202e" + " filler" * 1000 + " treasure")
+    assert len(cleaned_description(tool)) < 1100
+    assert "\u202e" not in cleaned_description(tool)
+    assert cleaned_description(tool).endswith("...")
+    assert not Catalog(tool).search("treasure")
+    assert document_of(tool).foreign
+
+
+def test_an_imported_schema_is_bounded_and_cleaned():
+    """A thousand parameters bring no more words than a description may."""
+    schema = {"type": "object", "properties": {"amount\u202e": {}, **{f"filler_{n}": {} for n in range(1_000)}}}
+    schema["properties"]["treasure"] = {}
+    tool = replace(Tool.from_schema("pay", "Pay.", schema, lambda arguments: None), origin="mcp:shop")
+    assert document_of(tool).parameters[0].startswith("amount")
+    assert not Catalog(tool).search("treasure")
+    assert "\u202e" not in "".join(document_of(tool).parameters)
+    assert sum(map(len, document_of(tool).parameters)) < 1100
+
+
+def test_an_installed_package_is_not_foreign():
+    """What a distribution offers runs in this process: its hints count."""
+    tool = replace(made("pay", search_hint="settle an invoice"), origin="dist:shop")
+    assert Catalog(tool).search("invoice")
+
+
+def test_parameters_are_found():
+    """By their names, what is said of them, and what they may be."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def convert(temperature: float, unit: str) -> float:
+        """Convert it.
+
+        Args:
+            temperature: How hot it is.
+            unit: Kelvin, or another one.
+        """
+        return temperature
+
+    for word in ("temperature", "kelvin", "hot"):
+        assert catalog.search(word)[0].tool.name == "convert"
+
+
+def test_a_tool_that_waits_for_a_name_is_found_without_its_parameters():
+    """An annotation that is not defined yet does not spoil the search."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def fly(to: Nowhere) -> None:  # noqa: F821 -- that is the point
+        """Fly to the moon."""
+
+    assert catalog.search("moon")[0].tool.name == "fly"
+
+
+def test_a_ranker_of_your_own_is_fused(catalog):
+    """What only the ranker knows is found, too, and only what may be."""
+    found = catalog.search("umbrella", ranker=lambda query, names: {"get_weather": 0.9, "unheard_of": 1.0})
+    assert [each.tool.name for each in found] == ["get_weather"]
+
+
+def test_searches_beside_changes_never_fail(catalog):
+    """Threads that search while others add see the tools of one moment."""
+    problems = []
+
+    def look():
+        try:
+            for _ in range(100):
+                for each in catalog.search("mail weather coffee"):
+                    assert each.tool.name
+        except Exception as error:  # noqa: BLE001 -- told to the test, which runs in another thread
+            problems.append(error)
+
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(100):
+        catalog.add(made(f"coffee_{number}", "Make coffee."))
+        if number % 2:
+            catalog.remove(f"coffee_{number}")
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("count", "in_thread", "is_logged"), [(500, False, True), (499, False, False), (500, True, False)]
+)
+async def test_an_index_that_is_built_in_the_event_loop_is_logged(caplog, count, in_thread, is_logged):
+    """The loop stands still meanwhile, and the log says how to avoid it; once, because the next search has it."""
+    catalog = Catalog(*(made(f"tool_{number}") for number in range(count)))
+    for _ in range(2):
+        found = await asyncio.to_thread(catalog.search, "tool_3") if in_thread else catalog.search("tool_3")
+        assert found[0].tool.name == "tool_3"
+    assert caplog.text.count("asyncio.to_thread(catalog.search") == is_logged
+
+
+def test_a_script_is_not_warned(caplog):
+    """Without an event loop nothing stands still."""
+    Catalog(*(made(f"tool_{number}") for number in range(500))).search("tool_3")
+    assert caplog.text == ""

@@ -1,0 +1,160 @@
+"""
+Somebody else's ranking is heard, and can do no harm.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from toolkit.catalogs.search import Document, Index
+from toolkit.catalogs.search.fusion import fused, opinion
+
+DOCUMENTS = [
+    Document(name="read_file", description="Read a text file."),
+    Document(name="write_file", description="Write a text file."),
+    Document(name="get_forecast", description="The weather of the next days."),
+    Document(name="send_mail", description="Send a message.", foreign=True),
+]
+
+
+@pytest.fixture
+def index():
+    return Index(DOCUMENTS)
+
+
+def names(hits):
+    return [hit.name for hit in hits]
+
+
+def test_a_ranker_finds_what_words_do_not(index):
+    """A tool that shares no word with the query is found if the ranker thinks of it."""
+    hits = index.search("umbrella", ranker=lambda query, names: {"get_forecast": 0.9})
+    assert [(hit.name, hit.words) for hit in hits] == [("get_forecast", ())]
+
+
+def test_both_opinions_count(index):
+    """What both put in front comes first, with the full score; what one of them found is not lost."""
+    hits = index.search("text file", ranker=lambda query, names: {"write_file": 2.0, "get_forecast": 1.0})
+    assert names(hits) == ["write_file", "read_file", "get_forecast"]
+    hits = index.search("read text", ranker=lambda query, names: {"read_file": -3, "get_forecast": -4})
+    assert (hits[0].name, hits[0].score) == ("read_file", 1.0)
+
+
+def test_the_scale_of_scores_does_not_matter(index):
+    """Places are compared, not numbers."""
+
+    def ranked(factor):
+        return index.search("file", ranker=lambda query, names: {"send_mail": 3 * factor, "write_file": 2 * factor})
+
+    assert ranked(1) == ranked(1e300) == ranked(1e-300)
+
+
+def test_equal_scores_share_a_place(index):
+    """A ranker without an opinion does not prefer the first of the alphabet."""
+    hits = index.search("write", ranker=lambda query, names: dict.fromkeys(names, 0.0))
+    assert hits[0].name == "write_file"
+    assert len({hit.score for hit in hits[1:]}) == 1
+    assert names(hits)[-1] == "send_mail"
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
+def test_a_score_that_cannot_be_compared_is_passed_over(index, score):
+    """Neither at the top nor at the bottom."""
+    assert index.search("umbrella", ranker=lambda query, names: {"send_mail": score}) == []
+
+
+def test_unknown_names_are_passed_over(index):
+    """A ranker may remember tools that are gone."""
+    assert index.search("umbrella", ranker=lambda query, names: {"gone": 1.0, 7: 2.0}) == []
+
+
+def test_a_ranker_is_asked_only_about_what_may_be_shown(index):
+    """It neither sees a hidden name nor brings it back."""
+    asked = []
+
+    def ranker(query, names):
+        asked.append((query, list(names)))
+        return {"write_file": 1.0, "read_file": 0.5}
+
+    hits = index.search("text file", keep=lambda name: name != "write_file", ranker=ranker)
+    assert names(hits) == ["read_file"]
+    assert asked == [("text file", ["read_file", "get_forecast", "send_mail"])]
+
+
+def test_a_name_comes_first_whatever_a_ranker_thinks(index):
+    """Whoever knows the name gets that tool."""
+    hits = index.search("read_file", ranker=lambda query, names: {"send_mail": 1.0, "write_file": 0.9})
+    assert (hits[0].name, hits[0].score) == ("read_file", 1.0)
+
+
+def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first_with_a_ranker_too():
+    """A ranker's opinion does not change which name was written."""
+    index = Index([Document(name="read_file"), Document(name="readFile", foreign=True)])
+    assert names(index.search("readFile", ranker=lambda query, names: {"read_file": 1.0})) == ["readFile", "read_file"]
+
+
+def test_limit_holds_for_both(index):
+    """So many at most, from the two together."""
+    assert len(index.search("file", 2, ranker=lambda query, names: dict.fromkeys(names, 1.0))) == 2
+
+
+def test_what_a_ranker_raises_goes_on(index):
+    """Its error arrives as it was, with a note of where it came from."""
+
+    def broken(query, names):
+        raise ConnectionError("no embeddings today")
+
+    with pytest.raises(ConnectionError, match="no embeddings") as caught:
+        index.search("file", ranker=broken)
+    assert "broken" in caught.value.__notes__[0]
+    assert "4 tools" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "answer", [None, ["read_file"], {"read_file": "best"}, {"read_file": None}, {"read_file": 10**400}]
+)
+def test_an_answer_of_the_wrong_shape_is_refused(index, answer):
+    """The message says what a ranker has to return."""
+    with pytest.raises(TypeError, match="the ranker .* (mapping|no number)"):
+        index.search("file", ranker=lambda query, names: answer)
+
+
+def test_an_async_ranker_is_refused(index):
+    """A coroutine is no answer."""
+
+    async def later(query, names):
+        return {}
+
+    pending = []
+
+    def ranker(query, names):
+        pending.append(later(query, names))
+        return pending[0]
+
+    with pytest.raises(TypeError, match="returned coroutine"):
+        index.search("file", ranker=ranker)
+    pending[0].close()
+
+
+def test_any_kind_of_number_is_a_score():
+    """A decimal, or what numpy returns, has a float in it."""
+
+    class Callable:
+        def __call__(self, query, names):
+            return {"a": Decimal(2), "b": True}
+
+    assert opinion(Callable(), "q", ["a", "b"]) == {"a": 2.0, "b": 1.0}
+
+
+def test_a_ranker_may_use_the_index(index):
+    """Nothing is locked while it runs."""
+    assert names(index.search("file", ranker=lambda query, names: {h.name: h.score for h in index.search("weather")}))
+
+
+def test_first_in_both_is_one():
+    """Scores stay between 0 and 1."""
+    scores = fused(["a", "b"], {"a": 5.0, "c": 1.0})
+    assert scores["a"] == 1.0
+    assert 0 < scores["c"] <= scores["b"] < 0.5

@@ -1,0 +1,410 @@
+"""
+The right tool comes first, what fits nothing finds nothing, and the index follows its tools.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+import pytest
+
+from toolkit.catalogs.search import Document, Hit, Index
+
+FORECAST = Document(
+    name="get_forecast", description="The weather of the next days.", parameters=("city",), texts=("Name of the city.",)
+)
+READ = Document(name="read_file", aliases=("cat",), description="Read a text file.", parameters=("path", "encoding"))
+WRITE = Document(name="write_file", description="Write a text file.", parameters=("path", "content"))
+MAIL = Document(name="sendMail", hint="letter postbox", description="Send a message.", parameters=("recipient",))
+PAY = Document(name="pay_invoice", description="Pay a bill.", parameters=("currency",), texts=("EUR", "USD"))
+TOOLS = [FORECAST, READ, WRITE, MAIL, PAY]
+
+
+def names(hits):
+    return [hit.name for hit in hits]
+
+
+@pytest.fixture
+def index():
+    return Index(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("weather", "get_forecast"),
+        ("What will the weather be like tomorrow?", "get_forecast"),
+        ("forecasts", "get_forecast"),
+        ("city", "get_forecast"),
+        ("reading a file", "read_file"),
+        ("write text", "write_file"),
+        ("postbox", "sendMail"),
+        ("mail", "sendMail"),
+        ("SENDING MAILS", "sendMail"),
+        ("recipients", "sendMail"),
+        ("usd", "pay_invoice"),
+        ("invoices", "pay_invoice"),
+        ("send_mail", "sendMail"),
+    ],
+)
+def test_every_field_is_searched(index, query, first):
+    """Names, aliases, hints, descriptions, parameters and their texts; whatever the form of the word."""
+    assert names(index.search(query))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first", "word"),
+    [
+        ("wether", "get_forecast", "wether -> weather"),
+        ("forceast", "get_forecast", "forceast -> forecast"),
+        ("xeather", "get_forecast", "xeather -> weather"),
+        ("recipiant", "sendMail", "recipiant -> recipient"),
+        ("invioce", "pay_invoice", "invioce -> invoice"),
+        ("forec", "get_forecast", "forec -> forecast"),
+        ("curr", "pay_invoice", "curr -> currency"),
+    ],
+)
+def test_misspelt_and_unfinished_words_are_understood(index, query, first, word):
+    """The hit says which word was taken for which."""
+    assert index.search(query)[0] == Hit(first, pytest.approx(0.2, abs=0.19), (word,))
+
+
+@pytest.mark.parametrize(
+    "query", ["asdfgh qwerty", "the of and", "", "   ", "?!", "z", "文件", "\ud800", "\x00", "12345", "_"]
+)
+def test_a_query_that_fits_nothing_finds_nothing(index, query):
+    """There is no best of nothing."""
+    assert index.search(query) == []
+
+
+def test_a_tool_that_has_hardly_anything_of_a_query_is_no_hit(index):
+    """One common word among many that fit nothing is chance."""
+    assert index.search("file " + " ".join(f"qzxv{letter * 4}" for letter in "abcdefghijklmnopqrstuvwxyz")) == []
+
+
+def test_a_tool_far_behind_the_best_is_no_hit():
+    """What shares a passing word with the query does not appear beside what was plainly meant."""
+    passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
+    index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
+    assert names(index.search("get the weather forecast of the next days in a city")) == ["get_forecast"]
+
+
+@pytest.mark.parametrize("query", ["read_file", "readFile", "read file", "READ-FILE", "cat", " Cat "])
+def test_a_name_or_alias_comes_first(index, query):
+    """Whoever knows the name gets that tool, with the full score."""
+    index.add(Document(name="files", description="read file cat read file cat", hint="read file cat"))
+    best = index.search(query)[0]
+    assert (best.name, best.score) == ("read_file", 1.0)
+
+
+def test_of_two_names_that_are_spelt_alike_the_literal_one_comes_first():
+    """`readFile` asks for that, not for `read_file`."""
+    index = Index([READ, Document(name="readFile", foreign=True)])
+    assert names(index.search("readFile")) == ["readFile", "read_file"]
+    assert names(index.search("read_file")) == ["read_file", "readFile"]
+
+
+def test_a_name_of_stop_words_is_found_by_it(index):
+    """Also `help` can be asked for."""
+    index.add(Document(name="help"))
+    assert index.search("help") == [Hit("help", 1.0, ())]
+
+
+@pytest.mark.parametrize("query", ["", " ", "?!", "__", "📧"])
+def test_a_name_of_nothing_but_marks_is_found_by_nothing_else(query):
+    """`_` is what a query without words looks like when it is compared, but nobody asked for it."""
+    index = Index([Document(name="_"), READ])
+    assert index.search(query) == []
+    assert names(index.search("_")) == ["_"]
+
+
+def test_a_foreign_tool_loses_a_tie():
+    """What was imported does not crowd out what is at home, whatever its name."""
+    local = Document(name="zz_lookup", description="Find a word.")
+    foreign = Document(name="aa_lookup", description="Find a word.", foreign=True)
+    assert names(Index([foreign, local]).search("find word")) == ["zz_lookup", "aa_lookup"]
+
+
+def test_other_ties_are_decided_by_name():
+    """The order of adding does not matter."""
+    same = [Document(name=name, description="Find a word.") for name in ("b_x", "c_x", "a_x")]
+    assert names(Index(same).search("find word")) == ["a_x", "b_x", "c_x"]
+
+
+def test_a_rare_word_counts_more_than_a_common_one():
+    """What many tools share tells them apart least."""
+    crowd = [Document(name=f"get_{n}", description="Get a record.") for n in range(20)]
+    index = Index([*crowd, Document(name="fetch", description="Fetch the ledger.")])
+    assert names(index.search("get record ledger"))[0] == "fetch"
+
+
+def test_a_name_counts_more_than_a_mention():
+    """A tool that is about something comes before one that speaks of it."""
+    index = Index([Document(name="invoice"), Document(name="other", description="Not for an invoice of any kind.")])
+    assert names(index.search("an invoice please")) == ["invoice", "other"]
+
+
+def test_the_form_that_was_written_counts_more_than_another():
+    """Asked for a relation, a tool for relations comes before one for what is related."""
+    others = [Document(name=f"other{n}") for n in range(9)]
+    index = Index(
+        [Document(name="a", description="Relate people."), Document(name="b", description="Relation people.")]
+    )
+    assert names(index.search("relation")) == ["b", "a"]
+    assert names(index.search("relate")) == ["a", "b"]
+    index = Index([*others, Document(name="a", description="calls"), Document(name="b", description="calling")])
+    assert [names(index.search(query)) for query in ("calls", "calling")] == [["a", "b"], ["b", "a"]]
+
+
+def test_a_smaller_limit_only_shortens_the_answer():
+    """What the form of a word lifts to the top is the first of one as it is the first of ten."""
+    passing = Document(name="b", description="Relation people, places and things that are here.")
+    index = Index([Document(name="a", description="Relate people."), passing])
+    assert names(index.search("relation")) == ["b", "a"]
+    assert index.search("relation", 1) == index.search("relation")[:1]
+
+
+@pytest.mark.parametrize(
+    "where", ["/srv/invoices/list.csv", "~/invoices", "../invoices", "https://example.org/invoices", "ftp://invoices"]
+)
+def test_a_word_in_a_path_counts_less(where):
+    """What lies at a place says less than what is asked for; said in words too, it counts in full."""
+    index = Index([Document(name="a", description="Invoices."), Document(name="b", description="Letters.")])
+    assert names(index.search(f"letters {where}")) == ["b", "a"]
+    assert names(index.search(f"letters {where} invoices")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("query", ["letters/invoices", "letters 1/2 invoices", "letters / invoices"])
+def test_a_slash_between_words_makes_no_path(query):
+    """Words on either side of it count in full."""
+    index = Index([Document(name="a", description="Invoices."), Document(name="b", description="Letters.")])
+    assert names(index.search(query)) == ["a", "b"]
+
+
+@pytest.mark.parametrize("count", [50, 3000])
+def test_the_best_of_many_that_share_a_word_are_found(count):
+    """However many have the common word, those come first that have the other one as well."""
+    crowd = [Document(name=f"tool{n}", description="Get a record.") for n in range(count)]
+    wanted = [Document(name=f"wanted{n}", description="Get a record of the ledger.") for n in range(5)]
+    found = Index([*crowd, *wanted]).search("get record ledger", 5)
+    assert names(found) == [f"wanted{n}" for n in range(5)]
+
+
+def test_neighbouring_words_count_as_such():
+    """`home page` in that order is more than both words somewhere."""
+    apart = Document(name="a", description="Page through what you find at home.")
+    together = Document(name="b", description="Find through the home page what you.")
+    assert names(Index([apart, together]).search("home page")) == ["b", "a"]
+
+
+@pytest.mark.parametrize("query", ["web hook", "webhook", "WebHook", "web_hook"])
+@pytest.mark.parametrize("name", ["webhook", "web_hook", "WebHook", "add_webhook"])
+def test_a_word_written_apart_is_the_same_word(query, name):
+    """Two words are also looked for as one, and one that was split as a whole."""
+    assert names(Index([*TOOLS, Document(name=name)]).search(query)) == [name]
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Réservez un café", "cafe reservez"),
+        ("Straßenkarte", "STRASSENKARTE"),
+        ("查询天气预报", "天气"),
+        ("查询天气预报", "气"),
+        ("東京の天気", "天気"),
+        ("ＡＰＩ", "api"),
+        ("날씨 예보", "날씨"),
+        ("Прогноз погоды", "ПРОГНОЗ"),
+        ("محمد", "مُحَمَّد"),
+        ("שָׁלוֹם", "שלום"),
+        ("查询" * 40 + "天气", "天气"),
+        ("ภาษาไทย" * 15 + "อากาศ", "อากาศ"),
+    ],
+)
+def test_every_script_is_searched(written, asked):
+    """Accents, case and width do not matter; what writes no spaces is found by its characters."""
+    assert names(Index([*TOOLS, Document(name="it", description=written)]).search(asked)) == ["it"]
+
+
+def test_words_are_shown_as_they_were_written(index):
+    """In the order of the query, each once, stop words left out."""
+    assert index.search("Text FILES, to be Read or files")[0].words == ("Text", "FILES", "Read")
+
+
+def test_words_found_as_one_are_shown_as_they_were_written():
+    """Also where other tools have each of them alone; one that was written as one is shown as that."""
+    index = Index([Document(name=word, description=word) for word in ("webhook", "web", "hook")])
+    index.add(Document(name="x", description="webhook"))
+    found = {hit.name: hit.words for hit in index.search("a web hook of some kind")}
+    assert (found["x"], found["web"]) == (("web hook",), ("web",))
+    assert Index([Document(name="x", description="webhook")]).search("webhook web hook")[0].words == ("webhook",)
+    assert Index([Document(name="x", description="abcd")]).search("getAbCd")[0].words == ("getAbCd",)
+
+
+def test_a_score_is_a_share_of_what_was_asked_for(index):
+    """More that fits is a higher score, and only a name is everything."""
+    some, more = index.search("weather balloons")[0].score, index.search("weather forecast")[0].score
+    assert 0 < some < more < 1
+
+
+def test_limit_bounds_the_answer(index):
+    """So many at most, and the best of them."""
+    everything = index.search("text file city invoice mail", 10)
+    assert len(everything) == 5
+    assert index.search("text file city invoice mail", 2) == everything[:2]
+    assert index.search("file", 0) == index.search("file", -1) == []
+
+
+def test_what_may_not_be_shown_takes_no_place(index):
+    """A tool that is not kept neither appears nor counts."""
+    assert names(index.search("text file", 1, keep=lambda name: name != "read_file")) == ["write_file"]
+    assert index.search("read_file", keep=lambda name: False) == []
+
+
+def test_what_may_not_be_shown_sets_no_standard():
+    """A weak fit is a hit if the tool that makes it look weak is hidden."""
+    passing = Document(name="log", description="note " * 60 + "weather", texts=("weather",))
+    index = Index([FORECAST, passing, *(Document(name=f"other{n}", description="else") for n in range(50))])
+    query = "get the weather forecast of the next days in a city"
+    assert names(index.search(query, keep=lambda name: name != "get_forecast")) == ["log"]
+
+
+def test_keeping_looks_beyond_the_best():
+    """If a thousand better ones may not be shown, the next one is still found."""
+    crowd = [Document(name=f"weather_{n}", description="weather weather") for n in range(1000)]
+    index = Index([*crowd, FORECAST, WRITE])
+    assert names(index.search("weather text of the days", 3, keep=lambda name: "_file" in name)) == ["write_file"]
+    assert names(index.search("weather", 3, keep=lambda name: name == "get_forecast")) == ["get_forecast"]
+
+
+def test_keep_may_use_the_index(index):
+    """Nothing is locked while somebody else's function runs."""
+    assert names(index.search("weather", keep=lambda name: bool(index.search(name)))) == ["get_forecast"]
+
+
+def test_adding_replaces_a_tool_of_the_same_name(index):
+    """The old words are forgotten with it."""
+    index.add(Document(name="sendMail", description="Throw a stone."))
+    assert names(index.search("stone")) == ["sendMail"]
+    assert index.search("postbox") == []
+    assert len(index) == len(TOOLS)
+
+
+def test_a_removed_tool_is_not_found(index):
+    """Neither by word, nor by name, nor by a misspelling that only it explained."""
+    assert "read_file" in index
+    index.remove("read_file")
+    assert "read_file" not in index
+    assert index.search("cat") == index.search("encodin") == []
+    assert names(index.search("text file")) == ["write_file"]
+
+
+def test_removing_what_is_not_there_says_so(index):
+    """The name is in the message."""
+    with pytest.raises(KeyError, match="no tool named `nothing`"):
+        index.remove("nothing")
+
+
+def test_an_empty_index_finds_nothing():
+    """Also not a misspelt word."""
+    assert Index().search("weather wether") == []
+
+
+def test_the_last_tool_leaves_nothing_behind(index):
+    """An index that is emptied holds no words."""
+    index.search("wether")
+    for document in TOOLS:
+        index.remove(document.name)
+    assert not index._worth
+    assert not index._named
+    assert not index._vocabulary._users
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "w",
+        "file " * 5000,
+        " ".join(f"wrod{chr(97 + n % 26) * (n % 7)}ther" for n in range(5000)),
+        "x" * 1_000_000,
+        "é" * 9000,
+        "_" * 7999 + "/",
+        "a" + "\u0315" * 4000 + "\u0323" * 4000,
+        "\ufdfa" * 8000,
+    ],
+)
+def test_no_query_takes_long(index, query):
+    """A letter, five thousand words and a word without end are all answered at once."""
+    start = time.thread_time()
+    assert len(index.search(query)) <= 10
+    assert time.thread_time() - start < 0.5
+
+
+def test_tools_that_all_say_the_same_take_hardly_longer():
+    """Forty words that every tool of a server has are not added up for every tool."""
+    words = [f"{one}{other}{one}{other}" for one in "bdfgklmn" for other in "aeiou"]
+    said = " ".join(words)
+    index = Index(Document(name=f"tool{n}", description=said, foreign=n != 2999) for n in range(3000))
+    assert names(index.search(said, 3)) == ["tool2999", "tool0", "tool1"]
+    assert fastest(index, said) < 8 * fastest(index, words[0])
+
+
+def fastest(index, query):
+    """The seconds of the fastest of some searches."""
+    seconds = []
+    for _ in range(5):
+        start = time.thread_time()
+        index.search(query)
+        seconds.append(time.thread_time() - start)
+    return min(seconds)
+
+
+def test_long_queries_are_ranked_by_all_words():
+    """When rare words have named enough tools, the common words still decide between those."""
+    crowd = [Document(name=f"thing{n}", description="common") for n in range(2000)]
+    rare = [Document(name=f"rare{n}", description="scarce plain") for n in range(100)]
+    index = Index([*crowd, *rare, Document(name="target0", description="scarce common")])
+    assert names(index.search("common scarce", 3)) == ["target0", "rare0", "rare1"]
+
+
+def test_searching_while_tools_come_and_go_is_safe(index):
+    """Every answer is that of some moment: what always fits is always there, and nothing raises."""
+    stop, failures = threading.Event(), []
+
+    def search():
+        while not stop.is_set():
+            try:
+                hits = index.search("weather forcast tempo", 50)
+                assert hits[0].name == "get_forecast"
+                assert len({hit.name for hit in hits}) == len(hits)
+            except BaseException as error:  # noqa: BLE001 -- reported below, in the thread that may fail
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for n in range(600):
+        index.add(Document(name=f"tempo_{n % 50}", description=f"A storm of kind {n}{'abc'[n % 3] * 5}."))
+        if n % 3 == 0:
+            index.remove(f"tempo_{n % 50}")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_tools_in_an_index_are_no_work_for_the_garbage_collector():
+    """A full collection visits every object that may be in a cycle, and stops the event loop meanwhile."""
+    documents = [
+        Document(name=f"get_weather_{number}", aliases=(f"weather{number}",), description=f"The weather of {number}.")
+        for number in range(500)
+    ]
+    gc.collect()
+    before = len(gc.get_objects())
+    index = Index(documents)
+    gc.collect()
+    assert len(gc.get_objects()) - before < 50
+    assert len(index) == 500

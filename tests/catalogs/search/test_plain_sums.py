@@ -1,0 +1,143 @@
+"""
+An index answers as plain sums over all tools would, and as one that was built at once.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from unicodedata import normalize
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.catalogs.search import Document, Index
+from toolkit.catalogs.search.documents import read_document
+from toolkit.catalogs.search.index import ENOUGH, LEAST_ASKED, LEAST_BESIDE_BEST
+from toolkit.catalogs.search.query import ask
+from toolkit.catalogs.search.words import read, runs, spelt
+
+WORDS = ["mail", "mails", "mailing", "relate", "relation", "web", "hook", "webhook", "readFile", "read_file", "weather"]
+WORDS += ["forecast", "天气", "café", "a_b"]
+ASKED = [*WORDS, "Relations", "maling", "wether", "weat", "web_hook", "天", "/mail", "the", "unheard", "\ud800", "7"]
+NAMES = ["mail", "send_mail", "sendMail", "web_hook", "a", "b", "c", "_"]
+
+texts = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+documents = st.builds(
+    Document,
+    name=st.sampled_from(NAMES),
+    aliases=st.lists(st.sampled_from(["Mail", "x_y", "--"]), max_size=1).map(tuple),
+    hint=texts,
+    description=texts,
+    parameters=st.lists(st.sampled_from(WORDS), max_size=2).map(tuple),
+    texts=st.lists(texts, max_size=1).map(tuple),
+    foreign=st.booleans(),
+)
+catalogs = st.lists(documents, max_size=8, unique_by=lambda document: document.name)
+queries = st.lists(st.sampled_from(ASKED), max_size=4, unique_by=lambda word: word.lower()[:4]).map(" ".join)
+
+
+def summed(documents, query, limit, keep):
+    """The names and scores that *query* finds, by going through all tools and all words."""
+    entries = {document.name: read_document(document) for document in documents}
+    index = Index(documents)
+    asked = ask(query, index._worth, index._vocabulary, len(entries))
+    assert sum(len(index._worth[key]) for key, _ in asked.terms) <= ENOUGH
+    places = []
+    for name, (document, worth, texts, names) in entries.items():
+        score = sum(worth.get(key, 0.0) * weight for key, weight in asked.terms)
+        score += sum(worth[key] * weight for text, key, weight in asked.exact if text in texts)
+        score = round(1.0 if spelt(query.strip()) in names else score / asked.full, 9)
+        is_aside = score == 1.0 and query.strip() not in (name, *document.aliases)
+        if score >= LEAST_ASKED and name in keep:
+            places.append((-score, is_aside, document.foreign, name))
+    best = -min(places)[0] if places else 0.0
+    return [(name, -score) for score, _, _, name in sorted(places) if -score >= best * LEAST_BESIDE_BEST][:limit]
+
+
+@given(catalogs, queries, st.integers(1, 8), st.sets(st.sampled_from(NAMES)))
+def test_an_answer_is_what_plain_sums_say(documents, query, limit, keep):
+    """Where the words of a query are few enough to look up all of them, nothing is lost, whatever the limit."""
+    index = Index(documents)
+    assert [hit[:2] for hit in index.search(query, limit)] == summed(documents, query, limit, NAMES)
+    kept = index.search(query, limit, keep=keep.__contains__)
+    assert [hit[:2] for hit in kept] == summed(documents, query, limit, keep)
+
+
+@given(catalogs, queries, st.integers(1, 8))
+def test_a_hit_keeps_its_promises(documents, query, limit):
+    """Scores fall from 1 to 0, of equal ones the local comes first, and the words shown were asked for."""
+    hits = Index(documents).search(query, limit)
+    foreign = {document.name: document.foreign for document in documents}
+    assert all(0 < hit.score <= 1 for hit in hits)
+    below_a_name = [(-hit.score, foreign[hit.name], hit.name) for hit in hits if hit.score < 1]
+    assert below_a_name == sorted(below_a_name)
+    for hit in hits:
+        assert hit.words or hit.score == 1
+        assert all(part in query for word in hit.words for part in word.split(" -> ")[0].split())
+
+
+@given(st.lists(st.one_of(documents, st.sampled_from(NAMES), queries.filter(bool)), max_size=30), queries)
+def test_an_index_that_followed_its_tools_is_one_built_at_once(steps, query):
+    """However tools came, were replaced and went, with searches in between that made its tables."""
+    followed, there = Index(), {}
+    for step in steps:
+        if isinstance(step, Document):
+            followed.add(step)
+            there[step.name] = step
+        elif step in there:
+            followed.remove(step)
+            del there[step]
+        else:
+            followed.search(step)
+    built = Index(there.values())
+    assert followed.search(query) == built.search(query)
+    assert tables(followed) == tables(built)
+
+
+def tables(index):
+    """What *index* knows, with the tables that are made when they are needed."""
+    vocabulary = index._vocabulary
+    index.search("unheard")
+    vocabulary.completions("unheard")
+    vocabulary._repairs("unheard")
+    spelling = vocabulary._spelling
+    under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._under.items()}
+    return (
+        index._words,
+        index._texts,
+        index._names,
+        index._aliases,
+        dict(index._worth),
+        index._named,
+        index._foreign,
+        dict(vocabulary._users),
+        vocabulary._beginning,
+        under,
+        spelling._long,
+    )
+
+
+@pytest.mark.parametrize("counts", list(permutations([1, 2, 3])), ids=str)
+def test_what_adds_up_to_the_same_is_a_tie(counts):
+    """In whatever order it was added up, of two tools that have as much the local one is first."""
+    words, others = ["alpha", "beta", "gamma"], [Document(name="o"), Document(name="p")]
+    local = Document(name="z", texts=("alpha beta beta gamma gamma gamma",))
+    foreign = Document(
+        name="a", texts=tuple(f"{word} " * count for word, count in zip(words, counts, strict=True)), foreign=True
+    )
+    hits = Index([foreign, local, *others]).search("alpha beta gamma")
+    assert [hit.name for hit in hits] == ["z", "a"]
+    assert hits[0].score == hits[1].score
+
+
+@given(st.text(max_size=40))
+def test_a_tool_is_found_by_its_own_text_and_leaves_nothing_behind(text):
+    """Whatever characters it has, composed or not; and when the last tool went, no table holds anything."""
+    index = Index([Document(name="x", description=text), Document(name="y", description="else")])
+    has_words = any(stems or whole for _, stems, whole in filter(None, map(read, runs(text))))
+    for form in ("NFC", "NFD"):
+        assert ("x" in [hit.name for hit in index.search(normalize(form, text))]) == has_words
+    for name in ("x", "y"):
+        index.remove(name)
+    assert not any(tables(index))

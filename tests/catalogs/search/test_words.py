@@ -1,0 +1,137 @@
+"""
+Texts that a person would call the same have the same words.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from toolkit.catalogs.search.words import LONGEST, REMEMBERED, STOP_WORDS, _Memory, read, runs, spelt, stem
+
+
+def stems(text):
+    return [each for run in runs(text) for each in (read(run) or ((), ()))[1]]
+
+
+@pytest.mark.parametrize(
+    ("written", "split"),
+    [
+        ("getHTTPPages", ["get", "http", "pag"]),
+        ("get_http_pages", ["get", "http", "pag"]),
+        ("get-http.pages", ["get", "http", "pag"]),
+        ("parseXML2JSON", ["pars", "xml", "2", "json"]),
+        ("sha256sum", ["sha", "256", "sum"]),
+        ("__init__", ["init"]),
+        ("Straße", ["strass"]),
+        ("ＦＵＬＬ ｗｉｄｔｈ", ["full", "width"]),
+        ("ﬁle", ["fil"]),
+        ("Éléphant", ["elephant"]),
+        ("e\u0301te\u0301", ["ete"]),
+        ("東京塔", ["東京", "京塔", "塔"]),
+        ("API東京", ["api", "東京", "京"]),
+        ("हिन्दी भाषा", ["हिनदी", "भाषा"]),
+        ("ÉCOLE", ["ecol"]),
+        ("GRÖSSE_ÄNDERN2", ["gross", "andern", "2"]),
+        ("HTTPÜbersicht", ["http", "ubersicht"]),
+        ("مُحَمَّد", ["محمد"]),
+        ("", []),
+        ("_ - !", []),
+    ],
+)
+def test_a_text_is_split_into_words(written, split):
+    """Case, digits, underscores, punctuation and scripts separate; what only looks different is the same."""
+    assert stems(written) == split
+
+
+@pytest.mark.parametrize("text", ["the of and", "Please HELP me", "would you"])
+def test_words_that_only_say_how_something_is_asked_are_left_out(text):
+    """Stop words say nothing about a tool, however they are written."""
+    assert stems(text) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("file", "files"),
+        ("filing", "filed"),
+        ("run", "running"),
+        ("query", "queries"),
+        ("copied", "copy"),
+        ("translate", "translation"),
+        ("translator", "translating"),
+        ("class", "classes"),
+        ("id", "ids"),
+        ("convert", "converter"),
+        ("process", "processing"),
+        ("price", "pricing"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(one, other):
+    """Plurals and the commonest endings do not matter."""
+    assert stem(one) == stem(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("paper", "pap"), ("number", "numb"), ("status", "stat"), ("string", "str"), ("gps", "gp"), ("bed", "b")],
+)
+def test_words_that_only_end_alike_stay_apart(one, other):
+    """What is left must still be a word."""
+    assert stem(one) != stem(other)
+
+
+def test_a_split_run_is_also_one_word():
+    """`YouTube` is found as "youtube", and can be misspelt as that; an identifier is no word to be misspelt."""
+    texts, _, whole = read("YouTube")
+    assert (whole,) == read("youtube")[1]
+    assert "youtube" in texts
+    texts, _, whole = read("read_file")
+    assert whole == stem("readfile")
+    assert "readfile" not in texts
+
+
+@pytest.mark.parametrize("name", ["readFile", "read_file", "Read File", "READ-FILE", " read.file "])
+def test_a_name_is_the_same_however_it_is_written(name):
+    """Case and separators do not make another name."""
+    assert spelt(name) == "readfile"
+
+
+def test_what_writes_no_spaces_is_read_to_its_end():
+    """A sentence without spaces is longer than a word, and all of it counts."""
+    assert {"天气", "气"} <= set(stems("查询" * 100 + "天气"))
+
+
+@pytest.mark.parametrize("word", ["e\u0301te\u0301", "か\u3099", "\u1112\u1161\u11ab\u1100\u1173\u11af", "ﬁle"])
+def test_a_long_text_has_the_words_of_a_short_one(word):
+    """Where a long text is cut to be normalized, no letter loses what belongs to it."""
+    assert set(stems(f"{word} " * 300)) == set(stems(word))
+
+
+def test_a_flood_of_accents_takes_no_time():
+    """Putting them in order must not take the square of their number."""
+    start = time.thread_time()
+    runs("a" + "\u0315" * 50_000 + "\u0323" * 50_000)
+    assert time.thread_time() - start < 1
+
+
+def test_an_endless_run_is_cut():
+    """What no word can be is not kept as one."""
+    assert [len(text) for text in read("x" * 100_000)[0]] == [LONGEST]
+
+
+def test_memory_is_bounded():
+    """Neither many runs nor long ones are kept for ever, and names and numbers not at all."""
+    memory = _Memory()
+    letters = {ord(digit): letter for digit, letter in zip("0123456789", "abcdefghij", strict=True)}
+    for number in range(REMEMBERED + 10):
+        memory[f"w{number}".translate(letters)]
+    for run in ("y" * 1000, "12345", "get_file_17"):
+        memory[run]
+    assert len(memory) == 10
+
+
+def test_stop_words_are_written_as_they_are_compared():
+    """A stop word that is not folded would never be recognised."""
+    assert all(word == spelt(word) for word in STOP_WORDS)

@@ -1,0 +1,79 @@
+"""A catalog in a few lines, within a budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit import Catalog, Tool
+from toolkit.values.token_estimates import CHARS_PER_TOKEN_OF_NAMES
+
+
+def catalog_of(groups: dict[str, int]) -> Catalog:
+    """A catalog with so many tools in each group; "" is no group."""
+    schema = {"type": "object"}
+    return Catalog(
+        *(
+            Tool.from_schema(
+                f"{group or 'loose'}_{number}", "Do it.", schema, print, **({"group": group} if group else {})
+            )
+            for group, count in groups.items()
+            for number in range(count)
+        )
+    )
+
+
+def test_names_are_listed_by_group_in_order():
+    """Each group has a line, with how many tools it has."""
+    summary = catalog_of({"files": 2, "": 1, "web": 1}).summary()
+    assert summary == "files (2): files_0, files_1\n(none) (1): loose_0\nweb (1): web_0"
+
+
+def test_a_large_group_does_not_crowd_out_a_small_one():
+    """Names are taken from each group in turn, and what is left out is counted."""
+    summary = catalog_of({"huge": 500, "tiny": 2}).summary(max_tokens=80)
+    first, second = summary.splitlines()
+    assert second == "tiny (2): tiny_0, tiny_1"
+    shown = first.count("huge_")
+    assert 0 < shown < 500
+    assert first.endswith(f", ... {500 - shown} more")
+
+
+def test_groups_without_room_are_counted():
+    """With no room for all lines the summary says how many groups it leaves out."""
+    summary = catalog_of({f"group{number}": 3 for number in range(100)}).summary(max_tokens=70)
+    kept = summary.count("(3)")
+    assert 0 < kept < 100
+    assert summary.splitlines()[-1] == f"... {100 - kept} more groups"
+
+
+def test_an_empty_catalog_has_an_empty_summary():
+    """There is nothing to say."""
+    assert Catalog().summary() == ""
+
+
+def test_too_small_a_budget_is_refused():
+    """Nothing useful fits into it."""
+    with pytest.raises(ValueError, match="at least 20"):
+        Catalog().summary(max_tokens=5)
+
+
+def test_a_foreign_group_cannot_act():
+    """The name of a server's group is shown, not obeyed."""
+    tool = Tool.from_schema("pay", "Pay.", {"type": "object"}, print, group="shop\nfiles (1): rm\x1b[2J")
+    summary = Catalog(replace(tool, origin="mcp:shop")).summary()
+    assert len(summary.splitlines()) == 1
+    assert "\x1b" not in summary
+
+
+@pytest.mark.unmeasured
+@given(
+    st.dictionaries(st.sampled_from(["", "a", "files", "a_long_name_for_a_group", "web"]), st.integers(1, 30)),
+    st.integers(20, 400),
+)
+def test_the_budget_holds(groups, max_tokens):
+    """Whatever the catalog, the summary fits."""
+    assert len(catalog_of(groups).summary(max_tokens=max_tokens)) / CHARS_PER_TOKEN_OF_NAMES <= max_tokens

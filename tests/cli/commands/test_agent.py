@@ -1,0 +1,407 @@
+"""
+`toolkit agent`: a model on loopback works with tools, in a pipe and in a terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import stat
+import threading
+
+import pytest
+
+from tests.cli.kit import model
+from tests.cli.terminals import Terminal
+from tests.providers.protocols import Turn
+from tests.providers.stub import KEY, Answer, Silent
+from toolkit.agent import Run
+from toolkit.cli.commands.agent import PROVIDERS, agrees
+from toolkit.policies.audit import AuditLog
+from toolkit.results import ToolCall
+
+PATHS = {"anthropic": "", "openai": "/v1", "openai_responses": "/v1", "gemini": ""}
+LOOK = Turn(text="I look it up.", calls=(ToolCall("free_days", {"year": 2026}, "c1"),))
+CANCEL = Turn(text="I cancel it.", calls=(ToolCall("cancel", {"day": "2026-05-01"}, "c2"),))
+DONE = Turn(text="It is done.")
+
+
+def words(stub, *further, provider="anthropic", prompt="Which days are free?"):
+    """A command that asks *stub*, with a key."""
+    url = f"{stub.url}{PATHS[provider]}"
+    given = ["--provider", provider, "--model", "test-1", "--base-url", url, "--key-from", "MY_KEY"]
+    return ["agent", "tools.py", prompt, *given, *further]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    """The key that the stub knows, under a name of ours."""
+    monkeypatch.setenv("MY_KEY", KEY)
+
+
+@pytest.mark.parametrize("provider", list(PROVIDERS))
+def test_every_provider_works_with_the_tools(shop, provider):
+    """What it says and does is a line each when piped; the summary is beside it."""
+    with model(LOOK, DONE) as stub:
+        ran = shop.run(*words(stub, provider=provider))
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert lines[0] == "  I look it up."
+    assert lines[1].startswith("✓ free_days")
+    assert lines[-1] == "  It is done."
+    assert "done after 2 turns, 22 tokens read and 14 written" in ran.err
+    assert "the tool speaks" in ran.err
+
+
+def test_with_json_the_run_is_written_and_the_lines_are_beside_it(shop):
+    """So that it can be kept and continued."""
+    with model(LOOK, DONE) as stub:
+        ran = shop.run(*words(stub, "--json"))
+    assert Run.from_json(ran.json).text == "It is done."
+    assert "✓ free_days" in ran.err
+
+
+def test_what_the_model_is_told_comes_from_the_command_line(shop):
+    """The system prompt, the model, the prompt on standard input."""
+    with model(DONE) as stub:
+        shop.run(*words(stub, "--system", "You know the calendar.", prompt="-"), input="Which days?\n")
+    (heard,) = stub.heard
+    assert (heard.body["model"], heard.body["messages"][0]["role"]) == ("test-1", "user")
+    assert "You know the calendar." in str(heard.body["system"])
+    assert "Which days?" in str(heard.body["messages"])
+
+
+def test_without_a_terminal_what_needs_a_person_waits(shop):
+    """The exit code says so, and the request is shown."""
+    with model(CANCEL) as stub:
+        ran = shop.run(*words(stub, "--no-ask"))
+    assert ran.code == 7
+    assert "`cancel` asks for permission" in ran.out
+    assert "waiting" in ran.err
+
+
+def test_rules_modes_and_the_log_count(shop):
+    """As for a call."""
+    with model(CANCEL, DONE) as stub:
+        ran = shop.run(*words(stub, "--rule", "allow cancel", "--audit", "calls.jsonl"))
+    assert (ran.code, "01 May is a working day" in ran.out) == (0, True)
+    assert "outcome" in [line["event"] for line in AuditLog.read("calls.jsonl")]
+    with model(CANCEL, DONE) as stub:
+        ran = shop.run(*words(stub, "--rule", "deny cancel"))
+    assert "cancel" not in str(stub.heard[0].body["tools"])  # the model is not even told of it
+    assert "✗ cancel  denied" in ran.out
+
+
+def test_a_run_that_is_stopped_says_why(shop):
+    """By the limit on turns, for instance."""
+    with model(LOOK, LOOK) as stub:
+        ran = shop.run(*words(stub, "--max-turns", "1"))
+    assert ran.code == 11
+    assert "✗ stopped: " in ran.out
+
+
+@pytest.mark.parametrize(
+    ("further", "code", "says"),
+    [
+        (["--key-from", "NO_SUCH_KEY"], 2, "--key-from NO_SUCH_KEY: there is no such environment variable"),
+        (["--base-url", "not a url"], 2, "error: "),
+        (["--model", " "], 2, "`model` has to name a model"),
+    ],
+)
+def test_a_provider_that_cannot_be_made_ends_the_command(shop, further, code, says):
+    """Before anything is loaded."""
+    with model() as stub:
+        ran = shop.run(*words(stub, *further))
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert "the module speaks" not in ran.err
+
+
+def test_an_empty_prompt_is_refused(shop):
+    """Before anybody is asked."""
+    with model() as stub:
+        ran = shop.run(*words(stub, prompt="-"), input=" \n")
+    assert (ran.code, stub.heard) == (2, [])
+    assert "error: the prompt is empty; say what is to be done" in ran.err
+
+
+def test_a_provider_that_fails_is_told(shop):
+    """And the key is in none of it."""
+    with model(Answer(400, {"error": {"message": "no such model"}})) as stub:
+        ran = shop.run(*words(stub))
+    assert ran.code == 13
+    assert "no such model" in ran.out
+    assert KEY not in ran.out + ran.err
+
+
+def test_a_missing_key_is_told_with_the_variable(shop, monkeypatch):
+    """The provider's usual one."""
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    ran = shop.run("agent", "tools.py", "hi", "--provider", "anthropic", "--model", "test-1")
+    assert ran.code == 13
+    assert "ANTHROPIC_API_KEY" in ran.out
+
+
+def test_a_key_of_the_environment_is_not_sent_elsewhere(shop, monkeypatch):
+    """Only one that was named for it."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    with model(DONE) as stub:
+        shop.run("agent", "tools.py", "hi", "--provider", "anthropic", "--model", "m", "--base-url", stub.url)
+    assert all(KEY not in str(heard.headers) for heard in stub.heard)
+
+
+def test_in_plan_mode_there_is_a_plan_and_nothing_else(shop):
+    """Without a terminal nobody can agree to it."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Cancel it."}, "p1"),))
+    with model(plan) as stub:
+        ran = shop.run(*words(stub, "--mode", "plan", "--no-ask"))
+    assert ran.code == 0
+    assert ran.out.splitlines()[-2:] == ["• the plan:", "  1. Cancel it."]
+    assert "planned" in ran.err
+
+
+def test_where_no_terminal_is_nobody_agrees(tmp_path):
+    """Nor does a file that says so."""
+    (tmp_path / "file").write_text("y\n" * 40)
+    assert agrees(str(tmp_path / "nowhere")) is False
+    assert agrees(str(tmp_path / "file")) is False
+
+
+def test_an_end_of_input_does_not_agree():
+    """Nobody has said yes."""
+    mine, theirs = pty.openpty()
+    told = []
+    asking = threading.Thread(target=lambda: told.append(agrees(os.ttyname(theirs))), daemon=True)
+    asking.start()
+    shown = b""
+    while not shown.endswith(b": "):
+        shown += os.read(mine, 1000)
+    os.write(mine, b"\x04")
+    asking.join(30)
+    os.close(mine)
+    os.close(theirs)
+    assert told == [False]
+
+
+# Kept, and gone on with.
+
+
+def again(stub, *further, prompt=()):
+    """A command that goes on with the run in `run.json`."""
+    target, _, *given = words(stub, "--resume", "run.json", *further)[1:]
+    return ["agent", target, *prompt, *given]
+
+
+def kept():
+    """The run in `run.json`."""
+    with open("run.json", encoding="utf-8") as file:
+        return Run.loads(file.read())
+
+
+def test_a_run_is_kept_and_continued_with_another_prompt(shop):
+    """The model has the whole conversation before it; the file holds what has become of it."""
+    with model(LOOK, DONE, Turn(text="Two.")) as stub:
+        assert shop.run(*words(stub, "--save", "run.json")).code == 0
+        first = kept()
+        ran = shop.run(*again(stub, prompt=["How many are that?"]))
+    assert (ran.code, kept().text, first.text) == (0, "Two.", "It is done.")
+    assert "Which days are free?" in str(stub.heard[2].body["messages"])
+    assert kept().id == first.id
+
+
+def test_only_its_owner_can_read_what_is_kept(shop):
+    """The conversation may hold anything; so may the requests."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+    files = [path for path in shop.folder.iterdir() if path.name.startswith("run.json")]
+    assert sorted(path.name for path in files) == ["run.json", "run.json.approvals.sqlite"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_a_run_that_waits_keeps_waiting_where_nobody_can_be_asked(shop):
+    """What it waits for is shown again; no model is asked."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+        ran = shop.run(*again(stub, "--no-ask"))
+    assert (ran.code, len(stub.heard), kept().status) == (7, 1, "waiting")
+    assert "`cancel` asks for permission" in ran.out
+
+
+def test_a_run_that_waits_takes_no_prompt(shop):
+    """First somebody has to answer."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+        ran = shop.run(*again(stub, prompt=["And?"]))
+    assert ran.code == 2
+    assert "error: the run waits for answers; give them first" in ran.err
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_was(shop):
+    """Here by the limit on turns; no prompt is needed."""
+    with model(LOOK, DONE) as stub:
+        assert shop.run(*words(stub, "--max-turns", "1", "--save", "run.json")).code == 11
+        assert shop.run(*again(stub)).code == 0
+    assert kept().text == "It is done."
+
+
+def test_a_run_that_is_over_wants_a_prompt(shop):
+    """There is nothing else to do."""
+    with model(DONE) as stub:
+        shop.run(*words(stub, "--save", "run.json"))
+        ran = shop.run(*again(stub))
+    assert (ran.code, len(stub.heard)) == (2, 1)
+    assert "nothing to go on with; give a prompt" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("further", "says"),
+    [
+        (["--save", "tools.py"], "tools.py is there already; go on with it with --resume, or choose another file"),
+        (["--save", "no/run.json"], "no is no folder"),
+        (["--resume", "nothing.json"], "nothing.json cannot be read: No such file"),
+        (["--resume", "tools.py"], "tools.py holds no run: "),
+        (["--save", "a", "--resume", "b"], "one of them"),
+    ],
+)
+def test_a_file_that_cannot_hold_the_run_ends_the_command(shop, further, says):
+    """Before anybody is asked."""
+    with model() as stub:
+        ran = shop.run(*words(stub, *further))
+    assert (ran.code, ran.out, stub.heard) == (2, "", [])
+    assert says in ran.err
+
+
+def test_without_a_run_a_prompt_is_needed(shop):
+    """And it says so."""
+    with model() as stub:
+        ran = shop.run("agent", "tools.py", *words(stub)[3:])
+    assert ran.code == 2
+    assert "error: the prompt is empty; say what is to be done" in ran.err
+
+
+def test_a_run_whose_request_was_changed_is_not_agreed_to(shop):
+    """The store beside the file knows what was asked."""
+    with model(CANCEL) as stub:
+        shop.run(*words(stub, "--no-ask", "--save", "run.json"))
+        text = (shop.folder / "run.json").read_text()
+        (shop.folder / "run.json").write_text(text.replace("2026-05-01", "2026-12-25"))
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type("y\n")
+            assert terminal.ended() == 2
+    assert "is not what was asked" in terminal.written
+    assert "working day" not in terminal.written
+
+
+# In a real terminal.
+
+
+@contextlib.contextmanager
+def watched(stub, *further):
+    made = Terminal(["-m", "toolkit", *words(stub, *further)], columns=120, MY_KEY=KEY)
+    with contextlib.closing(made):
+        yield made
+
+
+def test_in_a_terminal_somebody_is_asked_and_sees_it_happen(shop):
+    """The request has the terminal for itself; afterwards only lines are left."""
+    with model(LOOK, CANCEL, DONE) as stub, watched(stub) as terminal:
+        terminal.until("[y]es")
+        assert [line for line in terminal.lines() if "asks for permission" in line] == ["`cancel` asks for permission"]
+        terminal.type("y\n")
+        assert terminal.ended() == 0
+    lines = terminal.lines()
+    ours = [line.split("  ")[0] for line in lines if line[:1] in "✓✗•"]
+    assert [line for line in ours if line] == ["✓ free_days", "✓ cancel"]
+    assert "    01 May is a working day" in lines
+    assert "  It is done." in lines
+    assert "\x1b[?25h" in terminal.written  # the cursor is back
+    assert "thinking" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(("answer", "is_done"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_a_plan_is_carried_out_if_somebody_agrees(shop, answer, is_done):
+    """Nothing but a clear yes counts."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub, watched(stub, "--mode", "plan") as terminal:
+        terminal.until("Carry out this plan? [y]es, [n]o: ")
+        terminal.type(answer)
+        assert terminal.ended() == 0
+    assert ("  It is done." in terminal.lines()) is is_done
+    assert len(stub.heard) == (3 if is_done else 1)
+
+
+def test_ctrl_c_ends_it_with_the_terminal_as_it_was(shop):
+    """The cursor is back, and the exit code says who did it."""
+    with model(Silent()) as stub, watched(stub) as terminal:
+        terminal.until("thinking")
+        terminal.type("\x03")
+        assert terminal.ended() == 130
+    assert terminal.lines()[-1] == "error: interrupted"
+    assert terminal.written.count("\x1b[?25l") == terminal.written.count("\x1b[?25h")
+
+
+def test_ctrl_c_is_no_answer_to_a_plan(shop):
+    """It ends the command, and nothing is carried out; nor does what was typed before the question."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub, watched(stub, "--mode", "plan") as terminal:
+        terminal.type("y\ny\n")
+        terminal.until("Carry out this plan? [y]es, [n]o: ")
+        terminal.type("\x03")
+        assert terminal.ended() == 130
+    assert len(stub.heard) == 1
+
+
+@contextlib.contextmanager
+def resumed(stub):
+    made = Terminal(["-m", "toolkit", *again(stub)], columns=120, MY_KEY=KEY)
+    with contextlib.closing(made):
+        yield made
+
+
+@pytest.mark.parametrize(("answer", "said"), [("y\n", "01 May is a working day"), ("n\n\n", "denied")])
+def test_whoever_resumes_a_run_is_asked_what_it_waits_for(shop, answer, said):
+    """And it goes on with the answer, to its end."""
+    with model(CANCEL, DONE) as stub:
+        assert shop.run(*words(stub, "--no-ask", "--save", "run.json")).code == 7
+        with resumed(stub) as terminal:
+            terminal.until("[y]es")
+            terminal.type(answer)
+            assert terminal.ended() == 0
+    assert said in terminal.written
+    assert (kept().status, kept().text) == ("done", "It is done.")
+
+
+def test_a_plan_that_was_kept_is_shown_again_and_carried_out_once(shop):
+    """Somebody has to agree; a copy of the file is no second plan."""
+    plan = Turn(calls=(ToolCall("exit_plan", {"plan": "1. Look it up."}, "p1"),))
+    with model(plan, LOOK, DONE) as stub:
+        shop.run(*words(stub, "--mode", "plan", "--no-ask", "--save", "run.json"))
+        planned = (shop.folder / "run.json").read_text()
+        with resumed(stub) as terminal:
+            terminal.until("Carry out this plan? [y]es, [n]o: ")
+            terminal.type("y\n")
+            assert terminal.ended() == 0
+        assert "  1. Look it up." in terminal.lines()
+        assert kept().text == "It is done."
+        (shop.folder / "run.json").write_text(planned)
+        with resumed(stub) as terminal:
+            terminal.until("Carry out this plan? [y]es, [n]o: ")
+            terminal.type("y\n")
+            assert terminal.ended() == 2
+    assert "was carried out already" in terminal.written
+    assert len(stub.heard) == 3
+
+
+def test_what_ctrl_c_breaks_off_is_kept(shop):
+    """With everything that was said and done before; it goes on where it was."""
+    rest = Turn(text="I rest.", calls=(ToolCall("sleep", {}, "s1"),))
+    with model(rest, DONE) as stub:
+        with watched(stub, "--save", "run.json") as terminal:
+            terminal.until("sleep")  # it has begun
+            terminal.type("\x03")
+            assert terminal.ended() == 130
+        assert [type(message).__name__ for message in kept().messages][-2:] == ["AssistantMessage", "ToolMessage"]
+        assert shop.run(*again(stub)).code == 0
+    assert kept().text == "It is done."

@@ -1,0 +1,264 @@
+"""
+Calls from the command line, and who decides about them.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolkit.cli.exit_codes import EXITS, RUN_EXITS, VERDICT_EXITS
+from toolkit.policies.audit import AuditLog
+from toolkit.results import KINDS
+
+LOGINS = '''
+from toolkit import AuthNeeded, AuthRequest, Catalog
+
+catalog = Catalog()
+
+
+@catalog.tool(read_only=True)
+def issues() -> str:
+    """List issues."""
+    raise AuthNeeded(AuthRequest(provider="tracker"))
+'''
+
+
+def test_a_call_ends_in_a_result(shop):
+    """As JSON when piped: kind, text, value."""
+    result = shop.run("call", "tools.py", "free_days", "year=2026", "after=2026-02-01").json
+    assert (result["kind"], result["value"], result["text"]) == ("ok", ["2026-05-01"], '["2026-05-01"]')
+
+
+def test_as_text_it_is_what_the_model_would_read(shop):
+    """And nothing else: what the tool prints goes to standard error."""
+    ran = shop.run("call", "tools.py", "holidays", "year=2026", "-o", "text")
+    assert (ran.code, ran.out) == (0, '["2026-01-01","2026-05-01"]\n')
+    assert "the tool speaks" in ran.err
+
+
+def test_text_stays_what_it_is_in_a_pipe(shop):
+    """Whoever reads it there is a program."""
+    assert shop.run("call", "tools.py", "flaky", "-o", "text").out == "\x1b[31mred\n\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "input"),
+    [
+        (["--json", '{"year": 2026, "country": "FR"}'], None),
+        (["-"], '{"year": 2026, "country": "FR"}'),
+        (["year=2026", "country=FR"], None),
+        (["year:=2026", 'country:="FR"'], None),
+    ],
+)
+def test_arguments_are_given_in_one_of_three_ways(shop, words, input):
+    """As words, as JSON, on standard input."""
+    assert shop.run("call", "tools.py", "free_days", *words, input=input).json["kind"] == "ok"
+
+
+@pytest.mark.parametrize("words", [["year=1", "--json", "{}"], ["-", "year=1"], ["-", "--json", "{}"]])
+def test_two_ways_at_once_are_refused(shop, words):
+    """Nobody would know which one counts."""
+    ran = shop.run("call", "tools.py", "free_days", *words, input="{}")
+    assert (ran.code, ran.out) == (2, "")
+    assert "in more than one way; use NAME=VALUE, --json or -, one of them" in ran.err
+
+
+def test_lists_are_given_by_repeating(shop):
+    """And nested things as JSON."""
+    ran = shop.run(
+        "call", "tools.py", "order", 'items={"sku": "a", "tags": []}', "notes=5", "notes=x", "total=2", "--mode", "auto"
+    )
+    assert ran.json["text"] == "1 ['5', 'x'] 2.0"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["free_days"], 3, "year"),
+        (["free_days", "year=2026", "country=GB"], 3, 'country: expected "DE" or "FR", got "GB"'),
+        (["free_days", "year"], 3, "'year' is no argument; write name=value"),
+        (["free_days", "--json", "[]"], 3, "arguments are a JSON object"),
+        (["broken"], 1, "it is broken"),
+        (["free_days", "year=0"], 1, "ValueError: year 0 is out of range"),
+        (["flaky", "failures=9"], 9, "busy"),
+        (["sleep", "--timeout", "0.01"], 8, "timed out"),
+        (["cancel", "day=2026-05-01", "--mode", "plan"], 5, "in mode `plan` only read-only tools run"),
+        (["cancel", "day=2026-05-01", "--rule", "deny cancel"], 5, "a rule says deny"),
+        (
+            ["cancel", "day=2026-05-01", "--no-ask"],
+            7,
+            "answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)",
+        ),
+        (["cancel", "day=2026-05-01", "--rule", "allow cancel"], 0, ""),
+        (["cancel", "day=2026-05-01", "--mode", "bypass"], 0, ""),
+    ],
+)
+def test_the_exit_code_says_how_it_ended(shop, words, code, says):
+    """And standard error why, with the remedy."""
+    ran = shop.run("call", "tools.py", *words)
+    assert ran.code == code
+    assert says in ran.err
+
+
+def test_a_result_that_is_an_error_is_json_too(shop):
+    """On standard output, beside the words on standard error."""
+    ran = shop.run("call", "tools.py", "broken")
+    assert (ran.json["kind"], ran.json["error"]["message"]) == ("tool", "it is broken")
+    assert shop.run("call", "tools.py", "broken", "-o", "text").out == ""
+
+
+def test_every_kind_has_an_exit_code_of_its_own():
+    """And none is that of a wrong command line."""
+    assert set(EXITS) == KINDS
+    assert len(set(EXITS.values())) == len(EXITS)
+    assert 2 not in {*EXITS.values(), *VERDICT_EXITS.values(), *RUN_EXITS.values()}
+
+
+def test_a_trace_tells_what_happened_on_the_way(shop):
+    """Repairs, retries, attempts, time; on standard error."""
+    ran = shop.run("call", "tools.py", "free_days", "Year=2026", "--trace")
+    assert 'mended: year: took the key "Year" for "year"' in ran.err
+    assert "ok after 1 attempt in " in ran.err
+    retried = shop.run("call", "tools.py", "flaky", "--trace").err
+    assert "retry: attempt 1 failed (busy); tried again after" in retried
+    assert "ok after 2 attempts in " in retried
+    assert "half way" not in retried  # progress is for terminals
+    assert "mended" not in shop.run("call", "tools.py", "free_days", "Year=2026").err
+
+
+def test_the_rules_of_the_project_count(shop):
+    """What they allow only once the folder is trusted, which is said."""
+    shop.write(".toolkit/permissions.toml", 'deny = ["free_days(year=1999)"]\nallow = ["cancel"]\n')
+    assert shop.run("call", "tools.py", "free_days", "year=1999").code == 5
+    ran = shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--no-ask")
+    assert ran.code == 7
+    assert "ignored: allow cancel: you have not trusted" in ran.err
+
+
+def test_the_rules_of_the_user_count(shop, tmp_path):
+    """And their mode."""
+    path = tmp_path / "config" / "toolkit" / "permissions.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text('mode = "plan"\n')
+    assert shop.run("call", "tools.py", "cancel", "day=2026-05-01").code == 5
+    assert shop.run("call", "tools.py", "cancel", "day=2026-05-01", "--mode", "bypass").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["--rule", "perhaps cancel"], "error: "), (["--audit", "no/such/folder.jsonl"], "the audit log")],
+)
+def test_what_cannot_be_kept_to_ends_the_command(shop, words, says):
+    """Nothing is called without the rules or the log that were asked for."""
+    ran = shop.run("call", "tools.py", "free_days", "year=2026", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+    assert "the tool speaks" not in ran.err
+
+
+def test_a_rule_that_can_never_match_is_warned_of(shop):
+    """It was probably misspelt."""
+    ran = shop.process("call", "tools.py", "free_days", "year=2026", "--rule", "deny cancle")
+    assert "\nwarning: rule `deny cancle`: there is no tool `cancle`; did you mean `cancel`?\n" in f"\n{ran.err}"
+
+
+def test_a_rule_file_with_a_mistake_ends_the_command(shop):
+    """Because the rules in it would be missing."""
+    shop.write(".toolkit/permissions.toml", "deny = 5")
+    ran = shop.run("call", "tools.py", "free_days", "year=2026")
+    assert (ran.code, ran.out) == (2, "")
+    assert "deny: has to be a list of rules" in ran.err
+
+
+def test_calls_can_be_written_down(shop):
+    """In a log that `stats` reads."""
+    shop.run("call", "tools.py", "free_days", "year=2026", "--audit", "calls.jsonl")
+    assert [line["event"] for line in AuditLog.read("calls.jsonl")] == ["verdict", "intent", "outcome"]
+
+
+def test_pictures_are_noted_and_not_printed(shop):
+    """Their bytes are in the JSON."""
+    shop.write(
+        "pictures.py",
+        """
+from toolkit import Catalog
+from toolkit.content import ImagePart
+catalog = Catalog()
+
+@catalog.tool(read_only=True)
+def draw() -> ImagePart:
+    '''Draw.'''
+    return ImagePart(b"bytes", "image/png")
+""",
+    )
+    ran = shop.run("call", "pictures.py", "draw", "-o", "text")
+    assert ran.code == 0
+    assert "and an image, which is not shown; --output json has it" in ran.err
+    assert shop.run("call", "pictures.py", "draw").json["parts"]
+
+
+def test_credentials_are_nothing_that_a_rule_permits(shop):
+    """So nobody is told to write one."""
+    shop.write("logins.py", LOGINS)
+    ran = shop.run("call", "logins.py", "issues")
+    assert ran.code == 7
+    assert ran.err == "waiting for credentials: credentials of tracker are needed\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "word"),
+    [
+        (["free_days", "year=2026"], 0, "allow"),
+        (["cancel", "day=2026-05-01"], 7, "ask"),
+        (["cancel", "day=2026-05-01", "--mode", "plan"], 5, "deny"),
+        (["cancel", "--json", '{"day": "2026-05-01"}', "--rule", "deny cancel"], 5, "deny"),
+    ],
+)
+def test_a_verdict_is_explained(shop, words, code, word):
+    """With what decides and why; nothing is run."""
+    ran = shop.run("explain", "tools.py", *words)
+    assert (ran.code, ran.json["word"]) == (code, word)
+    assert {"by", "reason", "findings"} < set(ran.json)
+    assert "the tool speaks" not in ran.err
+    text = shop.run("explain", "tools.py", *words, "-o", "text")
+    assert (text.code, text.out.splitlines()[0]) == (code, f"{word} by {ran.json['by']}: {ran.json['reason']}")
+
+
+def test_everything_that_had_a_say_is_told(shop):
+    """One line each, the decisive one first."""
+    ran = shop.run("explain", "tools.py", "cancel", "day=2026-05-01", "--rule", "ask cancel", "-o", "text")
+    assert ran.out.splitlines() == [
+        "ask by rule `ask cancel`: a rule says ask: cancel; it cannot be undone",
+        "  ask by mode `default`: it cannot be undone",
+    ]
+
+
+def test_arguments_that_do_not_fit_cannot_be_explained(shop):
+    """They are refused as in a call."""
+    assert shop.run("explain", "tools.py", "cancel", "day=never").code == 3
+
+
+def test_in_a_process_of_its_own_standard_output_is_json_alone(shop):
+    """Without a terminal nobody is asked, and what needs a person waits."""
+    ran = shop.process("call", "tools.py", "cancel", "-", input=json.dumps({"day": "2026-05-01"}))
+    assert (ran.code, ran.json["kind"]) == (7, "waiting")
+    assert "waiting for approval" in ran.err
+
+
+def test_a_rule_that_another_tool_gets_around_is_told(shop):
+    """Below the verdict as text, and in the JSON."""
+    shop.write(
+        "files.py",
+        "from pathlib import Path\nfrom typing import Annotated\nfrom toolkit import Catalog, Writes\n"
+        "catalog = Catalog()\n\n\n"
+        "@catalog.tool\ndef write(path: Annotated[Path, Writes]) -> str:\n    'Write a file.'\n    return 'x'\n\n\n"
+        "@catalog.tool\ndef edit(path: Annotated[Path, Writes]) -> str:\n    'Change a file.'\n    return 'x'\n",
+    )
+    words = ("explain", "files.py", "edit", "path=src/a", "--mode", "bypass", "--rule", "deny write(path=src/**)")
+    warning = (
+        "`deny write(path=src/**)` does not stop `edit`, which writes files too; write `deny access:write(src/**)`"
+    )
+    assert shop.run(*words).json["warnings"] == [warning]
+    assert shop.run(*words, "-o", "text").out.splitlines()[-1] == f"  warning: {warning}"

@@ -1,0 +1,290 @@
+"""
+Tab completion: what was listed last is offered, and no target is imported for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminals import Terminal
+from toolkit.catalog import Catalog
+from toolkit.cli.completion.known_names import cache_file, known_parameters, known_targets, known_tools, remember
+from toolkit.spec import Tool
+
+EXPLODES = "raise SystemExit('this target was imported')\n"
+
+
+def completions(shop, line, shell="bash"):
+    """What *shell* is offered for *line*."""
+    words = line.split(" ")
+    given = {
+        "bash": {"COMP_LINE": line, "_TOOLKIT_COMPLETE": "bashline_complete"},
+        "zsh": {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), "_TOOLKIT_COMPLETE": "zshline_complete"},
+        "fish": {"COMP_WORDS": line, "COMP_CWORD": words[-1], "_TOOLKIT_COMPLETE": "fish_complete"},
+    }
+    ran = shop.run(**given[shell])
+    assert (ran.code, ran.err) == (0, "")
+    return {
+        "bash": lambda: [entry.split(",", 1)[1] for entry in ran.out.splitlines() if entry],
+        "zsh": lambda: ran.out.splitlines()[1::3],
+        "fish": lambda: [entry.split(",", 1)[1].split("\t")[0] for entry in ran.out.splitlines() if entry],
+    }[shell]()
+
+
+@pytest.fixture
+def listed(shop):
+    """A target that was listed, and would fail if it were imported again."""
+    shop.run("list", "tools.py:catalog")
+    shop.write("tools.py", EXPLODES)
+    return shop
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("toolkit call tools.py:catalog fr", ["free_days"]),
+        ("toolkit show tools.py:catalog ", ["free_days", "cancel", "order", "flaky", "sleep", "broken"]),
+        ("toolkit call tools.py:catalog free_days ", ["year=", "country=", "after="]),
+        ("toolkit explain tools.py:catalog free_days year=1 co", ["country="]),
+        ("toolkit list too", ["tools.py:catalog"]),
+        ("toolkit show elsewhere.py fr", []),
+        ("toolkit sea", ["search"]),
+    ],
+)
+def test_what_was_listed_is_offered_without_importing(listed, shell, line, offered):
+    """Targets, tools and parameters, in every shell."""
+    assert completions(listed, line, shell) == offered
+
+
+def test_a_process_of_its_own_offers_the_same(listed):
+    """As a shell would start it."""
+    line = {"COMP_LINE": "toolkit call tools.py:catalog fr", "_TOOLKIT_COMPLETE": "bashline_complete"}
+    ran = listed.process(**line)
+    assert (ran.code, ran.out, ran.err) == (0, "plain,free_days\n", "")
+
+
+def test_the_target_would_have_failed_if_it_were_imported(listed):
+    """Or else the tests above would show nothing."""
+    assert "this target was imported" in listed.process("list", "tools.py:catalog").err
+
+
+def test_a_file_is_offered_where_nothing_was_listed(shop):
+    """By the shell, which knows the files."""
+    assert shop.run(COMP_LINE="toolkit list too", _TOOLKIT_COMPLETE="bashline_complete").out == "file,too\n"
+
+
+@pytest.mark.parametrize(
+    ("shell", "words"), [("bash", "complete -o nosort -F"), ("zsh", "compdef"), ("fish", "complete --no-files")]
+)
+def test_each_shell_has_its_script(shop, shell, words):
+    """Printed as it is, to be read by the shell."""
+    ran = shop.run("completion", shell)
+    assert words in ran.out
+    assert "_TOOLKIT_COMPLETE" in ran.out
+
+
+def needs(shell):
+    """Where *shell* is not installed its test is skipped, and says so."""
+    reason = f"{shell} is not installed: completion in it was NOT tested"
+    return pytest.mark.skipif(shutil.which(shell) is None, reason=reason)
+
+
+START = {
+    "bash": (["--norc", "--noprofile", "-i"], "source {script}"),
+    "zsh": (["-f", "-i"], "zle_highlight=(none); source {script}"),
+    "fish": (["--no-config", "-i"], "source {script}"),
+}
+"""For each shell: what it is started with, and what stands in the file that it reads at its start."""
+
+PROGRAM = """\
+#!/bin/sh
+[ -z "$_TOOLKIT_COMPLETE" ] && {{ printf '%s\\n' "$@" >'{typed}'; exit; }}
+exec '{python}' -m toolkit "$@"
+"""
+
+
+@pytest.fixture
+def at_a_prompt(listed, tmp_path):
+    """Type at a real shell's prompt, in which `toolkit` writes down what it is called with; what that was."""
+    typed = tmp_path / "typed"
+    program = tmp_path / "bin" / "toolkit"
+    program.parent.mkdir()
+    program.write_text(PROGRAM.format(typed=typed, python=sys.executable))
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+
+    def words(shell, *pieces):
+        script = tmp_path / f"completion.{shell}"
+        script.write_text(listed.run("completion", shell).out)
+        options, reading = START[shell]
+        with contextlib.closing(Terminal(options, program=shell, PATH=path, PS1="> ")) as terminal:
+            # In two halves, so that what is typed is not taken for what is answered.
+            terminal.type(f"{reading.format(script=script)}; echo rea''dy\n")
+            terminal.until("ready")
+            for piece, seen in pieces:
+                terminal.type(piece)
+                terminal.until(seen)
+            terminal.type("\n")
+            terminal.type("exit\n")
+            terminal.ended()
+        return typed.read_text().splitlines()
+
+    return words
+
+
+@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+def test_a_real_shell_completes_names_catalogs_and_parameters(at_a_prompt, shell):
+    """Wherever it cuts words; no blank follows what still wants a value."""
+    pieces = [
+        ("toolkit cal\t", "l "),
+        ("tools.py:cat\t", "alog "),
+        ("fre\t", "e_days "),
+        ("ye\t", "ar="),
+        ("2026 co\t", "untry="),
+        ("FR", "FR"),
+    ]
+    assert at_a_prompt(shell, *pieces) == ["call", "tools.py:catalog", "free_days", "year=2026", "country=FR"]
+
+
+@pytest.mark.parametrize("shell", [pytest.param(each, marks=needs(each)) for each in START])
+def test_a_real_shell_completes_files_where_nothing_was_listed(at_a_prompt, listed, shell):
+    """It knows them better than we do."""
+    listed.write("unheard_of.py", "")
+    assert at_a_prompt(shell, ("toolkit list unh\t", "eard_of.py")) == ["list", "unheard_of.py"]
+
+
+@needs("fish")
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("toolkit sea", ["search"]),
+        ("toolkit show tools.py:catalog ", ["broken", "cancel", "flaky", "free_days", "order", "sleep"]),
+        ("toolkit call tools.py:catalog free_days year=1 ", ["after=", "country=", "year="]),
+        ("toolkit call 'tools.py:catalog' fr", ["free_days"]),
+        ("toolkit show elsewhere.py fr", []),
+    ],
+)
+def test_fish_offers_what_was_listed_when_it_is_asked(listed, tmp_path, line, offered):
+    """By its own query, which lists what the tab key would."""
+    script = tmp_path / "completion.fish"
+    script.write_text(listed.run("completion", "fish").out)
+    program = tmp_path / "toolkit"
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m toolkit \"$@\"\n")
+    program.chmod(0o755)
+    run = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {script}; complete -C {shlex.quote(line)}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(Path(__file__).parents[3])},
+    )
+    assert sorted(entry.split("\t")[0] for entry in run.stdout.splitlines()) == offered
+    assert run.stderr == ""
+
+
+# What is kept.
+
+
+def a_tool(name, *parameters):
+    schema = {"type": "object", "properties": {each: {} for each in parameters}}
+    return Tool.from_schema(name, "Do it.", schema, lambda arguments: None)
+
+
+def test_what_is_remembered_is_found_again(shop):
+    """By the target, in the folder where it means the same."""
+    remember("a.py", Catalog(a_tool("one", "x", "y"), a_tool("two")))
+    remember("package.module", Catalog(a_tool("three")))
+    assert known_tools("a.py") == known_tools("./a.py") == ["one", "two"]
+    assert known_parameters("a.py", "one") == ["x", "y"]
+    assert known_parameters("a.py", "none") == []
+    assert known_targets() == ["package.module", "a.py"]
+    os.chdir("/")
+    assert (known_tools("a.py"), known_tools("package.module")) == ([], [])
+    assert known_tools(str(shop.folder / "a.py")) == ["one", "two"]
+
+
+def test_what_was_listed_long_ago_is_forgotten(shop):
+    """The file does not grow for ever."""
+    for number in range(60):
+        remember(f"m{number}", Catalog())
+    assert known_targets() == [f"m{number}" for number in range(59, 9, -1)]
+
+
+def test_names_that_a_shell_would_do_something_with_are_left_out(shop):
+    """Whatever a tool's author, or whoever wrote the file, has put in there."""
+    remember("a.py", Catalog(a_tool("fine", "x", "$(touch y)", "a b", "*")))
+    remember("$(touch x).py", Catalog())
+    kept = json.loads(cache_file().read_text())
+    entry = kept["targets"][str(shop.folder / "a.py")]
+    entry["tools"]["`touch z`"] = []
+    cache_file().write_text(json.dumps(kept))
+    assert (known_tools("a.py"), known_parameters("a.py", "fine"), known_targets()) == (["fine"], ["x"], ["a.py"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"version": 2, "targets": {}}',
+        '{"version": 1, "targets": []}',
+        '{"version": 1, "targets": {"KEY": 5}}',
+        '{"version": 1, "targets": {"KEY": {"tools": 5}}}',
+        '{"version": 1, "targets": {"KEY": {"tools": {"f": 5}, "target": 5}}}',
+        "[" * 100_000,
+    ],
+)
+def test_a_file_that_is_none_offers_nothing(shop, text):
+    """And is written anew by the next `list`."""
+    cache_file().parent.mkdir(parents=True)
+    cache_file().write_text(text.replace("KEY", str(shop.folder / "a.py")))
+    assert (known_targets(), known_parameters("a.py", "f")) == ([], [])
+    remember("a.py", Catalog(a_tool("f")))
+    assert known_tools("a.py") == ["f"]
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(shop, tmp_path, monkeypatch):
+    """Completion is a convenience."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert shop.run("list", "tools.py").code == 0
+    assert known_targets() == []
+
+
+def test_half_a_file_is_never_left_behind(shop):
+    """Where it cannot be put in its place, it is taken away."""
+    cache_file().mkdir(parents=True)
+    remember("a.py", Catalog())
+    assert list(cache_file().parent.iterdir()) == [cache_file()]
+
+
+def test_it_is_kept_in_the_users_cache(shop, monkeypatch, tmp_path):
+    """In the usual place if none is given, and never beside a project; nobody else can read it."""
+    remember("a.py", Catalog())
+    assert cache_file() == tmp_path / "cache" / "toolkit" / "names.json"
+    assert stat.S_IMODE(cache_file().stat().st_mode) == 0o600
+    assert list(cache_file().parent.iterdir()) == [cache_file()]
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_file() == tmp_path / "home" / ".cache" / "toolkit" / "names.json"
+
+
+def test_a_tool_that_waits_for_a_name_is_remembered_without_its_parameters(shop):
+    """It has none yet."""
+    shop.write(
+        "odd.py",
+        "from toolkit import Catalog\ncatalog = Catalog()\n@catalog.tool\ndef f(x: 'Nowhere') -> None:\n    'Do it.'\n",
+    )
+    shop.run("list", "odd.py")
+    assert (known_tools("odd.py"), known_parameters("odd.py", "f")) == (["f"], [])

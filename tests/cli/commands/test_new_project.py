@@ -1,0 +1,187 @@
+"""
+`toolkit init`: a project that works, where nothing was.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import toolkit
+from toolkit.cli.commands.new_project import ProjectError, make_project, package_name
+
+FILES = [
+    "pyproject.toml",
+    "my_shop/__init__.py",
+    "my_shop/tools.py",
+    "tests/test_tools.py",
+    ".toolkit/permissions.toml",
+    "README.md",
+]
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A copy of the package elsewhere, as pip would put it there; where it is."""
+    folder = tmp_path / "site"
+    package = Path(toolkit.__file__).parent
+    shutil.copytree(package, folder / "toolkit", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def run(installed, folder, *words):
+    """Run Python in *folder*, with the copy and not with this checkout."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTEST_ADDOPTS")}
+    return subprocess.run(
+        [sys.executable, "-W", "error", *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "PYTHONPATH": str(installed), "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": ""},
+    )
+
+
+def test_a_new_project_passes_its_own_tests(shop, installed, tmp_path):
+    """In an empty folder, with the package installed elsewhere; and its tools pass the check."""
+    place = tmp_path / "new"
+    place.mkdir()
+    made = run(installed, place, "-m", "toolkit", "init", "my-shop", "-o", "text")
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.splitlines() == [
+        *(f"+ my-shop/{name}" for name in FILES),
+        "next: cd my-shop && python -m pytest",
+    ]
+    project = place / "my-shop"
+    tested = run(installed, project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+    assert "4 passed" in tested.stdout
+    where = run(installed, project, "-c", "import toolkit; print(toolkit.__file__)")
+    assert where.stdout.startswith(str(installed))
+    checked = run(installed, project, "-m", "toolkit", "check", "my_shop.tools", "-o", "text", "--strict")
+    assert (checked.returncode, checked.stdout) == (0, "1 tool, and nothing to mend\n"), checked.stderr
+
+
+@pytest.fixture
+def from_a_wheel(tmp_path):
+    """An environment in which our wheel is installed; what else it needs is that of the tests. Its `bin` folder."""
+    root, wheels, home = Path(__file__).parents[3], tmp_path / "wheels", tmp_path / "environment"
+    build = "import os, sys; from hatchling import build; build.build_wheel(sys.argv[1])"
+    wheels.mkdir()
+    subprocess.run([sys.executable, "-c", build, str(wheels)], cwd=root, check=True, capture_output=True)
+    venv.create(home, with_pip=False, symlinks=True)
+    pip = [sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "--isolated"]
+    (wheel,) = wheels.iterdir()
+    subprocess.run([*pip, "install", "--quiet", "--no-index", "--no-deps", str(wheel)], check=True, capture_output=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    # A path file in it is not read, so that the checkout is not found by way of an editable install.
+    (packages / "tests.pth").write_text(f"{Path(pytest.__file__).parents[1]}\n")
+    return home / "bin"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="hatchling is not installed: our wheel was NOT tested")
+def test_a_new_project_passes_its_own_tests_with_our_wheel(from_a_wheel, tmp_path):
+    """As a new user works: the commands by their names, in an empty folder."""
+    names = ("PYTHONPATH", "PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+    environment = {name: value for name, value in os.environ.items() if name not in names}
+
+    def ran(folder, program, *words):
+        command = [str(from_a_wheel / program), *words]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    ran(tmp_path, "toolkit", "init", "my-shop")
+    project = tmp_path / "my-shop"
+    assert ran(project, "python", "-c", "import toolkit; print(toolkit.__file__)").startswith(str(tmp_path))
+    assert "4 passed" in ran(project, "python", "-m", "pytest", "-q")
+    assert "2 passed" in ran(project, "python", "-m", "pytest", "-q", "--toolkit-check", "my_shop.tools", "my_shop")
+    assert ran(project, "toolkit", "check", "my_shop.tools", "-o", "text") == "1 tool, and nothing to mend\n"
+    assert ran(project, "toolkit", "call", "my_shop.tools", "count_words", "text=to be", "-o", "text") == "2\n"
+
+
+def test_the_rule_file_of_a_new_project_counts(shop):
+    """For calls from the command line too."""
+    make_project("my-shop")
+    os.chdir("my-shop")
+    words = ["call", "my_shop.tools", "count_words", "--no-ask"]
+    assert shop.run(*words, "text=to be").json["value"] == 2
+    assert shop.run(*words, "text=the password").code == 7
+
+
+def test_a_project_can_be_called_something_else_than_its_folder(shop):
+    """The folder may have a name that no package can have."""
+    written = make_project("1", name="My Shop")
+    assert [str(path.relative_to(shop.folder / "1")) for path in written] == FILES
+    project = tomllib.loads((shop.folder / "1" / "pyproject.toml").read_text())["project"]
+    assert project["name"] == "my-shop"
+    assert project["entry-points"]["toolkit.tools"] == {"my_shop": "my_shop.tools:catalog"}
+
+
+def test_the_current_folder_is_the_usual_place(shop):
+    """With what is in it left alone."""
+    before = (shop.folder / "tools.py").read_text()
+    lines = shop.run("init", "--name", "my-shop", "-o", "text").out.splitlines()
+    assert lines == [*(f"+ {name}" for name in FILES), "next: python -m pytest"]
+    assert (shop.folder / "tools.py").read_text() == before
+    assert shop.run("init", "--name", "other").code == 2
+    made = shop.run("init", "more").json["files"]
+    assert made == [str(shop.folder / "more" / name.replace("my_shop", "more")) for name in FILES]
+    ran = shop.run("init", "other", "-o", "text")
+    assert ran.out.splitlines()[-1] == "next: cd other && python -m pytest"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_is_overwritten(shop, name):
+    """One file that is there, a broken link even, and nothing is written at all."""
+    path = shop.folder / "my-shop" / name
+    path.parent.mkdir(parents=True)
+    path.symlink_to("nowhere")
+    ran = shop.run("init", "my-shop")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"nothing was written, because this is there already: {path}; choose another folder" in ran.err
+    assert [each for each in (shop.folder / "my-shop").rglob("*") if not each.is_dir()] == [path]
+
+
+def test_files_are_not_written_through_a_link(shop, tmp_path):
+    """It would have them written somewhere else."""
+    (shop.folder / "my-shop").mkdir()
+    (shop.folder / "my-shop" / "tests").symlink_to(tmp_path)
+    with pytest.raises(ProjectError, match="my-shop/tests"):
+        make_project("my-shop")
+    assert not (tmp_path / "test_tools.py").exists()
+
+
+def test_a_file_is_no_folder(shop):
+    """And is left alone."""
+    with pytest.raises(ProjectError, match=r"tools\.py; choose another folder"):
+        make_project("tools.py", name="shop")
+
+
+def test_a_folder_that_cannot_be_written_is_told(shop):
+    """With the file and the reason."""
+    shop.write("blocked/tests", "a file where a folder has to be")
+    with pytest.raises(ProjectError, match="cannot be written"):
+        make_project("blocked", name="shop")
+
+
+@pytest.mark.parametrize(("title", "name"), [("my-shop", "my_shop"), ("My  Shop!", "my_shop"), ("a1", "a1")])
+def test_a_package_is_called_like_its_project(title, name):
+    """In letters that Python takes."""
+    assert package_name(title) == name
+
+
+@pytest.mark.parametrize("title", ["", "1st", "--", "class", "json", "toolkit", "tests", "ÄÖ"])
+def test_a_name_that_no_package_can_have_is_refused(title):
+    """Or that would hide another one."""
+    with pytest.raises(ProjectError, match="--name"):
+        package_name(title)

@@ -1,0 +1,131 @@
+"""
+Schemas as a person reads them.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
+
+from tests.properties.test_written_schemas import schemas
+from toolkit.cli.argument_values import arguments_of
+from toolkit.cli.commands.schema_tree import schema_tree, signature_of, type_of
+from toolkit.errors import BadArgs, DefinitionError
+from toolkit.spec import Tool
+
+
+def drawn(schema):
+    """The lines of a schema's tree."""
+    file = io.StringIO()
+    Console(file=file, width=200).print(schema_tree(Text("arguments"), schema))
+    return file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({}, "any"),
+        (True, "any"),
+        (False, "never"),
+        ({"type": "integer"}, "integer"),
+        ({"type": ["string", "null"]}, "string | null"),
+        ({"type": "string", "format": "date"}, "date"),
+        ({"const": 5}, "5"),
+        ({"enum": ["a", 1, None]}, '"a" | 1 | null'),
+        ({"enum": list(range(9))}, "0 | 1 | 2 | 3 | 4 | 5 | ..."),
+        ({"anyOf": [{"type": "integer"}, {"type": "integer"}, {"type": "null"}]}, "integer | null"),
+        ({"oneOf": [{"$ref": "#/$defs/Item"}, {"type": "string"}]}, "Item | string"),
+        ({"type": "array"}, "list"),
+        ({"type": "array", "items": {"type": "array", "items": {}}}, "list of list of any"),
+        ({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]}, "[string, integer]"),
+        ({"required": ["a"]}, 'an object with "a"'),
+    ],
+)
+def test_a_type_is_a_few_words(schema, words):
+    """As short as it can be said."""
+    assert type_of(schema) == words
+
+
+def test_a_tree_has_properties_limits_defaults_and_definitions():
+    """Everything that whoever calls it has to know."""
+    schema = {
+        "properties": {
+            "count": {
+                "type": "integer",
+                "minimum": 1,
+                "exclusiveMaximum": 9,
+                "default": 3,
+                "description": "How\nmany.",
+            },
+            "names": {"type": "array", "items": {"type": "string", "maxLength": 5}, "uniqueItems": True},
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "object", "properties": {"x": {}}}]},
+            "table": {"type": "object", "additionalProperties": {"type": "array", "items": {"minimum": 1}}},
+            "either": {
+                "anyOf": [{"type": "integer", "description": "A number."}, {"type": "null", "description": "None."}]
+            },
+            "item": {"$ref": "#/$defs/Item"},
+            "any": True,
+        },
+        "required": ["count", "any"],
+        "$defs": {"Item": {"type": "object", "properties": {"next": {"$ref": "#/$defs/Item"}}}},
+    }
+    assert drawn(schema) == [
+        "arguments",
+        r"├── count: integer = 3 (>= 1, < 9)  How\nmany.",
+        "├── names?: list of string (no item twice)",
+        "│   └── each item: string (at most 5 characters)",
+        "├── pair?: [string, object]",
+        "│   └── item 1: object",
+        "│       └── x?: any",
+        "├── table?: object",
+        "│   └── each value: list of another value",
+        "│       └── each item: another value (>= 1)",
+        "├── either?: integer | null",
+        "│   ├── either: integer  A number.",
+        "│   └── or 1: null  None.",
+        "├── item?: Item",
+        "└── any: any",
+        "Item: object",
+        "└── next?: Item",
+    ]
+
+
+def test_a_tree_ends_somewhere():
+    """However deep the schema is."""
+    schema = {"type": "object"}
+    for _ in range(40):
+        schema = {"type": "object", "properties": {"a": schema}}
+    assert len(drawn(schema)) == 7
+
+
+def test_a_parameter_that_may_be_left_out_is_marked():
+    """Unless its default says so."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}, "c": {"type": "string", "default": "x"}},
+        "required": ["a"],
+    }
+    tool = Tool.from_schema("f", "Do it.", schema, lambda arguments: None)
+    assert signature_of(tool).plain == 'f(a: string, b?: string, c: string = "x")'
+
+
+@given(schemas(), st.dictionaries(st.sampled_from(["a", "b", "type"]), st.sampled_from(["5", "x", "null", "[1]", "{"])))
+def test_every_schema_can_be_shown_and_typed(schema, words):
+    """Whatever an author has written, if a tool can be made of it."""
+    try:
+        tool = Tool.from_schema("f", "Do it.", schema, lambda arguments: None)
+        _ = tool.schema
+    except DefinitionError:
+        return
+    assert drawn(tool.schema)[0] == "arguments"
+    assert signature_of(tool).plain.startswith("f(")
+    try:
+        made = arguments_of([f"{name}={value}" for name, value in words.items()], tool.schema)
+    except BadArgs:
+        return
+    assert set(made) == set(words)

@@ -1,0 +1,139 @@
+"""
+`toolkit stats`: an audit log in numbers.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.cli.commands.audit_summary import summed_up
+
+
+@pytest.fixture
+def log(shop):
+    """A log of a few calls."""
+    for words in (
+        ["free_days", "year=2026"],
+        ["free_days", "year=0"],
+        ["flaky"],
+        ["cancel", "day=2026-05-01", "--no-ask"],
+        ["cancel", "day=2026-05-01", "--mode", "plan"],
+    ):
+        shop.run("call", "tools.py", *words, "--audit", "calls.jsonl")
+    return shop
+
+
+def test_a_log_is_summed_up_by_tool(log):
+    """Calls, how they ended, what was decided, retries, times, sizes."""
+    data = log.run("stats", "calls.jsonl").json
+    tools = {each["tool"]: each for each in data["tools"]}
+    assert list(tools) == ["free_days", "flaky", "cancel"]
+    assert (tools["free_days"]["calls"], tools["free_days"]["kinds"]) == (2, {"ok": 1, "tool": 1})
+    assert tools["flaky"]["retries"] == 1
+    assert tools["cancel"]["verdicts"] == {"ask": 1, "deny": 1}
+    assert tools["cancel"]["kinds"] == {"waiting": 1, "denied": 1}
+    assert tools["flaky"]["p95_seconds"] >= tools["free_days"]["p50_seconds"] > 0
+    assert data["last"] >= data["first"]
+    assert data["unreadable"] == 0
+
+
+def test_as_text_it_is_a_table(log):
+    """With the time that it covers."""
+    lines = log.run("stats", "calls.jsonl", "-o", "text").out.splitlines()
+    assert lines[0].split() == [
+        "tool",
+        "calls",
+        "not",
+        "ok",
+        "verdicts",
+        "people",
+        "retries",
+        "p50",
+        "p95",
+        "characters",
+    ]
+    assert lines[4].split()[:6] == ["cancel", "2", "waiting", "1,", "denied", "1"]
+    assert lines[-1].startswith("from 20")
+    assert lines[-1].endswith(" UTC")
+
+
+def test_lines_that_cannot_be_read_are_counted(log):
+    """And said to be left out."""
+    with open("calls.jsonl", "a") as file:
+        file.write("nonsense\n[]\n")
+    ran = log.run("stats", "calls.jsonl")
+    assert ran.json["unreadable"] == 2
+    assert "2 of its lines cannot be read, and are left out" in ran.err
+
+
+def test_an_empty_log_has_no_tools(shop):
+    """And no time."""
+    shop.write("empty.jsonl", "")
+    assert shop.run("stats", "empty.jsonl").json == {"tools": [], "first": None, "last": None, "unreadable": 0}
+    assert len(shop.run("stats", "empty.jsonl", "-o", "text").out.splitlines()) == 2
+
+
+@pytest.mark.parametrize("log", ["nowhere.jsonl", "."])
+def test_a_log_that_is_none_is_refused(shop, log):
+    """With its name."""
+    ran = shop.run("stats", log)
+    assert (ran.code, ran.out) == (2, "")
+    assert log in ran.err
+
+
+def test_a_file_that_is_no_log_is_refused(shop):
+    """It has lines, and none of them is one of a log."""
+    shop.write("notes.txt", "buy milk\n")
+    ran = shop.run("stats", "notes.txt")
+    assert (ran.code, ran.out) == (2, "")
+    assert "notes.txt is no audit log" in ran.err
+
+
+def test_names_that_models_invented_are_counted_together():
+    """There is no end to them."""
+    lines = [{"event": "outcome", "tool": f"x{n}", "kind": "not_found", "attempts": 0} for n in range(100)]
+    (tally,) = summed_up(lines).tools
+    assert (tally.tool, tally.calls) == ("(unknown)", 100)
+
+
+def test_a_log_with_too_many_tools_does_not_fill_the_memory():
+    """Those that come late are counted together."""
+    lines = ({"event": "verdict", "tool": f"x{n}", "word": "allow"} for n in range(10_100))
+    tools = summed_up(lines).tools
+    assert len(tools) == 10_001
+    assert (tools[-1].tool, tools[-1].verdicts) == ("(unknown)", {"allow": 100})
+
+
+def test_people_are_counted():
+    """What they approved, and what they refused."""
+    lines = [{"event": "answered", "tool": "f", "approved": each} for each in (True, False, "yes")]
+    assert summed_up(lines).tools[0].answers == {"approved": 1, "refused": 2}
+
+
+def test_a_time_that_is_none_is_said_to_be(shop):
+    """A log is a file, and anybody may have written it."""
+    shop.write("odd.jsonl", '{"version": 1, "at": 1e300, "event": "verdict", "tool": "f", "word": "allow"}\n')
+    assert (
+        shop.run("stats", "odd.jsonl", "-o", "text").out.splitlines()[-1]
+        == "from a time that is none to a time that is none"
+    )
+
+
+ODD = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=2)
+)
+LINES = st.fixed_dictionaries(
+    {"event": st.sampled_from(["outcome", "verdict", "answered", "asked", "unreadable", "new"]) | ODD},
+    optional=dict.fromkeys(("tool", "kind", "at", "attempts", "chars", "duration_seconds", "word", "approved"), ODD),
+)
+
+
+@given(st.lists(LINES, max_size=8))
+def test_no_log_breaks_it(lines):
+    """Every line counts once, whatever stands in it."""
+    summary = summed_up(lines)
+    ended = sum(1 for line in lines if line["event"] == "outcome" and "tool" in line)
+    assert sum(tally.calls for tally in summary.tools) == ended
+    assert all(tally.p95_seconds >= tally.p50_seconds >= 0 for tally in summary.tools)

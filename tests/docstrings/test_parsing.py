@@ -1,0 +1,626 @@
+"""Docstrings of every style come apart into prose, parameters and returns, and nothing makes the parser fail."""
+
+import enum
+import subprocess
+import sys
+import textwrap
+import time
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typing_extensions import TypedDict
+
+from toolkit.docstrings.parsing import Docstring, attribute_docstrings, parse, words
+
+GOOGLE = """
+    Read a text file.
+
+    It must be in the project: nothing else is allowed.
+
+    Args:
+        path (str): File path, relative
+            to the project root.
+        limit (int, optional): Stop after this many lines. Defaults to 3.
+        url: the address: http://x
+        *args: The rest.
+        **kwargs (dict[str, int]): The options.
+
+    Returns:
+        The text.
+
+    Raises:
+        ValueError: If it is not there.
+    """
+NUMPY = r"""
+    Read a text file.
+
+    It must be in the project: nothing else is allowed.
+
+    Parameters
+    ----------
+    path : str
+        File path, relative
+        to the project root.
+    limit : int, optional
+        Stop after this many lines. Defaults to 3.
+    url
+        the address: http://x
+    *args
+        The rest.
+    \**kwargs : dict[str, int]
+        The options.
+
+    Returns
+    -------
+    The text.
+
+    Raises
+    ------
+    ValueError
+        If it is not there.
+
+    See Also
+    --------
+    write : Write a text file.
+    """
+SPHINX = r"""
+    Read a text file.
+
+    It must be in the project: nothing else is allowed.
+
+    :param path: File path, relative
+        to the project root.
+    :type path: str
+    :param int limit: Stop after this many lines. Defaults to 3.
+    :keyword url: the address: http://x
+    :param \*args: The rest.
+    :param dict[str, int] kwargs:
+        The options.
+    :returns: The text.
+    :rtype: str
+    :raises ValueError: If it is not there.
+    """
+EPYDOC = """
+    Read a text file.
+
+    It must be in the project: nothing else is allowed.
+
+    @param path: File path, relative
+        to the project root.
+    @type path: str
+    @param limit: Stop after this many lines. Defaults to 3.
+    @keyword url: the address: http://x
+    @param args: The rest.
+    @param kwargs: The options.
+    @return: The text.
+    @raise ValueError: If it is not there.
+    """
+MARKDOWN = """
+    Read a text file.
+
+    It must be in the project: nothing else is allowed.
+
+    **Parameters:**
+
+    * **path** - File path, relative
+    to the project root.
+    * **limit** - Stop after this many lines. Defaults to 3.
+    * **url** - the address: http://x
+    * `args` -- The rest.
+    * `kwargs` (dict): The options.
+
+    **Returns:** The text.
+    """
+READ = Docstring(
+    "Read a text file.\n\nIt must be in the project: nothing else is allowed.",
+    {
+        "path": "File path, relative to the project root.",
+        "limit": "Stop after this many lines. Defaults to 3.",
+        "url": "the address: http://x",
+        "args": "The rest.",
+        "kwargs": "The options.",
+    },
+    "The text.",
+)
+TITLES = ["Args", "Arguments", "Parameters", "Params", "Attributes", "args", "ARGS"]
+TITLES += ["Keyword Args", "Keyword Arguments", "Other Parameters"]
+FIELDS = [
+    "param",
+    "parameter",
+    "arg",
+    "argument",
+    "key",
+    "keyword",
+    "kwarg",
+    "ivar",
+    "var",
+    "cvar",
+    "attribute",
+    "attr",
+]
+STYLES = {"google": GOOGLE, "numpy": NUMPY, "sphinx": SPHINX, "epydoc": EPYDOC, "markdown": MARKDOWN}
+
+
+def dedent(text: str) -> str:
+    return textwrap.dedent(text).strip("\n")
+
+
+@pytest.fixture(params=STYLES.values(), ids=STYLES)
+def written(request):
+    return request.param
+
+
+def test_every_style_says_the_same(written):
+    """One docstring, written in each style, comes apart alike."""
+    assert parse(written) == READ
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", "\r"),
+        lambda text: text.replace("    ", "\t"),
+        lambda text: text.replace("\n\n", "\n   \n"),
+        lambda text: text.replace("\n", "   \n"),
+        lambda text: text.replace("\n    ", "\n"),
+        lambda text: text.replace("\n", "\n       "),
+        lambda text: "\n\n" + text + "\n\n",
+        lambda text: text.lstrip(),
+    ],
+    ids=["crlf", "cr", "tabs", "blanks between", "blanks behind", "dedented", "indented", "padded", "first line"],
+)
+def test_whitespace_does_not_matter(written, spoil):
+    """Line ends, tabs and margins change nothing in what is read."""
+    assert parse(spoil(written)) == READ
+
+
+@pytest.mark.parametrize("text", [None, 3, b"Args:", "", " ", "\n \n\t\n", "\x0b\n\x0c\n:", "\u3000\n\u3000"])
+def test_nothing_gives_nothing(text):
+    """What is no text, or an empty one, has no parameters, and nothing is raised."""
+    found = parse(text)
+
+    assert (found.description.strip(" :\x0b\x0c\n\u3000"), found.parameters, found.returns) == ("", {}, "")
+
+
+@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize("shape", ["{}:\n    x: Text.", "{}\n---\nx : int\n    Text.", "{}::\n\n    x - Text."])
+def test_all_parameter_titles_count(title, shape):
+    """Each usual title opens a section of parameters, in Google and NumPy style."""
+    assert parse("Do it.\n\n" + shape.format(title)).parameters == {"x": "Text."}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("sign", ":@")
+def test_all_parameter_fields_count(sign, name):
+    """Each usual field names a parameter, in Sphinx and epydoc style."""
+    assert parse(f"Do it.\n\n{sign}{name} x: Text.\n") == Docstring("Do it.", {"x": "Text."}, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x (Callable[[int], tuple(int, str)], optional): Text.", {"x": "Text."}),
+        ("x (a: b): Text.", {"x": "Text."}),
+        ("x(int): Text.", {"x": "Text."}),
+        ("x, y: Both.", {"x": "Both.", "y": "Both."}),
+        ("x : Text.", {"x": "Text."}),
+        ("x:Text.", {"x": "Text."}),
+        ("größe: Der Wert.", {"größe": "Der Wert."}),
+        ("- x: Text.\n    - y: More.", {"x": "Text.", "y": "More."}),
+        (":param x: Text.", {"x": "Text."}),
+        ("x \u2013 Text.", {"x": "Text."}),
+        ("x:\n        Text.", {"x": "Text."}),
+        ("x: Text\n    not hanging.\n    y: More.", {"x": "Text not hanging.", "y": "More."}),
+        ("x: One.\n\n        Two.\n\n    y: More.", {"x": "One.\n\nTwo.", "y": "More."}),
+        ("x: One of\n        - red: warm\n        - blue,\n          cold", {"x": "One of\n- red: warm\n- blue, cold"}),
+        ("x: As in\n\n        some\n            code\n            here", {"x": "As in\n\nsome code here"}),
+        (
+            "x: As in\n        this\n\n            if a:\n                b\n\n        so",
+            {"x": "As in this\n\n    if a:\n        b\n\nso"},
+        ),
+        (
+            "x: As in\n        ```\n        {\n          1\n        ```\n        so",
+            {"x": "As in\n```\n{\n  1\n```\nso"},
+        ),
+        ("x: Text.\n\n        .. versionadded:: 3.2\n           Really.", {"x": "Text."}),
+        ("x:", {}),
+        ("x: First.\n    x: Second.", {"x": "First."}),
+        ("None", {}),
+        ("std::x", {}),
+        ("x (unclosed: Text.", {}),
+    ],
+)
+def test_google_entries(body, expected):
+    """Types, wrapped lines, paragraphs, lists and code in a Google section are read as they were meant."""
+    assert parse(f"Do it.\n\nArgs:\n    {body}\n\nAfter.") == Docstring("Do it.\n\nAfter.", expected, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x, y : int\n    Both.", {"x": "Both.", "y": "Both."}),
+        ("x : {'a', 'b'}, default 'a'\n    Text.\n\n    More\n    of it.", {"x": "Text.\n\nMore of it."}),
+        ("    x : int\n        Text.\n    y\n        More.", {"x": "Text.", "y": "More."}),
+        ("`x`: int\n    Text.", {"x": "Text."}),
+        ("x : int\n    Text.\n\n    .. deprecated:: 1.0", {"x": "Text."}),
+        ("x : int", {}),
+        ("not a name : int\n    Text.", {}),
+        ("", {}),
+    ],
+)
+def test_numpy_entries(body, expected):
+    """Names, types and texts in a NumPy section are read as they were meant."""
+    assert parse(f"Do it.\n\nParameters\n----------\n{body}\n\nTodo\n====\n* this\n") == Docstring(
+        "Do it.", expected, ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected", "description"),
+    [
+        (":param x: Text\nnot hanging.\n:param y: More.", {"x": "Text not hanging.", "y": "More."}, "Do it."),
+        (":param x: Text.\n\nProse.", {"x": "Text."}, "Do it.\n\nProse."),
+        (":param x: One.\n\n  Two.\n:meta private:", {"x": "One.\n\nTwo."}, "Do it."),
+        ("  :param x: Text.", {"x": "Text."}, "Do it."),
+        (":param x:Text.", {"x": "Text."}, "Do it."),
+        (":param: Text.", {}, "Do it.\n\n:param: Text."),
+        (":param *: Text.", {}, "Do it."),
+        (":param x", {}, "Do it.\n\n:param x"),
+        (":class:`Foo` is prose.\n:keyword:`if` too.", {}, "Do it.\n\n`Foo` is prose.\n`if` too."),
+        (":smile: is prose.", {}, "Do it.\n\n:smile: is prose."),
+        ("@property is prose: it is.", {}, "Do it.\n\n@property is prose: it is."),
+    ],
+)
+def test_fields(body, expected, description):
+    """Fields end where their text does, and a colon or an at sign alone makes no field."""
+    assert parse(f"Do it.\n\n{body}") == Docstring(description, expected, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Returns:\n    int: The count.", "int: The count."),
+        ("Returns:\n\n    One.\n\n    Two,\n    wrapped.", "One.\n\nTwo, wrapped."),
+        ("Returns:\nThe count.", "The count."),
+        ("Returns: The count\n    of all.", "The count of all."),
+        ("Yields:\n    Each one.", "Each one."),
+        ("Returns\n-------\nint\n    The count.", "int: The count."),
+        ("Returns\n-------\nx : int\n    The x.\ny : str\n    The y.", "x : int: The x. y : str: The y."),
+        ("Returns\n-------\nThe count\nof all: x.\n\nAnd so on.", "The count of all: x.\n\nAnd so on."),
+        ("Yields\n------\nint\n    One.\n\n    Two.", "int: One.\n\nTwo."),
+        (":return: The count.", "The count."),
+        ("@return: The count.", "The count."),
+        ("Returns:\n    First.\n\nYields:\n    Second.", "First."),
+        ("Returns:", ""),
+        ("Raises: ValueError, at times.", ""),
+    ],
+)
+def test_returns(text, expected):
+    """The text of the returns or yields section is kept, with the type if it was written there."""
+    assert parse(f"Count.\n\n{text}") == Docstring("Count.", {}, expected)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "Args:\n    x: Leak.",
+        "Raises:\n    Leak: leak",
+        "Raises:\n    Leak",
+        "Warns:\n    Leak: leak",
+        "Example:\n    leak()",
+        "Examples:\n    Leak.\n\n    More of the leak.",
+        "Example::\n\n    leak()",
+        "Usage example:\n    leak()",
+        "See Also:\n    leak",
+        "References:\n    Leak, 1999.",
+        "Todo:\n    * Leak",
+        "Examples\n--------\nLeak.\n\n>>> leak()\n\nLeak.",
+        "References\n----------\n.. [1] Leak.",
+        "See Also\n========\nleak : Leak.",
+        "Methods\n-------\nleak()",
+        ">>> leak()\nleak\n>>> leak()",
+        "    >>> leak()\n    leak",
+        "```python\n>>> leak()\n\nleak\n```",
+        "```\n>>> leak()\n\nunclosed leak",
+        "Example:\n    >>> leak()",
+        "Examples:\n\n    >>> leak()\n    leak",
+        ".. versionadded:: 3.2 leak",
+        "..  deprecated:: 3.2\n   Leak.\n\n   Leak.",
+        ".. _leak: http://leak",
+        ".. [1] leak",
+        ":type x: leak",
+        ":raises Leak: leak",
+        "@raise Leak: leak",
+    ],
+)
+def test_sections_never_leak(section):
+    """What a section or session holds is not in the description, and the prose around it is."""
+    assert parse(f"Do it.\n\n{section}") == parse(f"\nDo it.\n\n{section}\n")
+    assert "leak" not in parse(f"Do it.\n\n{section}").description.lower()
+    assert parse(f"Do it.\n\n{section}").description == "Do it."
+    assert parse(f"Do it.\n{section}").description == "Do it."
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "Note: this is fast.",
+        "Usage is simple:\ncall it.",
+        "Usage:\n- The path must be absolute.",
+        "As in:\n\n    if x:\n        args: 3",
+        "Note:\n    Keep this.\n\n    And this.",
+        "Warning:\n    Keep this.",
+        "Custom Section:\n    Keep this.",
+        "Overview\n--------\nKeep this.",
+        "It Returns: nothing at all.",
+        "A rule\n\n---\n\nand another\n\n- --",
+        "**Bold** words: kept.",
+        "```json\nArgs:\n    x: kept\n:param y: kept\n```",
+        "```\nunclosed",
+        "Three dots.. and more.",
+        ".. and more.",
+        "----------\nBoxed\n-- --",
+    ],
+)
+def test_prose_stays(prose):
+    """A colon, a fence, an admonition or an unknown heading is prose, and stays as written."""
+    assert parse(f"Do it.\n\n{prose}\n\nArgs:\n    x: Text.\n") == Docstring(f"Do it.\n\n{prose}", {"x": "Text."}, "")
+    assert parse(f"Do it.\n\n{prose}\n") == Docstring(f"Do it.\n\n{prose}", {}, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Do it.\n\nNotes\n-----\nKeep this.\n\nAnd this.", "Do it.\n\nNotes:\nKeep this.\n\nAnd this."),
+        ("Do it.\n\n.. note:: Keep this.", "Do it.\n\nNote: Keep this."),
+        ("Do it.\n\n.. warning::\n    Keep this.", "Do it.\n\nWarning:\n    Keep this."),
+        ("Do it.\n\n.. code-block:: python\n\n    keep()", "Do it.\n\n    keep()"),
+        ("Do it.\nArgs:\n    x: Text.\nKeep this.", "Do it.\n\nKeep this."),
+        ("Do it.\n\nExample:\n    >>> x\nArgs:\n    x: Text.", "Do it."),
+        ("Do it.\n\nA lot.\n>>> x\n1\n\nKeep this.", "Do it.\n\nA lot.\n\nKeep this."),
+        ("Args:\n    x: Text.", ""),
+        ("Returns: the thing.", "Returns: the thing."),
+        ("See :class:`~a.b.Foo`, :py:func:`bar`, ``x`` and a:b:`c`.", "See `a.b.Foo`, `bar`, ``x`` and a:b:`c`."),
+        ("Größe: 3 µm — fertig.", "Größe: 3 µm — fertig."),
+    ],
+)
+def test_descriptions(text, expected):
+    """Notes and later prose are kept, roles lose their names, and a lone summary is never mistaken."""
+    assert parse(text).description == expected
+
+
+JUNK = [
+    ":",
+    "@",
+    "`",
+    "(",
+    " ",
+    "\n",
+    "\n\n",
+    ">>> ",
+    "```",
+    "```\n",
+    "\n:param x",
+    "\n:param x:",
+    ":a:",
+    "\n---",
+    "\n ",
+]
+JUNK += [
+    "Args:\n",
+    "Args:\n\n",
+    "\nArgs:\n    x (",
+    "a\n---\n",
+    "args\n---\n",
+    "x" + " " * 9,
+    ".. a::\n",
+    "\n  - x:",
+    "a, ",
+]
+JUNK += ["\nReturns: ", "@param  ", " default", "A", "\t", "\r", "\n>>> x\n```\n", "**", "\nArgs:\n\n- x"]
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("head", ["", "Args:\n    x (", "Parameters\n---\nx", "Do it.\n\n:param x", "Returns:\n    "])
+@pytest.mark.parametrize("junk", JUNK)
+def test_junk_takes_linear_time(head, junk):
+    """A hundred kilobytes of anything is read in well under a second, so a megabyte takes no hour."""
+    start = time.process_time()
+    parse(head + junk * (100_000 // len(junk)))
+    words(junk * (100_000 // len(junk)))
+
+    assert time.process_time() - start < 2
+
+
+LINES = [
+    "Args:",
+    "Returns:",
+    "Raises:",
+    "**Args:**",
+    "Returns: x",
+    "Parameters",
+    "Notes",
+    "---",
+    "===",
+    "",
+    "\t",
+    "\x0c",
+]
+LINES += ["x: y", "  x: y", "    x (int: y", "x : int", "    text", "  - x", "* **x** - y", "```", ">>> x", "\u3000"]
+LINES += [":param x: y", "@param x", ":class:`x`", ".. note:: x", ".. x::"]
+PAGES = st.lists(st.sampled_from(LINES) | st.text(max_size=9))
+
+
+@given(st.text() | PAGES.map("\n".join) | PAGES.map("\r\n".join))
+def test_any_text_is_read(text):
+    """No text raises, and no parameter is empty."""
+    found = parse(text)
+
+    assert all(name.isidentifier() or name.isalnum() for name in found.parameters if name.isascii())
+    assert all(value and value == value.strip() for value in found.parameters.values())
+    assert found.description == found.description.strip("\n")
+
+
+WORDS = st.text("abcdefghijklmnopqrstuvwxyzäöü", min_size=1, max_size=8).filter(lambda word: word != "leak")
+SENTENCES = st.lists(WORDS, min_size=1, max_size=12).map(lambda found: " ".join(found).capitalize() + ".")
+TEXTS = st.lists(SENTENCES, min_size=1, max_size=3).map("\n\n".join)
+NAMES = st.from_regex(r"\A[a-z_][a-z_0-9]{0,9}\Z").filter(lambda name: name != "leak")
+
+
+def wrapped(text: str, indent: int) -> str:
+    lines = "\n\n".join(textwrap.fill(part, 30) for part in text.split("\n\n"))
+    return textwrap.indent(lines, " " * indent).lstrip()
+
+
+RENDERERS = {
+    "google": (
+        lambda name, text: f"    {name} (int): {wrapped(text, 8)}\n",
+        "\n\nArgs:\n{}\nReturns:\n    leak\n\nExample:\n    leak",
+    ),
+    "numpy": (
+        lambda name, text: f"{name} : int\n    {wrapped(text, 4)}\n",
+        "\n\nParameters\n----------\n{}\nReturns\n-------\nint\n    leak\n\nExamples\n--------\nleak",
+    ),
+    "sphinx": (
+        lambda name, text: f":param int {name}: {wrapped(text, 4)}\n",
+        "\n\n{}:returns: leak\n:raises leak: leak",
+    ),
+    "epydoc": (
+        lambda name, text: f"@param {name}: {wrapped(text, 4)}\n",
+        "\n\n{}@return: leak\n@raise leak: leak",
+    ),
+}
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("style", RENDERERS)
+@given(description=TEXTS, parameters=st.dictionaries(NAMES, TEXTS, min_size=1, max_size=4), margin=st.integers(0, 9))
+def test_what_was_rendered_is_read_back(style, description, parameters, margin):
+    """Any description and parameters, written in any style at any margin, are read back unchanged."""
+    entry, page = RENDERERS[style]
+    text = description + page.format("".join(entry(name, about) for name, about in parameters.items()))
+    found = parse(textwrap.indent(text, " " * margin))
+
+    assert found.description == description
+    assert found.parameters == parameters
+    assert found.returns.endswith("leak")
+
+
+def test_docstring_parser_is_imported_late():
+    """Importing the module, and reading prose or Google style, does not load docstring_parser."""
+    code = "import sys, toolkit.docstrings.parsing as d; d.parse('A.\\n\\nArgs:\\n  x: y'); sys.exit('docstring_parser' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 -- the code is ours
+
+
+@dataclass
+class Base:
+    first: int
+    """The first,
+    wrapped."""
+
+    second: int = 2
+    """The :class:`second`."""
+
+    third = 3
+    "The third."
+
+    fourth: int = 4
+    ""
+
+    fifth: int = 5
+    len("")
+    sixth = seventh = 6
+    """Not said of which."""
+
+    class Inner:
+        hidden: int
+        """Another class."""
+
+
+class Heir(Base):
+    second: str = ""
+    """Overridden."""
+
+
+class Colour(enum.Enum):
+    RED = 1
+    """Warm."""
+
+
+class Small(TypedDict):
+    a: int
+    """The a."""
+
+
+class Large(Small):
+    b: int
+    """The b."""
+
+
+class Largest(Large):
+    c: int
+    """The c."""
+
+
+def test_attributes_are_documented_beneath():
+    """The string beneath an attribute is its text, joined and without markup; nothing else is."""
+    assert attribute_docstrings(Base) == {
+        "first": "The first, wrapped.",
+        "second": "The `second`.",
+        "third": "The third.",
+    }
+
+
+def test_attribute_docstrings_are_inherited():
+    """A subclass has the texts of its bases, and its own come first."""
+    assert attribute_docstrings(Heir) == {**attribute_docstrings(Base), "second": "Overridden."}
+
+
+def test_enums_and_typed_dicts_are_classes_too():
+    """Members and keys are documented like attributes, those of a TypedDict's bases included."""
+    assert attribute_docstrings(Colour)["RED"] == "Warm."
+    assert attribute_docstrings(Largest) == {"a": "The a.", "b": "The b.", "c": "The c."}
+
+
+def test_classes_in_functions_are_read():
+    """A class that is indented, even with text at the margin, gives its texts."""
+
+    class Local:
+        a: int
+        """The a
+is odd."""
+
+    assert attribute_docstrings(Local) == {"a": "The a is odd."}
+
+
+@pytest.mark.parametrize("cls", [int, type("Made", (), {"a": 1}), type("Base", (), {"__module__": "nowhere"}), object])
+def test_a_class_without_source_has_no_texts(cls):
+    """Built-in and made-up classes give nothing, and do not fail."""
+    assert attribute_docstrings(cls) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("read_file", "Read file"),
+        ("getHTTPStatus", "Get HTTP status"),
+        ("HTTPServer", "HTTP server"),
+        ("userIDs", "User IDs"),
+        ("fs.read-file", "Fs read file"),
+        ("READ_FILE", "Read file"),
+        ("HTTP", "HTTP"),
+        ("getX", "Get x"),
+        ("sha256_sum", "Sha256 sum"),
+        ("größe_lesen", "Größe lesen"),
+        ("__init__", "Init"),
+        ("_", ""),
+        ("", ""),
+    ],
+)
+def test_words(name, expected):
+    """A name becomes a phrase, and an acronym stays one."""
+    assert words(name) == expected

@@ -1,0 +1,154 @@
+"""Nulls that strict mode forced are taken out, and no others."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+
+from tests.formats.tools import Node
+from toolkit import Tool
+from toolkit.formats.schemas.forced_nulls import without_forced_nulls
+
+
+@dataclass
+class Inner:
+    """Something inside."""
+
+    name: str
+    size: int = 1
+    note: str | None = None
+
+
+@dataclass
+class Circle:
+    """A shape."""
+
+    kind: Literal["circle"]
+    radius: int = 1
+
+
+@dataclass
+class Line:
+    """Another."""
+
+    kind: Literal["line"]
+    length: int | None = 1
+
+
+def act(
+    path: str,
+    limit: int = 10,
+    since: str | None = "x",
+    inner: Inner | None = None,
+    many: list[Inner] = [],  # noqa: B006 -- never changed
+    table: dict[str, Inner] = {},  # noqa: B006 -- as above
+    pair: tuple[int, Inner] | None = None,
+    shape: Circle | Line | None = None,
+    tree: Node | None = None,
+) -> None:
+    """Act."""
+
+
+TOOL = Tool.described(act)
+NOTHING = {"name": "a", "size": None, "note": None}
+KEPT = {"name": "a", "note": None}
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"path": "a", "limit": None}, {"path": "a"}),
+        ({"path": "a", "since": None, "limit": None}, {"path": "a", "since": None}),
+        ({"path": "a", "inner": NOTHING}, {"path": "a", "inner": KEPT}),
+        ({"path": "a", "many": [NOTHING, NOTHING]}, {"path": "a", "many": [KEPT, KEPT]}),
+        ({"path": "a", "table": {"x": NOTHING}}, {"path": "a", "table": {"x": KEPT}}),
+        ({"path": "a", "pair": [1, NOTHING]}, {"path": "a", "pair": [1, KEPT]}),
+        ({"path": "a", "shape": {"kind": "circle", "radius": None}}, {"path": "a", "shape": {"kind": "circle"}}),
+        (
+            {"path": "a", "limit": None, "shape": {"kind": "line", "length": None}},
+            {"path": "a", "shape": {"kind": "line", "length": None}},
+        ),
+        (
+            {"path": "a", "many": None, "tree": {"value": 1, "children": [{"value": 2, "children": []}]}},
+            {"path": "a", "tree": {"value": 1, "children": [{"value": 2, "children": []}]}},
+        ),
+    ],
+    ids=["top", "nullable", "record", "list", "table", "tuple", "union", "union-nullable", "recursive"],
+)
+@pytest.mark.parametrize("form", [lambda value: value, json.dumps], ids=["object", "text"])
+def test_a_forced_null_is_taken_out(given, meant, form):
+    """At any depth, where the property is optional and may not be null; where it may, null stays."""
+    assert without_forced_nulls(form(given), TOOL) == meant
+    assert TOOL.check(meant) is not None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": None},
+        {"path": "a", "unknown": None},
+        {"path": "a", "since": None},
+        {"path": "a", "shape": {"kind": "square", "radius": None}},
+        {"path": "a", "limit": 5},
+        '{"path": "a", "limit": null',
+        '{"path": "a", "path": null}',
+        '[null, {"limit": null}]',
+        "null",
+        "",
+        None,
+        [None],
+        7,
+    ],
+    ids=repr,
+)
+def test_anything_else_is_passed_on_as_it_is(given):
+    """A required null, an unknown key, what is no JSON: the check words what is wrong."""
+    assert without_forced_nulls(given, TOOL) is given
+
+
+def test_arguments_are_not_changed_in_place():
+    """The response that they came from is somebody else's."""
+    given = {"path": "a", "inner": dict(NOTHING)}
+    without_forced_nulls(given, TOOL)
+    assert given == {"path": "a", "inner": NOTHING}
+
+
+def written(schema: dict[str, Any]) -> Tool:
+    """A tool with a hand-written schema."""
+    return Tool.from_schema("act", "Act.", schema, lambda arguments: None)
+
+
+def test_what_stands_beside_counts():
+    """A property that is required by another part of the schema is not optional."""
+    parts = [{"properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}, {"required": ["a"]}]
+    tool = written({"type": "object", "allOf": parts})
+    assert without_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
+
+
+def test_a_schema_that_is_only_true_takes_null():
+    """`true` takes anything, null too."""
+    tool = written({"type": "object", "properties": {"a": True, "b": {"type": "integer"}}})
+    assert without_forced_nulls({"a": None, "b": None}, tool) == {"a": None}
+
+
+def test_a_value_that_could_be_read_in_too_many_ways_is_left_alone():
+    """Arguments from strangers against a schema of strangers end quickly, whatever they are."""
+    deeper = {"$ref": "#/$defs/node"}
+    node = {
+        "type": "object",
+        "anyOf": [
+            {"properties": {"a": deeper, "x": {"type": "integer"}}, "required": ["p"]},
+            {"properties": {"a": deeper, "x": {"type": "integer"}}, "required": ["q"]},
+        ],
+    }
+    tool = written({"type": "object", "properties": {"a": deeper}, "$defs": {"node": node}})
+    value: dict[str, Any] = {"x": None}
+    for _ in range(60):
+        value = {"a": value, "x": None}
+    started = time.process_time()
+    assert without_forced_nulls({"a": value}, tool) == {"a": value}
+    assert time.process_time() - started < 10

@@ -1,0 +1,85 @@
+"""Names of parameters, where a provider takes plain ones only."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.formats import sdks
+from tests.formats.tools import made, module
+from toolkit import Catalog, Tool
+from toolkit.formats.schemas.property_names import own_properties, plain_properties
+
+PLAIN = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+
+
+def tool_of(*names, **more):
+    """A tool with these parameters, all required."""
+    properties = {name: {"type": "integer"} for name in names}
+    schema = {"type": "object", "properties": properties, "required": list(names), "additionalProperties": False}
+    return Tool.from_schema("act", "Act.", {**schema, **more}, lambda arguments: arguments)
+
+
+def schema_in(definition):
+    """The schema in a definition of Anthropic's or Bedrock's."""
+    return definition["input_schema"] if "input_schema" in definition else definition["toolSpec"]["inputSchema"]["json"]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock"])
+def test_a_name_that_is_refused_is_sent_as_a_plain_one(name, strict):
+    """One such name would have the whole request refused; the note says what became of it."""
+    definitions = made(name, Catalog(tool_of("größe", "filter[id]", "n" * 80, "plain")), strict=strict)
+    sent = schema_in(definitions[0])
+    assert all(PLAIN.fullmatch(each) for each in sent["properties"])
+    assert sent["required"] == list(sent["properties"])
+    assert "`filter[id]` as `filter_id_`" in str(definitions.notes[0])
+    assert sdks.tools(name, definitions) == sdks.plain(list(definitions))
+
+
+@pytest.mark.parametrize("name", ["anthropic", "bedrock"])
+def test_arguments_come_back_under_the_tools_own_names(name):
+    """As the tool declares them, so that the check knows them."""
+    catalog = Catalog(tool_of("größe", "gr__e", "n"))
+    sent = schema_in(made(name, catalog)[0])
+    arguments = dict(zip(sent["properties"], [1, 2, 3], strict=True))
+    [call] = module(name).calls(sdks.reply(name, [("act", arguments, "c1")]), catalog)
+    assert call.arguments == {"größe": 1, "gr__e": 2, "n": 3}
+
+
+@pytest.mark.parametrize("name", ["openai", "openai_responses", "gemini", "mistral", "ollama", "mcp"])
+def test_other_providers_are_sent_the_names_as_they_are(name):
+    """Nothing is changed that need not be."""
+    assert "größe" in str(list(made(name, Catalog(tool_of("größe")))))
+
+
+def test_plain_names_cost_nothing():
+    """The schema that is sent is the tool's own."""
+    tool = tool_of("a", "b.c", "d-e")
+    assert plain_properties(tool.schema, tool, []) is tool.schema
+
+
+def test_a_schema_that_requires_nothing_is_changed_too():
+    """Without `required` there is nothing more to rename."""
+    schema = {"properties": {"a b": {}}}
+    assert plain_properties(schema, tool_of(), []) == {"properties": {"a_b": {}}}
+
+
+@pytest.mark.parametrize("arguments", ["{cut", None, [1], {"größe": 1}])
+def test_arguments_that_need_no_names_back_are_not_touched(arguments):
+    """What is no object, and what has the tool's own name already."""
+    assert own_properties(arguments, tool_of("größe")) is arguments
+
+
+@given(st.lists(st.text(min_size=1, max_size=70), unique=True, max_size=6))
+def test_any_names_are_told_apart_and_come_back(names):
+    """Whatever they are, no two are sent as one."""
+    tool = tool_of(*names)
+    sent = plain_properties(tool.schema, tool, [])
+    assert all(PLAIN.fullmatch(each) for each in sent["properties"])
+    assert len(sent["properties"]) == len(names)
+    arguments = {each: number for number, each in enumerate(sent["properties"])}
+    assert own_properties(arguments, tool) == {name: number for number, name in enumerate(names)}

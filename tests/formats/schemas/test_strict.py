@@ -1,0 +1,361 @@
+"""Schemas in the subsets that strict modes take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import pytest
+from annotated_types import Interval, MinLen
+
+from tests.formats.tools import everything, made
+from toolkit import Catalog, Tool, tool
+from toolkit.formats.schemas.dialects import ANTHROPIC, GEMINI, OPENAI, Dialect
+from toolkit.formats.schemas.rewriting import rewritten
+
+
+def rewrite(properties: Any, dialect: Dialect = OPENAI, required: Any = None, **more: Any) -> Any:
+    """The properties of a closed object, all required unless told otherwise, as *dialect* has them."""
+    required = list(properties) if required is None else required
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **more}
+    found = rewritten(schema, dialect)
+    assert not found.obstacles
+    return found.schema["properties"]
+
+
+def parts(schema: Any) -> Iterator[Mapping[str, Any]]:
+    """Every schema in *schema*."""
+    if isinstance(schema, Mapping):
+        yield schema
+        for key in ("properties", "$defs"):
+            for each in schema.get(key, {}).values():
+                yield from parts(each)
+        for key in ("items", "additionalProperties"):
+            yield from parts(schema.get(key))
+        for each in schema.get("anyOf", ()):
+            yield from parts(each)
+
+
+def is_strict_for_openai(schema: Any) -> bool:
+    """What OpenAI asks of every object."""
+    objects = [part for part in parts(schema) if "properties" in part]
+    return all(
+        part["additionalProperties"] is False and part["required"] == list(part["properties"]) for part in objects
+    )
+
+
+@pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral"])
+def test_every_property_is_required_and_every_object_closed(name):
+    """What is optional may be null instead."""
+    definitions = made(name, everything(), strict=True)
+    strict = [each.get("function", each) for each in definitions if each.get("function", each).get("strict")]
+    assert [each["name"] for each in strict] == ["ping", "git--log", "plant", "send", "find_user"]
+    assert all(is_strict_for_openai(each["parameters"]) for each in strict)
+    log = strict[1]["parameters"]["properties"]
+    assert log["path"] == {"type": "string", "description": "Where to look."}
+    assert log["most"] == {"type": ["integer", "null"], "description": "How many. (default: 10)"}
+    assert log["kind"]["enum"] == ["full", "short", None]
+    assert log["since"]["type"] == ["string", "null"]
+
+
+@pytest.mark.parametrize("name", ["openai", "openai_responses", "mistral", "anthropic", "bedrock"])
+def test_a_tool_that_cannot_be_strict_is_sent_as_it_is_with_a_note(name):
+    """An object with keys that nobody knows cannot be told strictly, and the note says which it is."""
+    catalog = everything()
+    definitions = made(name, catalog, strict=True)
+    assert catalog["export"].schema in [
+        each.get("function", each.get("toolSpec", each)).get("parameters")
+        or each.get("toolSpec", {}).get("inputSchema", {}).get("json")
+        or each.get("input_schema")
+        for each in definitions
+    ]
+    [note] = [note for note in definitions.notes if note.tool == "export"]
+    assert "variables is an object with any keys" in note.text
+    assert "anything takes any value" in note.text
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ({"type": "string"}, {"type": ["string", "null"]}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+        ({"enum": ["a", "b"]}, {"type": ["string", "null"], "enum": ["a", "b", None]}),
+        ({"const": 1}, {"type": ["integer", "null"], "enum": [1, None]}),
+        ({"enum": ["a", None]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        (
+            {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+            {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+        ),
+        (
+            {"oneOf": [{"type": "string"}, {"type": "null"}]},
+            {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        ),
+        ({"$ref": "#/$defs/x"}, {"anyOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}),
+        (
+            {"$ref": "#/$defs/x", "description": "An x."},
+            {"anyOf": [{"$ref": "#/$defs/x"}, {"type": "null"}], "description": "An x."},
+        ),
+    ],
+    ids=["type", "null", "enum", "const", "null-choice", "anyOf", "null-member", "reference", "described-reference"],
+)
+def test_an_optional_property_is_made_nullable_once(given, sent):
+    """However it is written, null is added if it was not there, and only then."""
+    assert rewrite({"a": given}, required=[], **{"$defs": {"x": {"type": "string"}}})["a"] == sent
+
+
+@pytest.mark.parametrize(
+    ("dialect", "given", "sent"),
+    [
+        (
+            OPENAI,
+            {"type": "integer", "minimum": 1, "multipleOf": 2},
+            {"type": "integer", "minimum": 1, "multipleOf": 2},
+        ),
+        (ANTHROPIC, {"type": "integer", "minimum": 1}, {"type": "integer", "description": "(at least 1)"}),
+        (GEMINI, {"type": "integer", "exclusiveMinimum": 1}, {"type": "integer", "description": "(greater than 1)"}),
+        (OPENAI, {"type": "string", "minLength": 3}, {"type": "string", "description": "(characters at least: 3)"}),
+        (OPENAI, {"type": "string", "format": "uuid"}, {"type": "string", "format": "uuid"}),
+        (OPENAI, {"type": "string", "format": "uri"}, {"type": "string", "description": "(format: uri)"}),
+        (ANTHROPIC, {"type": "string", "format": "uri"}, {"type": "string", "format": "uri"}),
+        (OPENAI, {"type": "string", "pattern": "^[a-z]+$"}, {"type": "string", "pattern": "^[a-z]+$"}),
+        (
+            OPENAI,
+            {"type": "string", "pattern": r"^(?!x)\w+$"},
+            {"type": "string", "description": r'(has to match the regular expression "^(?!x)\\w+$")'},
+        ),
+        (ANTHROPIC, {"type": "string", "default": "x"}, {"type": "string", "default": "x"}),
+        (OPENAI, {"type": "string", "default": "x"}, {"type": "string", "description": '(default: "x")'}),
+        (
+            OPENAI,
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": 2},
+            {"type": "array", "items": {"type": "string"}, "minItems": 2, "description": "(no two items alike)"},
+        ),
+        (
+            ANTHROPIC,
+            {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "(items at most: 3)"},
+        ),
+        (
+            ANTHROPIC,
+            {"type": "array", "items": {"type": "string"}, "minItems": 2},
+            {"type": "array", "items": {"type": "string"}, "description": "(items at least: 2)"},
+        ),
+        (GEMINI, {"const": "x"}, {"type": "string", "enum": ["x"]}),
+        (GEMINI, {"const": True}, {"type": "boolean", "description": "(always true)"}),
+        (GEMINI, {"enum": ["a", None]}, {"type": ["string", "null"], "description": '(one of ["a", null])'}),
+        (
+            OPENAI,
+            {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b", "c"], "minProperties": 1},
+            {
+                "type": "object",
+                "properties": {"b": {"type": "string"}},
+                "required": ["b"],
+                "additionalProperties": False,
+                "description": '(properties at least: 1; has to fit `required`: ["c"])',
+            },
+        ),
+        (
+            OPENAI,
+            {"type": "string", "not": {"const": "x"}, "$comment": "hush", "uniqueItems": False, "deprecated": True},
+            {"type": "string", "description": '(has to fit `not`: {"const": "x"}; deprecated)'},
+        ),
+        (
+            OPENAI,
+            {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "integer"}], "items": False},
+            {"type": "array", "items": {"type": "integer"}, "maxItems": 2},
+        ),
+        (
+            OPENAI,
+            {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}},
+            {
+                "type": "array",
+                "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
+                "description": '(its items, in this order, have to fit [{"type": "integer"}])',
+            },
+        ),
+        (
+            GEMINI,
+            {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}},
+            {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"type": "string"}},
+        ),
+        (GEMINI, {"type": "array"}, {"type": "array"}),
+        (GEMINI, {"type": "object", "additionalProperties": True}, {"type": "object", "additionalProperties": True}),
+        (
+            GEMINI,
+            {"additionalProperties": {"const": "x"}, "patternProperties": {"^a": {}}},
+            {
+                "type": "object",
+                "additionalProperties": {"type": "string", "enum": ["x"]},
+                "description": '(has to fit `patternProperties`: {"^a": {}})',
+            },
+        ),
+        (GEMINI, True, {}),
+        (
+            OPENAI,
+            {"allOf": [{"type": "string"}, {"minLength": 1, "type": "integer"}], "title": "T"},
+            {"title": "T", "type": "string", "description": '(characters at least: 1) (has to fit `type`: "integer")'},
+        ),
+        (
+            OPENAI,
+            {
+                "type": "object",
+                "properties": {"b": {"type": "string"}},
+                "required": ["b"],
+                "anyOf": [{}],
+                "oneOf": [{}],
+            },
+            {
+                "type": "object",
+                "properties": {"b": {"type": "string"}},
+                "required": ["b"],
+                "additionalProperties": False,
+                "description": "(has to fit `anyOf`: [{}]; has to fit `oneOf`: [{}])",
+            },
+        ),
+        (
+            OPENAI,
+            {"anyOf": [{"type": "string"}], "oneOf": [{"type": "string"}]},
+            {"anyOf": [{"type": "string"}], "description": '(has to fit `oneOf`: [{"type": "string"}])'},
+        ),
+    ],
+)
+def test_what_the_subset_cannot_say_is_said_in_words(dialect, given, sent):
+    """Keywords that a provider refuses move into the description; the rest stays."""
+    assert rewrite({"a": given}, dialect)["a"] == sent
+
+
+def test_words_follow_what_the_author_wrote():
+    """The description comes first, and a long value is cut."""
+    given = {"type": "string", "description": "A name.", "examples": ["x" * 1000]}
+    text = rewrite({"a": given})["a"]["description"]
+    assert text.startswith('A name. (for example: ["xxx')
+    assert len(text) < 600
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (True, "a takes any value"),
+        (False, "a takes no value"),
+        ({}, "a takes any value"),
+        ({"description": "Whatever."}, "a takes any value"),
+        ({"enum": [{"x": 1}]}, "a takes any value"),
+        ({"type": "object"}, "a is an object with any keys"),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, "a is an object with any keys"),
+        ({"type": "object", "patternProperties": {"^x": {"type": "string"}}}, "a is an object with any keys"),
+        ({"type": "array"}, "a is an array of anything"),
+        ({"type": "array", "items": True}, "a is an array of anything"),
+        ({"type": "array", "items": {}}, "a[] takes any value"),
+        ({"anyOf": [{"type": "string"}, {}]}, "a|2 takes any value"),
+        ({"$ref": "#/properties/b"}, "a refers to #/properties/b, which is not in `$defs`"),
+    ],
+)
+@pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+def test_what_cannot_be_strict_is_named_with_its_place(dialect, given, why):
+    """The author finds what stands in the way."""
+    schema = {"type": "object", "properties": {"a": given, "b": {"type": "string"}}, "additionalProperties": False}
+    assert why in rewritten(schema, dialect).obstacles
+
+
+def test_a_note_is_short_however_much_is_in_the_way():
+    """Three places will do to see what it is about."""
+    schema = {"type": "object", "properties": {f"p{number}": {} for number in range(100)}}
+    tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
+    [note] = made("openai", Catalog(tool), strict=True).notes
+    assert note.text == "not strict: p0 takes any value; p1 takes any value; p2 takes any value; and 97 more"
+
+
+def test_gemini_gets_an_open_part_where_it_cannot_be_told_more():
+    """There is nothing to fall back to, so that part is open, and a note says so."""
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/properties/b"}, "b": {"type": "string"}}}
+    tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
+    definitions = made("gemini", Catalog(tool))
+    assert definitions[0]["functionDeclarations"][0]["parametersJsonSchema"]["properties"]["a"] == {}
+    assert "a refers to #/properties/b" in str(definitions.notes[0])
+
+
+def test_gemini_wants_no_schema_for_no_parameters():
+    """An object without properties is refused there."""
+    [definition] = made("gemini", Catalog(everything()["ping"].function))
+    assert definition["functionDeclarations"] == [{"name": "ping", "description": "Say that you are there."}]
+
+
+def test_definitions_that_contain_themselves_are_kept_for_openai():
+    """Recursion is legal there; a reference with a description is wrapped, because it has to stand alone."""
+    schema = rewritten(everything()["plant"].schema, OPENAI).schema
+    assert schema["properties"]["node"] == {"anyOf": [{"$ref": "#/$defs/Node"}], "description": "The root of it."}
+    assert schema["$defs"]["Node"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Node"}
+    assert is_strict_for_openai(schema)
+
+
+def test_definitions_that_contain_themselves_are_an_obstacle_for_anthropic():
+    """Recursion is illegal there; a reference to anything else stays, or is put in its place."""
+    assert rewritten(everything()["plant"].schema, ANTHROPIC).obstacles == ["$defs.Node contains itself"]
+    sent = rewrite(
+        {"a": {"$ref": "#/$defs/x"}, "b": {"$ref": "#/$defs/x", "description": "Mine."}},
+        ANTHROPIC,
+        **{"$defs": {"x": {"type": "string", "description": "An x."}, "unused": {"type": "string"}}},
+    )
+    assert sent == {"a": {"$ref": "#/$defs/x"}, "b": {"type": "string", "description": "Mine. An x."}}
+
+
+def test_a_recursive_reference_with_more_beside_it_ends():
+    """What would be put in its own place without end is referred to instead."""
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/n", "minProperties": 1}}}
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n", "minProperties": 2}}, "$defs": {"n": node}}
+    sent = rewritten(schema, GEMINI).schema["properties"]["a"]
+    assert sent["properties"]["next"] == {"anyOf": [{"$ref": "#/$defs/n"}], "description": "(properties at least: 1)"}
+
+
+def test_limits_of_annotations_reach_the_model_either_way():
+    """As keywords where they are taken, as words where not."""
+    catalog = Catalog()
+
+    @tool(catalog=catalog)
+    def act(size: Annotated[int, Interval(ge=1, le=9)], name: Annotated[str, MinLen(2)]) -> None:
+        """Act."""
+
+    sent = made("openai", catalog, strict=True)[0]["function"]["parameters"]["properties"]
+    assert sent == {
+        "size": {"type": "integer", "minimum": 1, "maximum": 9},
+        "name": {"type": "string", "description": "(characters at least: 2)"},
+    }
+    sent = made("anthropic", catalog, strict=True)[0]["input_schema"]["properties"]
+    assert sent["size"] == {"type": "integer", "description": "(at least 1; at most 9)"}
+
+
+CONDITIONS = {
+    "oneOf": [{"properties": {"x": {"type": "integer"}}, "required": ["x"]}, {"properties": {"kind": {"const": "b"}}}],
+    "anyOf": [{"$ref": "#/$defs/more"}, {"allOf": [{"properties": {"x": {}}}]}],
+    "if": {"properties": {"kind": {"const": "a"}}, "then": {"properties": {"x": {}}}},
+    "dependentSchemas": {"kind": {"properties": {"x": {"type": "integer"}}}},
+}
+
+
+@pytest.mark.parametrize("dialect", [OPENAI, ANTHROPIC], ids=["openai", "anthropic"])
+@pytest.mark.parametrize("keyword", list(CONDITIONS))
+def test_an_object_that_takes_more_under_a_condition_is_not_closed(keyword, dialect):
+    """Strict, it would have no room for what the condition asks for, and no call could ever be right."""
+    inner = {"type": "object", "properties": {"kind": {"type": "string"}}, keyword: CONDITIONS[keyword]}
+    schema = {
+        "type": "object",
+        "properties": {"q": inner},
+        "additionalProperties": False,
+        "$defs": {"more": {"properties": {"x": {}}}},
+    }
+    assert rewritten(schema, dialect).obstacles == ["q takes `x` only under a condition"]
+
+
+def test_a_condition_at_the_top_is_an_obstacle_too():
+    """The properties of a union's members are offered there; those of a condition are not."""
+    schema = {"type": "object", "properties": {"kind": {"type": "string"}}, "then": {"properties": {"x": {}}}, "if": {}}
+    found = rewritten(schema, OPENAI)
+    assert found.obstacles == ["the whole takes `x` only under a condition"]
+    assert found.schema["description"].count("`then`") == 1
+
+
+def test_a_condition_on_what_is_declared_is_said_in_words():
+    """It hides nothing, so the tool stays strict."""
+    kinds = [{"properties": {"kind": {"const": "a"}}}, {"required": ["kind"]}]
+    inner = {"type": "object", "properties": {"kind": {"type": "string"}}, "required": ["kind"], "anyOf": kinds}
+    assert "`anyOf`" in rewrite({"q": inner})["q"]["description"]

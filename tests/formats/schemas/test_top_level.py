@@ -1,0 +1,55 @@
+"""What providers refuse at the top of a schema does not stand there."""
+
+from __future__ import annotations
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.formats.tools import everything, made
+from toolkit import Catalog, Tool
+from toolkit.formats.schemas.merging import flattened
+
+
+def test_a_union_at_the_top_can_be_strict():
+    """Its properties are offered together, those that not every member requires as nullable."""
+    [definition] = made("openai", Catalog(everything()["find_user"]), strict=True)
+    assert definition["function"]["strict"] is True
+    parameters = definition["function"]["parameters"]
+    assert parameters["properties"]["id"] == {"anyOf": [{"type": "integer"}, {"type": "string"}]}
+    assert parameters["properties"]["by"]["enum"] == ["name", None]
+    assert "oneOf" in parameters["description"]
+
+
+@pytest.mark.parametrize("top", ["$ref", "allOf", "anyOf", "not", "enum", "if"])
+def test_nothing_that_is_refused_stands_at_the_top(top):
+    """The top of a schema that is sent is an object with properties, whatever was written."""
+    member = {"properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+    value = {"$ref": "#/$defs/m", "not": member, "enum": [{"a": "x"}], "if": member}.get(top, [member, member, True])
+    schema = {"type": "object", top: value, "$defs": {"m": member}, "properties": {"b": {"type": "integer"}}}
+    tool = Tool.from_schema("act", "Act.", schema, lambda arguments: None)
+    [definition] = made("anthropic", Catalog(tool))
+    sent = definition["input_schema"]
+    assert top not in sent
+    assert sent["type"] == "object"
+    assert "b" in sent["properties"]
+    assert f"`{top}`" in sent["description"] or "one of" in sent["description"]
+    assert ("a" in sent["properties"]) is (top in ("$ref", "allOf", "anyOf"))
+    Draft202012Validator.check_schema(sent)
+
+
+def test_a_union_of_closed_objects_is_closed():
+    """Only what no member takes is refused at the top."""
+    closed = {"properties": {"a": {"type": "string"}}, "additionalProperties": False}
+    opened = {"properties": {"b": {"type": "string"}}}
+    for members, expected in [([closed, closed], False), ([closed, opened], None)]:
+        tool = Tool.from_schema("act", "Act.", {"anyOf": members}, lambda arguments: None)
+        [definition] = made("anthropic", Catalog(tool))
+        assert definition["input_schema"].get("additionalProperties") is expected
+
+
+def test_a_long_row_of_references_at_the_top_is_sent_without_them():
+    """What is too deep for Python to follow is left to the check."""
+    row = {f"d{number}": {"$ref": f"#/$defs/d{number + 1}"} for number in range(3000)}
+    made_flat, left_out = flattened({"$ref": "#/$defs/d0", "$defs": {**row, "d3000": {}}})
+    assert made_flat["properties"] == {}
+    assert list(left_out) == ["$ref"]

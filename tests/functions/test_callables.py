@@ -1,0 +1,172 @@
+"""Where a callable was written, and which two are one."""
+
+import functools
+import types
+from unittest import mock
+
+import pytest
+
+from toolkit.functions.callables import is_same, is_written_again, place_of, run_by, subject_of, underlying
+
+
+def plain(a=1, b=2):
+    return a
+
+
+def other(a=1, b=2):
+    return a
+
+
+class Holder:
+    def method(self): ...
+
+    def __call__(self): ...
+
+    @classmethod
+    def for_class(cls): ...
+
+
+class Wrapper:
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+
+    def __call__(self): ...
+
+
+def logged(function):
+    @functools.wraps(function)
+    def wrapper():
+        return function()
+
+    return wrapper
+
+
+def again(source, name="f", *, file="cell.py", module="notebook"):
+    """What *name* is after *source* was run in a module, once more."""
+    namespace = {"__name__": module, "functools": functools, "logged": logged}
+    exec(compile(source, file, "exec"), namespace)
+    return namespace[name]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        plain,
+        functools.partial(functools.partial(plain, 1), 2),
+        staticmethod(plain),
+        functools.cache(plain),
+        functools.wraps(plain)(lambda: None),
+        types.MethodType(plain, 1),
+        Wrapper(plain),
+    ],
+)
+def test_every_layer_has_the_name_of_the_function_inside(function):
+    """Also its file and line."""
+    assert underlying(function) is plain
+    assert subject_of(function) == "tests.functions.test_callables.plain"
+    assert place_of(function) == (__file__, plain.__code__.co_firstlineno)
+
+
+def test_a_wrapper_runs_itself():
+    """What it wraps may run in another way."""
+    wrapper = logged(plain)
+    assert run_by(functools.partial(wrapper)) is wrapper
+    assert run_by(Wrapper(plain)) is Wrapper.__call__
+    assert run_by(Holder().method) is Holder.method
+
+
+@pytest.mark.parametrize("thing", [len, mock.Mock(), 5, "text", object(), type])
+def test_anything_has_a_subject_and_a_place(thing):
+    """Whatever it is, a message can name it."""
+    assert isinstance(subject_of(thing), str)
+    assert place_of(thing)[1] >= 1
+
+
+class Anything:
+    """Answers every question with another of its kind."""
+
+    def __getattr__(self, name):
+        return Anything()
+
+    def __call__(self): ...
+
+
+def test_an_object_that_answers_everything_does_not_trap_us():
+    """No walk along its attributes goes on for ever."""
+    underlying(Anything())
+    assert subject_of(Anything()) == "tests.functions.test_callables.Anything.__call__"
+
+
+def test_bound_methods_are_compared_by_what_they_bind():
+    """Python makes a new one at every look."""
+    holder = Holder()
+    assert is_same(holder.method, holder.method)
+    assert not is_same(holder.method, Holder().method)
+    assert is_same("a".join, "a".join)
+    assert not is_same("a".join, "b".join)
+    assert not is_same(len, abs)
+    assert is_same(plain, plain)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(): ...",
+        "f = lambda: 1",
+        "f = functools.partial(print, 1, sep='')",
+        "@functools.cache\ndef f(): ...",
+        "@logged\ndef f(): ...",
+        "class A:\n    def m(self): ...\nf = A().m",
+        "class A:\n    @classmethod\n    def m(cls): ...\nf = A.m",
+        "class A:\n    def __call__(self): ...\nf = A()",
+    ],
+)
+def test_source_that_is_run_again_gives_the_same_tool(source):
+    """A reloaded module, a notebook's cell: from the same file, or both typed at a prompt."""
+    assert is_written_again(again(source), again(source))
+    first, second = (again(source, file=file, module="__main__") for file in ("in-1", "in-2"))
+    assert is_written_again(first, second)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def f(): ...", "def g(): ...\nf = g"),
+        ("def f(): ...", "@logged\ndef f(): ..."),
+        ("def f(): ...", "f = functools.partial(print)"),
+        ("f = functools.partial(print, 1)", "f = functools.partial(print, 2)"),
+        ("def make():\n    def f(): ...\n    return f\nf = make()",) * 2,
+        ("def make():\n    def f(): ...\n    f.__qualname__ = 'f'\n    return f\nf = make()",) * 2,
+        ("f = len", "f = abs"),
+        ("class A:\n    def __call__(self): ...\nf = A()", "class B:\n    def __call__(self): ...\nf = B()"),
+    ],
+)
+def test_anything_else_is_another_tool(old, new):
+    """Another name, another layer, another binding, one closure of many."""
+    assert not is_written_again(again(old), again(new))
+
+
+def test_another_file_is_another_tool():
+    """Unless both were typed at a prompt."""
+    source = "def f(): ..."
+    assert not is_written_again(again(source), again(source, file="other.py"))
+    assert not is_written_again(again(source), again(source, module="other"))
+
+
+def test_two_objects_of_one_class_are_two():
+    """Only a class that was defined again has the same objects again."""
+    assert not is_written_again(Holder(), Holder())
+    assert not is_written_again(Holder().method, Holder().method)
+    holder = Holder()
+    assert is_written_again(holder, holder)
+
+
+class Uncomparable:
+    def __eq__(self, other):
+        raise RuntimeError
+
+
+def test_what_cannot_be_compared_is_not_known_to_be_the_same():
+    """A partial may hold anything."""
+    old, new = (functools.partial(plain, Uncomparable()) for _ in range(2))
+    assert not is_written_again(old, new)

@@ -1,0 +1,394 @@
+"""What is read from a function: its text, and a hand-written schema if there is one."""
+
+import datetime as dt
+import functools
+import threading
+import types
+import warnings
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from toolkit import BadArgs, Catalog, Context, DefinitionError, Dispatcher, Tool, ToolkitWarning, tool
+
+
+def described(function, **options):
+    return Tool.described(function, **options)
+
+
+# Texts.
+
+
+def read(path: str, limit: int = 10):
+    """
+    Read a file.
+
+    Slowly, if need be.
+
+    Args:
+        path: Where it is.
+        limit: How many lines: at most 100.
+
+    Returns:
+        The text.
+    """
+
+
+def test_the_prose_is_the_description():
+    """Sections do not leak into it; their texts go to the parameters."""
+    made = described(read)
+    assert made.description == "Read a file.\n\nSlowly, if need be."
+    assert made.schema["properties"]["path"]["description"] == "Where it is."
+    assert made.schema["properties"]["limit"]["description"] == "How many lines: at most 100."
+
+
+def test_an_option_wins_over_the_docstring():
+    """The parameters keep the texts that the docstring gives them."""
+    made = described(read, description="Look into a file.")
+    assert made.description == "Look into a file."
+    assert made.schema["properties"]["path"]["description"] == "Where it is."
+
+
+def test_an_annotation_wins_over_the_docstring():
+    """An empty one falls back."""
+
+    def take(a: Annotated[int, "Nearer."], b: Annotated[int, ""]):
+        """
+        Take.
+
+        Args:
+            a: Further.
+            b: Further.
+        """
+
+    properties = described(take).schema["properties"]
+    assert properties["a"]["description"] == "Nearer."
+    assert properties["b"]["description"] == "Further."
+
+
+class Documented:
+    """What it is."""
+
+    def __call__(self): ...
+
+
+class Telling:
+    """What it is."""
+
+    def __call__(self):
+        """What it does."""
+
+
+class Base:
+    def find(self):
+        """Find things."""
+
+
+class Derived(Base):
+    def find(self): ...
+
+
+def own_text(function, text):
+    function.__doc__ = text
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (functools.partial(read, "x"), "Read a file.\n\nSlowly, if need be."),
+        (functools.partial(functools.partial(read, "x"), limit=1), "Read a file.\n\nSlowly, if need be."),
+        (own_text(functools.partial(read, "x"), "Read x."), "Read x."),
+        (functools.cache(read), "Read a file.\n\nSlowly, if need be."),
+        (Documented(), "What it is."),
+        (Telling(), "What it does."),
+        (Derived().find, "Find things."),
+        (len, "Return the number of items in a container."),
+    ],
+)
+def test_the_text_is_found_where_it_was_written(function, text):
+    """In what a partial calls, in a class, in the method that was overridden."""
+    assert described(function).description == text
+
+
+def undocumented_HTTPThing(a: int): ...
+
+
+@dataclass
+class Add:
+    n: int
+
+    def __call__(self, a: int): ...
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "place"),
+    [
+        (undocumented_HTTPThing, "Undocumented HTTP thing", undocumented_HTTPThing),
+        (functools.partial(undocumented_HTTPThing, 1), "Undocumented HTTP thing", undocumented_HTTPThing),
+        (own_text(lambda: None, "   "), "Named", None),
+        (Add(1), "Add", Add.__call__),
+    ],
+)
+def test_a_function_without_a_text_is_described_by_its_name_with_a_warning(function, text, place):
+    """The warning names the function, and points at its file and line."""
+    options = {} if place else {"name": "named"}
+    code = (place or function).__code__
+    with pytest.warns(ToolkitWarning, match="has no docstring.*write one, or give `description=`") as caught:
+        made = described(function, **options)
+    assert made.description == text
+    assert (caught[0].filename, caught[0].lineno) == (code.co_filename, code.co_firstlineno)
+    assert code.co_qualname in str(caught[0].message)
+
+
+def test_a_description_spares_the_warning():
+    """Nothing is missing then."""
+    assert described(undocumented_HTTPThing, description="Do it.").description == "Do it."
+
+
+class Silent:
+    __call__ = functools.cache(lambda self: None)
+
+
+def test_an_object_without_a_text_is_warned_of_too():
+    """By the name of its class."""
+    with pytest.warns(ToolkitWarning, match=r"test_description\.Silent\..* has no docstring"):
+        made = described(Silent())
+    assert made.description == "Silent"
+
+
+def test_a_method_is_warned_of_when_its_object_is_known():
+    """Until then it may inherit a docstring; and once is enough."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        class Quiet(Base):
+            @tool
+            def find(self): ...
+
+            @tool
+            def lose(self): ...
+
+    with pytest.warns(ToolkitWarning) as caught:
+        catalog = Catalog(Quiet())
+    assert ["Quiet.lose" in str(each.message) for each in caught] == [True]
+    assert catalog["find"].description == "Find things."
+    assert catalog["lose"].description == "Lose"
+
+
+# Hand-written schemas.
+
+
+def take(a: int, b: str = "x"):
+    """Take."""
+    return a, b
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "integer", "minimum": 1, "not": {"const": 7}}, "b": {"enum": ["x", "y"]}},
+    "required": ["a"],
+    "dependentRequired": {"b": ["a"]},
+}
+
+
+@pytest.mark.parametrize("validation", ["fast", "jsonschema"])
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (SCHEMA, {"a": 1, "b": "y"}, [{"a": 0}, {"a": 7}, {"a": 1, "b": "z"}, {"b": "x"}]),
+        ({"properties": {"a": {"maximum": 3, "type": "integer"}}}, {"a": 3}, [{"a": 4}, {"a": "1"}]),
+        ({"type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}}, {"a": 3}, [{"a": 4}]),
+        ({"type": ["object", "null"], "required": ["b"]}, {"a": 1, "b": "x"}, [{"a": 1}]),
+        ({"$ref": "#/$defs/A", "$defs": {"A": {"required": ["b"]}}}, {"a": 1, "b": "x"}, [{"a": 1}]),
+        (
+            {"oneOf": [{"required": ["b"]}, {"properties": {"a": {"const": 1}}}]},
+            {"a": 1},
+            [{"a": 2}, {"a": 1, "b": "x"}],
+        ),
+        ({"unevaluatedProperties": False, "properties": {"a": {}}}, {"a": 1}, [{"a": 1, "b": "x"}]),
+        ({}, {"a": 1}, [{}, {"a": "x"}, {"a": 1, "c": 2}]),
+    ],
+)
+def test_a_hand_written_schema_is_enforced(schema, good, bad, validation):
+    """Whichever keywords it uses; and then the function's own types are."""
+    made = described(take, schema=schema)
+    assert made.check(good, validation=validation) == {"b": "x", **good}
+    assert made.schema["type"] == "object"
+    refusals = 0
+    for arguments in bad:
+        with pytest.raises(BadArgs):
+            made.check(arguments, validation=validation)
+        refusals += 1
+    assert refusals == len(bad)
+
+
+def test_arguments_are_decoded_as_annotated_under_a_hand_written_schema():
+    """The schema says what may be sent, the annotation what arrives."""
+
+    def on(day: dt.date):
+        """Wait."""
+
+    made = described(on, schema={"properties": {"day": {"type": "string", "pattern": "^2024"}}})
+    assert made.check({"day": "2024-05-01"}) == {"day": dt.date(2024, 5, 1)}
+    with pytest.raises(BadArgs, match="day"):
+        made.check({"day": "2023-05-01"})
+    with pytest.raises(BadArgs, match="day"):
+        made.check({"day": "2024-99-01"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"type": "string"}, 'has to be "object"'),
+        ({"type": ["string", "null"]}, 'has to be "object"'),
+        ({"type": "wibble"}, "not a valid schema at type"),
+        ({"properties": {"a": {"minimum": "one"}}}, "not a valid schema at properties/a/minimum"),
+        ({"properties": {"c": {}, "d": {}}}, "does not take: c, d"),
+        ({"properties": {"a": {"$ref": "https://example.com/a.json"}}}, "nothing is fetched"),
+        ({"properties": {"a": {"$ref": "#/$defs/missing"}}}, "not answered by the schema itself"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "draft 2020-12 is enforced here"),
+        ({"properties": {"a": {"pattern": "("}}}, r"\("),
+        ({"properties": {"a": {"default": object()}}}, "not JSON.*a Python object"),
+        ({"properties": {"a": {"default": float("nan")}}}, "not JSON.*nan"),
+        ({"properties": {5: {}}}, "not JSON"),
+    ],
+)
+def test_a_schema_that_cannot_be_enforced_is_refused_at_decoration(schema, words):
+    """With the reason, and the function named."""
+    with pytest.raises(DefinitionError, match=f"test_description.take: .*{words}"):
+        described(take, schema=schema)
+
+
+def test_a_schema_nested_without_end_is_refused():
+    """It contains itself, or might as well."""
+    schema = {}
+    schema["properties"] = {"a": schema}
+    with pytest.raises(DefinitionError, match="nested too deeply"):
+        described(take, schema=schema)
+
+
+def test_a_schema_is_copied():
+    """Changing it afterwards changes no check; read-only mappings and tuples are fine."""
+    limits = {"type": "integer", "maximum": 3}
+    made = described(take, schema=types.MappingProxyType({"properties": {"a": limits}, "required": ("a",)}))
+    limits["maximum"] = 100
+    with pytest.raises(BadArgs, match="at most 3"):
+        made.check({"a": 50})
+    assert made.schema["required"] == ["a"]
+
+
+def test_an_open_function_takes_what_the_schema_says():
+    """With **kwargs there is no property that it does not take."""
+
+    def free(**more):
+        """Take."""
+
+    made = described(free, schema={"properties": {"a": {"type": "integer"}}, "additionalProperties": False})
+    assert made.check({"a": 1}) == {"a": 1}
+    with pytest.raises(BadArgs, match="b"):
+        made.check({"b": 1})
+
+
+def test_what_a_closed_schema_leaves_out_needs_no_json_form():
+    """It keeps its default, whatever its type, even one that nobody knows; a resource is filled in all the same."""
+
+    def price(amount: float, form: threading.Thread | None = None, more: "Missing" = 3, *, context: Context = None):  # noqa: F821
+        """Tell a price."""
+        return [amount, form, more, context is not None]
+
+    schema = {"properties": {"amount": {"type": "number"}}, "additionalProperties": False}
+    made = described(price, schema=schema)
+    assert made.check({"amount": 1.5}) == {"amount": 1.5}
+    with pytest.raises(BadArgs, match="form"):
+        made.check({"amount": 1.5, "form": None})
+    assert Dispatcher(Catalog(made)).call_sync("price", {"amount": 1.5}).value == [1.5, None, 3, True]
+    with pytest.raises(DefinitionError, match="form"):
+        described(price, schema={**schema, "additionalProperties": True})
+
+
+def test_a_schema_for_a_static_method_waits_for_its_class():
+    """In the class body nobody knows yet whether the first parameter is the object."""
+
+    class Tools:
+        @staticmethod
+        @tool(schema={"properties": {"word": {"type": "string", "minLength": 2}}}, examples=[{"word": "ab"}])
+        def spell(word: str):
+            """Spell."""
+
+    (spell,) = Catalog(Tools())
+    assert spell.check({"word": "ab"}) == {"word": "ab"}
+    with pytest.raises(BadArgs):
+        spell.check({"word": "a"})
+
+
+# Examples.
+
+
+def test_examples_are_checked_at_decoration():
+    """The bad one is named."""
+    assert described(take, examples=[{"a": 1}, {"a": 2, "b": "y"}]).facts.examples[0] == {"a": 1}
+    with pytest.raises(DefinitionError, match=r"take: example 2 does not fit the schema: a: expected an integer"):
+        described(take, examples=[{"a": 1}, {"a": "x"}])
+    with pytest.raises(DefinitionError, match="example 1"):
+        described(take, schema=SCHEMA, examples=[{"a": 7}])
+
+
+def test_examples_of_a_method_are_checked_in_the_class_body():
+    """Its object is no part of them."""
+    with pytest.raises(DefinitionError, match="example 1"):
+
+        class Tools:
+            @tool(examples=[{"a": "x"}])
+            def use(self, a: int):
+                """Use."""
+
+
+# Many at once.
+
+
+def test_a_waiting_tool_is_finished_by_many_threads_at_once():
+    """Every one of them gets the whole signature."""
+    namespace = {}
+    exec("def late(a: 'Later') -> 'Later': 'Wait.'", namespace)
+    made = described(namespace["late"])
+    namespace["Later"] = int
+    start = threading.Barrier(8)
+    schemas = []
+
+    def use():
+        start.wait()
+        schemas.append((made.check({"a": 1}), made.schema, made.output_schema))
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(schemas) == 8
+    assert all(each[0] == {"a": 1} and each[2] == {"type": "integer"} for each in schemas)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "fits"),
+    [
+        ("integer", True),
+        ("number", True),
+        (["string", "null"], False),
+        ("string", False),
+        (["string", "integer"], True),
+    ],
+)
+def test_a_schema_that_contradicts_an_annotation_is_refused(theirs, fits):
+    """A call that could never be right shows where it was made, not at every call."""
+
+    def count(a: int) -> None:
+        """Count."""
+
+    options = {"schema": {"type": "object", "properties": {"a": {"type": theirs}}}}
+    if fits:
+        assert Tool.described(count, **options).check({"a": 1}) == {"a": 1}
+    else:
+        with pytest.raises(DefinitionError, match="`a`: no value fits both"):
+            Tool.described(count, **options)

@@ -1,0 +1,152 @@
+"""
+What a command may print, and how it is told what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.hooks import Ask, Deny, Halt, Modify, Proceed, Replace
+from toolkit.hooks.shell.answers import HookFailed, answer_of
+from toolkit.hooks.shell.process import Ended
+from toolkit.hooks.shell.records import EVENTS
+
+
+def answer(stdout: object, event: str = "before", code: int = 0, stderr: bytes = b""):
+    """What a command says that prints this."""
+    data = stdout if isinstance(stdout, bytes) else json.dumps(stdout).encode()
+    return answer_of(Ended(code=code, stdout=data, stderr=stderr), event)
+
+
+def problem(stdout: object, event: str = "before", **options) -> str:
+    """What is wrong with it."""
+    with pytest.raises(HookFailed) as caught:
+        answer(stdout, event, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (b"", Proceed()),
+        (b" \n\t", Proceed()),
+        ({"action": "proceed"}, Proceed()),
+        ({"action": "modify", "arguments": {}}, Modify({})),
+        ({"action": "deny", "reason": " no\n"}, Deny("no")),
+        ({"action": "ask", "reason": "sure?"}, Ask("sure?")),
+        ({"action": "halt", "reason": "stop"}, Halt("stop")),
+        ({"action": "replace", "result": None}, Replace(None)),
+    ],
+)
+def test_an_answer_means_an_outcome(said, meant):
+    """One for each, and none for silence."""
+    assert answer(said) == meant
+
+
+@pytest.mark.parametrize(
+    ("said", "wrong"),
+    [
+        (b"ok", "what it printed cannot be read (not JSON: Expecting value at line 1, column 1)"),
+        (b"\xff", "not UTF-8"),
+        (b'{"action": "proceed"} {"action": "deny"}', "Extra data"),
+        (b'{"action": "deny", "action": "proceed"}', 'the key "action" stands twice'),
+        (b'{"action": "replace", "result": NaN}', "NaN is not JSON"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"action": "replace", "result": ' + b"[" * 70 + b"]" * 70 + b"}", "cannot be taken: "),
+        (b'{"action": "replace", "result": "\\ud800"}', "cannot be taken: result: "),
+        ([1], "JSON that is no object"),
+        (None, "JSON that is no object"),
+        ({}, 'JSON without "action"; write one of proceed, modify, deny, replace, ask, halt'),
+        ({"Action": "proceed"}, 'JSON without "action"'),
+        ({"action": "allow"}, "\"action\": 'allow' is not known; write one of"),
+        ({"action": "Deny"}, "did you mean `deny`?"),
+        ({"action": ["deny"]}, "\"action\": ['deny'] is not known"),
+        ({"action": "proceed", "reason": "x"}, "\"proceed\" has nothing else; remove 'reason'"),
+        (
+            {"action": "deny", "reason": "x", "arguments": {}},
+            "\"deny\" has `reason` and nothing else; remove 'arguments'",
+        ),
+        ({"action": "deny"}, '"deny" needs `reason`; it is missing'),
+        ({"action": "modify"}, '"modify" needs `arguments`; it is missing'),
+        ({"action": "replace"}, '"replace" needs `result`; it is missing'),
+        ({"action": "modify", "arguments": []}, "`arguments` has to be an object"),
+        ({"action": "ask", "reason": "  "}, "`reason` has to be a text that says why"),
+        ({"action": "halt", "reason": 1}, "`reason` has to be a text that says why"),
+    ],
+)
+def test_what_is_no_answer_says_what_is_wrong(said, wrong):
+    """And what would be right."""
+    assert wrong in problem(said)
+
+
+@pytest.mark.parametrize(
+    ("event", "action"),
+    [
+        ("after", "modify"),
+        ("after", "ask"),
+        ("agent_start", "replace"),
+        ("agent_start", "ask"),
+        ("agent_end", "deny"),
+        ("agent_end", "halt"),
+    ],
+)
+def test_what_comes_too_late_or_has_no_call_is_refused(event, action):
+    """The message lists what can be said then."""
+    assert "write one of proceed" in problem({"action": action, "reason": "x"}, event)
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        (1, "it exited with code 1"),
+        (3, "it exited with code 3"),
+        (127, "it exited with code 127"),
+        (-9, "it was ended by SIGKILL"),
+        (-63, "it was ended by signal 63"),
+    ],
+)
+@pytest.mark.parametrize("event", EVENTS)
+def test_another_exit_code_is_a_failure(code, wrong, event):
+    """Whatever it printed before."""
+    assert problem({"action": "proceed"}, event, code=code, stderr=b" oh\n") == f"{wrong}: oh"
+
+
+def test_a_stopped_command_has_no_answer():
+    """Not even if it printed one before."""
+    with pytest.raises(HookFailed, match="too long"):
+        answer_of(Ended(code=None, stdout=b'{"action": "proceed"}', stderr=b"", why="too long"), "before")
+
+
+def test_reasons_are_bounded_and_can_be_sent():
+    """Junk is replaced, and a novel is cut."""
+    outcome = answer(b"", code=2, stderr=b"\xff\0x" + b"y" * 10_000)
+    assert isinstance(outcome, Deny)
+    assert outcome.reason.startswith("\ufffd\ufffdxy")
+    assert len(outcome.reason) == 4000
+    assert answer({"action": "deny", "reason": "y" * 10_000}) == Deny("y" * 4000)
+
+
+@given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "replace")), st.sampled_from(EVENTS))
+def test_junk_is_a_failure_or_silence(data, event):
+    """Nothing that a command prints raises anything else."""
+    ended = Ended(code=0, stdout=data, stderr=data)
+    if data.strip():
+        with pytest.raises(HookFailed):
+            answer_of(ended, event)
+    else:
+        assert answer_of(ended, event) == Proceed()
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(codec="utf-8")), st.integers() | st.text(st.characters(codec="utf-8")), max_size=4
+    )
+)
+def test_what_is_printed_comes_through_whole(value):
+    """Arguments and results are what the command wrote."""
+    assert answer({"action": "modify", "arguments": value}) == Modify(value)
+    assert answer({"action": "replace", "result": value}, "after") == Replace(value)

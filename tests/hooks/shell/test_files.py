@@ -1,0 +1,380 @@
+"""
+Hook files: whose hooks run, where, and how mistakes are told.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+
+import pytest
+
+from toolkit.catalog import Catalog
+from toolkit.dispatcher import Dispatcher
+from toolkit.hooks import ShellHooks
+from toolkit.hooks.shell.files import HookFileError, read_hooks, user_hooks
+from toolkit.permissions import RuleFileError, Trust
+
+USER = """
+[[hooks]]
+on = "before"
+tools = ["bash", "fs_*"]
+command = "exit 0"
+timeout_seconds = 5
+on_failure = "allow"
+env = ["GITHUB_TOKEN"]
+"""
+PROJECT = """
+[[hooks]]
+on = "before"
+command = ".toolkit/check.sh"
+
+[[hooks]]
+on = ["agent_start", "agent_end"]
+command = ["/bin/true", "a b"]
+"""
+
+
+@pytest.fixture
+def user(tmp_path):
+    """The user's file."""
+    path = tmp_path / "config/hooks.toml"
+    path.parent.mkdir()
+    path.write_text(USER)
+    return path
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project that brings hooks along."""
+    folder = tmp_path / "project"
+    (folder / ".toolkit").mkdir(parents=True)
+    (folder / ".toolkit/hooks.toml").write_text(PROJECT)
+    (folder / ".toolkit/check.sh").write_text('#!/bin/sh\necho "no, says $(pwd)" >&2\nexit 2\n')
+    (folder / ".toolkit/check.sh").chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def trust(tmp_path):
+    """A user who trusts nobody yet."""
+    return Trust(tmp_path / "config/trust.json")
+
+
+@pytest.fixture
+def catalog():
+    """A catalog with one tool."""
+    made = Catalog()
+
+    @made.tool
+    def bash() -> str:
+        """Run nothing."""
+        return "ran"
+
+    return made
+
+
+def problems(**options) -> tuple[str, ...]:
+    """What is wrong, one text for each."""
+    with pytest.raises(HookFileError) as caught:
+        read_hooks(**options)
+    return caught.value.problems
+
+
+def test_no_files_are_no_hooks(tmp_path):
+    """Nothing is missing if nothing is there."""
+    found = read_hooks(user=tmp_path / "none.toml", project=tmp_path, trust=Trust(tmp_path / "trust.json"))
+    assert (found.hooks, found.ignored, found.files) == ((), (), ())
+    assert read_hooks().hooks == ()
+
+
+def test_a_file_says_what_code_says(user, project):
+    """Every key counts; what is left out has its default."""
+    (hook,) = read_hooks(user=user, project=project).hooks
+    assert (hook.on, hook.tools, hook.command) == (("before",), ("bash", "fs_*"), "exit 0")
+    assert (hook.timeout_seconds, hook.on_failure, hook.env) == (5, "allow", ("GITHUB_TOKEN",))
+    assert (hook.cwd, hook.source) == (user.parent, f"user hooks, hooks[0] in {user}")
+
+
+def test_the_users_file_is_in_the_users_configuration(tmp_path, monkeypatch):
+    """`$XDG_CONFIG_HOME` counts, and `from_files` looks there by itself."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert user_hooks() == tmp_path / "toolkit/hooks.toml"
+    user_hooks().parent.mkdir()
+    user_hooks().write_text(USER)
+    hooks = ShellHooks.from_files()
+    assert (len(hooks.hooks), hooks.files, hooks.hooks[0].cwd) == (1, (user_hooks(),), tmp_path / "toolkit")
+
+
+# Whose hooks run.
+
+
+@pytest.mark.parametrize("with_trust", [True, False])
+def test_a_projects_hooks_do_not_run_until_it_is_trusted(user, project, trust, catalog, with_trust):
+    """They are listed with the reason and the remedy, and the user's count."""
+    hooks = ShellHooks.from_files(project, user=user, trust=trust if with_trust else None)
+    file = project / ".toolkit/hooks.toml"
+    why = f"you have not trusted {project}; look at its .toolkit folder, then trust it"
+    assert hooks.ignored == (
+        f"project hooks, hooks[0] in {file}: .toolkit/check.sh: {why}",
+        f"project hooks, hooks[1] in {file}: /bin/true 'a b': {why}",
+    )
+    assert (len(hooks.hooks), hooks.files) == (1, (user, file))
+    assert Dispatcher(catalog, hooks=[hooks]).call_sync("bash", {}).text == "ran"
+
+
+@pytest.mark.parametrize("command", ['".toolkit/check.sh"', '[".toolkit/check.sh"]'])
+def test_a_trusted_projects_hooks_run_in_its_folder(user, project, trust, catalog, command):
+    """After the user's, with what is relative taken from there."""
+    (project / ".toolkit/hooks.toml").write_text(PROJECT.replace('".toolkit/check.sh"', command))
+    trust.trust(project)
+    hooks = ShellHooks.from_files(project, user=user, trust=trust)
+    result = Dispatcher(catalog, hooks=[hooks]).call_sync("bash", {})
+    assert (hooks.ignored, [len(hook.on) for hook in hooks.hooks]) == ((), [1, 1, 2])
+    assert (result.kind, result.error.message) == ("denied", f"no, says {project}")
+
+
+def test_a_project_that_changed_is_not_trusted(project, trust):
+    """Whatever changed in its `.toolkit` folder, somebody has to look again."""
+    trust.trust(project)
+    (project / ".toolkit/check.sh").write_text("#!/bin/sh\nexit 0\n")
+    hooks = ShellHooks.from_files(project, trust=trust, user=project / "none")
+    assert hooks.hooks == ()
+    assert "has changed since you trusted it" in hooks.ignored[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (
+            lambda project, trust: (project / ".toolkit/check.sh").write_text("exit 0"),
+            "has changed since you trusted it",
+        ),
+        (lambda project, trust: trust.revoke(project), "you have not trusted"),
+        (lambda project, trust: trust.path.write_text("{"), "so it trusts nothing"),
+        (
+            lambda project, trust: ((project / ".toolkit/hooks.toml").write_text(PROJECT + "\n"), trust.trust(project)),
+            "changed since it was read; load its hooks again",
+        ),
+        (
+            lambda project, trust: ((project / ".toolkit/hooks.toml").unlink(), trust.trust(project)),
+            "changed since it was read; load its hooks again",
+        ),
+        (
+            lambda project, trust: (
+                (project / ".toolkit/hooks.toml").unlink(),
+                (project / ".toolkit/hooks.toml").mkdir(),
+                trust.trust(project),
+            ),
+            "changed since it was read; load its hooks again",
+        ),
+    ],
+    ids=["script", "revoked", "trust file", "hooks and trusted again", "hooks gone", "hooks now a folder"],
+)
+def test_trust_is_asked_again_before_each_run(project, trust, catalog, change, problem):
+    """What was loaded does not run any more; as a failing hook it blocks."""
+    trust.trust(project)
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    change(project, trust)
+    result = dispatcher.call_sync("bash", {})
+    assert result.kind == "denied"
+    assert problem in result.error.message
+
+
+def test_a_trust_file_that_cannot_be_read_trusts_nothing(project, trust):
+    """And says so where the hooks are listed."""
+    trust.path.parent.mkdir()
+    trust.path.write_text("{")
+    assert "so it trusts nothing" in ShellHooks.from_files(project, trust=trust, user=project / "none").ignored[0]
+
+
+def test_what_is_listed_cannot_deceive(project):
+    """A project's command is shown with nothing in it that acts on a terminal, and not without end."""
+    text = '[[hooks]]\non = "after"\ncommand = "evil\\u001b[2K\\n' + "x" * 500 + '"\n'
+    (project / ".toolkit/hooks.toml").write_text(text)
+    (shown,) = ShellHooks.from_files(project, user=project / "none").ignored
+    assert "evil\\x1b[2K\\nxxx" in shown
+    assert len(shown) < 600
+
+
+# Mistakes.
+
+
+def test_every_mistake_in_every_file_is_told_at_once(user, project):
+    """With the file, the number of the hook, the key and the remedy."""
+    user.write_text('hook = 1\n[[hooks]]\non = "befor"\ncommand = ""\ntimeout = 3\n[[hooks]]\n')
+    file = project / ".toolkit/hooks.toml"
+    file.write_text(
+        '[[hooks]]\non = "after"\ncommand = "x"\n[[hooks]]\non = "after"\ncommand = "x"\ntimeout_seconds = 0\n'
+    )
+    assert problems(user=user, project=project) == (
+        f"{user}: 'hook' is not known; did you mean `hooks`?",
+        f"{user}: hooks[0]: 'timeout' is not known; did you mean `timeout_seconds`?",
+        f"{user}: hooks[0]: on: 'befor' is not known; did you mean `before`?",
+        f'{user}: hooks[0]: command: has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell',
+        f"{user}: hooks[1]: on: is missing; say when it runs: before, after, agent_start or agent_end",
+        f"{user}: hooks[1]: command: is missing; say what runs",
+        f"{file}: hooks[1]: timeout_seconds: has to be a number of seconds above 0, at most 86,400; got 0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("hooks = 1", "hooks: has to be a list; write [[hooks]] above each hook"),
+        ("hooks = [1]", "hooks[0]: has to be a table; write [[hooks]] above each hook"),
+        ("[hooks]\non = 1", "hooks: has to be a list"),
+        ("hooks = [", "cannot be used ("),
+        ('[[hooks]]\non = "after"\ncommand = "x"\ncwd = "/"', "'cwd' is not known"),
+        ('[[hooks]]\non = "after"\ncommand = "x"\nenv = {A = "b"}', "env: has to be a list of names"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(user, text, problem):
+    """One text that names the file."""
+    user.write_text(text)
+    (found,) = problems(user=user)
+    assert found.startswith(f"{user}: ")
+    assert problem in found
+
+
+@pytest.mark.parametrize(
+    ("command", "is_refused"),
+    [
+        ('"./check.sh"', True),
+        ('"scripts/check --all"', True),
+        ('["./check.sh"]', True),
+        ('"LANG=C ./check.sh"', True),
+        ('"A=b/c check"', False),
+        ("\"'./my check' x\"", True),
+        ('"~/bin/check"', False),
+        ('"$HOME/bin/check"', False),
+        ('"/usr/bin/check"', False),
+        ('["/usr/bin/check"]', False),
+        ('"git diff --quiet"', False),
+        ('"echo \'it"', False),
+    ],
+)
+def test_a_users_hook_is_not_a_projects_script(user, command, is_refused):
+    """A relative path would run whatever the open project put there, trusted or not."""
+    user.write_text(f'[[hooks]]\non = "before"\ncommand = {command}\n')
+    if is_refused:
+        assert "is no whole path; write one, so that nobody else chooses what runs" in problems(user=user)[0]
+    else:
+        assert len(read_hooks(user=user).hooks) == 1
+
+
+def make_link(path, target):
+    path.unlink()
+    path.symlink_to(target)
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda path: path.write_bytes(b"\xff"), "it is not UTF-8"),
+        (lambda path: path.write_bytes(b"#" * 1_000_001), "it is larger than 1,000,000 bytes"),
+        (lambda path: path.write_text("a = " + "[" * 100_000), "cannot be used"),
+        (lambda path: make_link(path, path.parent / "nowhere"), "it is a link that leads nowhere"),
+        (lambda path: (path.unlink(), path.mkdir()), "it is not a file"),
+        (lambda path: (path.unlink(), os.mkfifo(path)), "it is not a file"),
+        (lambda path: make_link(path, path), "cannot be used (Too many levels of symbolic links)"),
+    ],
+    ids=["junk", "huge", "deep", "dangling", "folder", "fifo", "loop"],
+)
+def test_a_file_that_cannot_be_used_is_an_error(user, make, problem):
+    """Its hooks are missing, and that must not go unnoticed; nothing hangs."""
+    make(user)
+    assert problem in problems(user=user)[0]
+
+
+def test_a_project_cannot_point_out_of_itself(user, project):
+    """A link to the user's own file would run it in the project's name."""
+    make_link(project / ".toolkit/hooks.toml", user)
+    assert f"it is a link that leads out of {project}" in problems(project=project)[0]
+
+
+def test_the_error_travels():
+    """It is an error of rule files too, can be pickled, and is cut after twenty."""
+    error = pickle.loads(pickle.dumps(HookFileError([f"problem {n}" for n in range(30)])))
+    assert isinstance(error, RuleFileError)
+    assert (len(error.problems), str(error).splitlines()[-1]) == (30, "and 10 more")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_told"), [("./check.sh", True), ("scripts/x", True), (".toolkit/check.sh", False)]
+)
+def test_a_projects_script_lies_in_what_was_trusted(project, command, is_told):
+    """Elsewhere a tool may write it after somebody trusted the folder."""
+    (project / ".toolkit/hooks.toml").write_text(f'[[hooks]]\non = "before"\ncommand = "{command}"\n')
+    if not is_told:
+        assert read_hooks(project=project).hooks == ()
+        return
+    with pytest.raises(HookFileError, match="lies outside .toolkit, where tools may write; put it in there"):
+        read_hooks(project=project)
+
+
+# What a project's hook runs.
+
+
+def hook_of(project, lines):
+    """Let the project have one hook."""
+    (project / ".toolkit/hooks.toml").write_text(f'[[hooks]]\non = "before"\n{lines}\n')
+
+
+@pytest.mark.parametrize("command", ["sh tools/check.sh", "true; sh tools/check.sh"])
+def test_a_script_that_was_edited_after_it_was_trusted_does_not_run(project, trust, catalog, command):
+    """The call is blocked with the reason, until the user looks at the script and trusts it."""
+    script = project / "tools/check.sh"
+    script.parent.mkdir()
+    script.write_text("exit 0\n")
+    hook_of(project, f'command = "{command}"')
+    trust.trust(project)
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    assert dispatcher.call_sync("bash", {}).text == "ran"
+    script.write_text("touch ran-anyway\n")
+    result = dispatcher.call_sync("bash", {})
+    assert result.kind == "denied"
+    assert "has changed since you trusted it; look at its .toolkit folder and at tools/check.sh" in result.error.message
+    assert not (project / "ran-anyway").exists()
+    script.write_text("exit 0\n")
+    assert dispatcher.call_sync("bash", {}).text == "ran"
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ('command = "make check"', 'list the project\'s files that it runs: files = ["tools/check.py"], or files = []'),
+        ('command = "sh ../x.sh $A"', "known only when it runs"),
+        ('command = "make"\nfiles = "Makefile"', "files: has to be a list of paths in the project"),
+        ('command = "make"\nfiles = [5]', "files: has to be a list of paths in the project"),
+        ('command = "make"\nfiles = ["../x"]', "files: `../x` is not in the project"),
+        ('command = "make"\nfiles = ["/etc/passwd"]', "files: `/etc/passwd` is not in the project"),
+        ('command = "make"\nfiles = ["nothing"]', "files: there is no file `nothing` in the project"),
+    ],
+)
+def test_a_hook_that_trust_cannot_cover_is_a_mistake(project, lines, problem):
+    """Told with what to write."""
+    hook_of(project, lines)
+    assert problem in problems(project=project)[0]
+
+
+def test_a_list_says_what_a_command_runs(project, trust, catalog):
+    """It is covered like the rest; an empty one says that nothing of the project is run."""
+    (project / "rules.txt").write_text("a\n")
+    hook_of(project, 'command = "cd . && true"\nfiles = ["rules.txt"]')
+    trust.trust(project)
+    dispatcher = Dispatcher(catalog, hooks=[ShellHooks.from_files(project, trust=trust, user=project / "none")])
+    assert dispatcher.call_sync("bash", {}).text == "ran"
+    (project / "rules.txt").write_text("b\n")
+    assert dispatcher.call_sync("bash", {}).kind == "denied"
+    hook_of(project, 'command = "cd . && true"\nfiles = []')
+    trust.trust(project)
+    assert len(read_hooks(project=project, trust=trust).hooks) == 1
+
+
+def test_a_users_hook_has_no_list_of_files(user):
+    """It is the user's own, and runs whatever it says."""
+    user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\n')
+    assert len(read_hooks(user=user).hooks) == 1
+    user.write_text('[[hooks]]\non = "before"\ncommand = "make check"\nfiles = []\n')
+    assert "files: is for the hooks of a project" in problems(user=user)[0]

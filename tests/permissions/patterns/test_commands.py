@@ -1,0 +1,355 @@
+"""
+Command patterns, over commands that are really parsed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.permissions.patterns.commands import CommandPattern, commands_allowed, commands_concerned
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("git push:*", "git push", True),
+        ("git push:*", "git push origin main", True),
+        ("git push:*", "git   push", True),
+        ("git push:*", '"git" push', True),
+        ("git push:*", "\\git push", True),
+        ("git push:*", "g'i't pu\"sh\"", True),
+        ("git push:*", "git pushx", False),
+        ("git push:*", "git push-x", False),
+        ("git push:*", "'git push'", False),
+        ("git push:*", "git pull", False),
+        ("git push:*", "git", False),
+        ("git push:*", "echo git push", False),
+        ("git push:*", "echo 'x; git push'", False),
+        ("git  push :*", "git push origin", True),
+        ("npm test", "npm test", True),
+        ("npm test", "npm test --watch", False),
+        ("npm test", "npm", False),
+        ("npm 'run it'", "npm run\\ it", True),
+        ("find . -name '*.py'", 'find . -name "*.py"', True),
+        ("echo \\*", "echo '*'", True),
+        ("*", "anything at all", True),
+        (":*", "anything at all", True),
+    ],
+)
+def test_words_are_compared(pattern, text, expected):
+    """However they are quoted and spaced; both for allow and for deny."""
+    assert commands_allowed(text, [pattern]) is expected
+    assert commands_concerned(text, pattern) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("git status && npm test", True),
+        ("git status; git diff x | npm test", True),
+        ("git status || (npm test)", True),
+        ("git status\nnpm test", True),
+        ("! git status", True),
+        ("git status && npm test && ls", False),
+        ("npm test --watch", False),
+        ("git status # rm", True),
+        ("", False),
+        ("# only words", False),
+    ],
+)
+def test_every_simple_command_has_to_be_allowed(text, expected):
+    """By one pattern or another."""
+    assert commands_allowed(text, ["git status:*", "git diff:*", "npm test"]) is expected
+
+
+ADDED = [
+    "{} > out.txt",
+    "{} >> out.txt",
+    "{} 2>&1",
+    "{} < in.txt",
+    "{} <<< text",
+    "{} $(id)",
+    "{} `id`",
+    "{} <(id)",
+    "{} $HOME",
+    '{} "$HOME"',
+    "{} ${{HOME:-x}}",
+    "{} $((x=1))",
+    "{} *.py",
+    "{} ~",
+    "{} ~root/x",
+    "{} {{a,b}}",
+    "{} x?",
+    "A=1 {}",
+    "A=1; {}",
+    "export PATH=.; {}",
+    "$X {}",
+    "{} & id",
+    "{}; id",
+    "id | {}",
+    "f() {{ id; }}; {}",
+    "git() {{ id; }}; {}",
+    "alias git=id; {}",
+    "eval {}; id",
+    "{} (",
+    "{} '",
+    "{} \x01",
+    "{} \u202e",
+]
+
+
+@pytest.mark.parametrize("added", ADDED)
+def test_what_is_not_known_is_not_allowed(added):
+    """Redirection, assignment, substitution, what the shell would still expand, what cannot be parsed."""
+    assert not commands_allowed(added.format("git status"), ["git status:*"])
+    assert commands_allowed("git status", ["git status:*"])
+
+
+WORDS = st.text("abc-._/: '\"\\", min_size=1, max_size=6)
+
+
+@given(words=st.lists(WORDS, max_size=4), added=st.sampled_from(ADDED))
+def test_no_allow_holds_once_anything_unknown_is_added(words, added):
+    """Whatever else stands on the line."""
+    text = shlex.join(["git", "status", *words])
+    assert commands_allowed(text, ["git status:*"])
+    assert not commands_allowed(added.format(text), ["git status:*"])
+
+
+@given(words=st.lists(WORDS, min_size=1, max_size=5))
+def test_a_command_matches_the_pattern_made_of_its_words(words):
+    """Quoting is undone on both sides."""
+    text = shlex.join(["run", *words])
+    assert CommandPattern.read(text).words == ("run", *words)
+    assert commands_allowed(text, [text])
+    assert commands_allowed(text, [f"{text}:*"])
+    assert commands_concerned(text, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns", "expected"),
+    [
+        ("find . -exec rm {} \\;", ["find:*"], False),
+        ("find . -exec rm {} \\;", ["find:*", "rm:*"], True),
+        ("find . -exec rm {} \\;", ["find:*", "rm"], False),
+        ("find . -exec rm {} \\;", ["find . -exec rm {} ';'"], True),
+        ("find . -name x", ["find:*"], True),
+        ("xargs rm", ["xargs:*"], False),
+        ("xargs grep x", ["xargs grep:*"], True),
+        ("xargs rm x", ["xargs grep:*"], False),
+        ("xargs git status", ["xargs:*", "git status"], False),
+        ("xargs git status", ["xargs:*", "git status:*"], True),
+        ("xargs git status", ["xargs git status"], True),
+        ("xargs nice git status", ["xargs:*", "nice:*", "git status"], False),
+        ("sudo rm x", ["sudo:*"], False),
+        ("sudo -u bob rm x", ["sudo -u bob rm:*"], True),
+        ("timeout 5 npm test", ["timeout 5 npm test"], True),
+        ("timeout 5 npm test", ["timeout:*", "npm test"], True),
+        ("env rm x", ["env:*", "npm test"], False),
+        ("sh -c 'npm test'", ["sh -c 'npm test'"], True),
+        ("sh -c 'npm test; rm x'", ["sh:*", "npm test"], False),
+        ("sh -c 'npm test > x'", ["sh:*", "npm test"], False),
+        ("sh -c 'npm test; rm x'", ["*"], True),
+        ("rm x", ["xargs rm:*"], False),
+        ("xargs rm", ["xargs:*", "run =="], False),
+        ("find . -exec rm {} \\;", ["find:*", "xargs rm:*"], False),
+    ],
+)
+def test_what_a_wrapper_runs_has_to_be_allowed_too(text, patterns, expected):
+    """By a pattern of its own, or because the pattern spells it out."""
+    assert commands_allowed(text, patterns) is expected
+
+
+CHAINS = [
+    "{}",
+    "ls && {}",
+    "ls; {}",
+    "ls | {}",
+    "{} &",
+    "({})",
+    "! {}",
+    "if true; then {}; fi",
+    "for x in a; do {}; done",
+    "f() {{ {}; }}; f",
+    "echo $({})",
+    "echo `{}`",
+    'echo "$({})"',
+    "cat <({})",
+    "X=$({})",
+    "{} > out",
+    "A=1 {}",
+    "sudo {}",
+    "env A=1 {}",
+    "nohup {}",
+    "time {}",
+    "timeout 5 {}",
+    "command {}",
+    "exec {}",
+    "xargs {}",
+    "find . -exec {} \\;",
+    "cat <<EOF\n$({})\nEOF",
+    "ls\n{}",
+    "ls \\\n && {}",
+]
+
+
+@given(
+    chain=st.lists(st.sampled_from(CHAINS[:16]), max_size=2),
+    last=st.sampled_from(CHAINS),
+    words=st.lists(st.text("abc-./", min_size=1, max_size=5), max_size=3),
+    quoted=st.booleans(),
+)
+def test_a_denied_prefix_stays_denied_in_chains_and_wrappers(chain, last, words, quoted):
+    """A deny holds if any part matches."""
+    command = shlex.join(["git", "push", *words])
+    if quoted:
+        command = f"sh -c {shlex.quote(command)}"
+    text = last.format(command)
+    for each in chain:
+        text = each.format(text) if "\n" not in text else text
+    assert commands_concerned(text, "git push:*")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("rm:*", "/bin/rm x"),
+        ("rm:*", "./rm x"),
+        ("rm:*", "RM x"),
+        ("/bin/rm:*", "/bin/rm x"),
+        ("git push:*", "git -C x push"),
+        ("git push:*", "git --no-pager -c a=b push"),
+        ("git push --force:*", "git push -q --force"),
+        ("npm test", "npm --silent test"),
+        # What is not known could be it.
+        ("git push:*", "git $X"),
+        ("git push:*", "git 'pu'$X"),
+        ("git push:*", "git {push,pull}"),
+        ("git push:*", "$X"),
+        ("git push:*", "$(echo git) push"),
+        ("git push:*", "git -C $X push"),
+        ("git push", "git push $X"),
+        ("git push:*", "echo push | xargs git"),
+        ("git push:*", "echo push | xargs -I% git % origin"),
+        ("git push:*", "echo push | xargs -I % git % origin"),
+        ("git push:*", "echo push | xargs -i git {} origin"),
+        ("git push:*", "echo push | xargs --replace=@ git @ origin"),
+        ("git push:*", "echo push | xargs --replace git {} origin"),
+        ("git push:*", "find . -name push -exec git {} \\;"),
+        ("git push:*", "find . -name push -exec sudo git {} \\;"),
+        ("git push:*", "echo push | xargs sudo git"),
+        ("git push:*", "echo push | xargs -I% sudo git % origin"),
+        ("git push:*", "echo push | sudo xargs -n1 git"),
+        ("git push:*", "parallel git {} ::: push"),
+        # A shell that takes a program for its script.
+        ("npm test:*", "bash npm test"),
+        ("npm test:*", "bash -x -- /usr/bin/npm test x"),
+        ("npm test:*", "bash -o posix npm test"),
+        ("npm test:*", "source npm test"),
+        ("npm test:*", ". npm test"),
+        ("npm test:*", "bash $X"),
+        # What cannot be parsed.
+        ("git push:*", "git push ("),
+        ("git push:*", "echo 'x"),
+        ("git push:*", "ls \x00"),
+        ("git push:*", "ls " + "x" * 30_000),
+    ],
+)
+def test_a_deny_holds_for_whatever_could_be_it(pattern, text):
+    """It is easier to write a command in another way than to think of all the ways."""
+    assert commands_concerned(text, pattern)
+    assert not commands_allowed(text, ["git status:*", "ls"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("git push:*", "git log $X"),
+        ("git push:*", "git log -n 1 push"),
+        ("git push:*", "git stash push"),
+        ("git push", "git push origin"),
+        ("git push", "git push -q"),
+        ("rm:*", "grep 'rm -rf' notes.txt"),
+        ("rm:*", "npm rm"),
+        ("rm -rf:*", "rm x"),
+        ("npm test", "npm testing"),
+        ("npm test:*", "bash run.sh npm test"),
+        ("npm test:*", "bash -x run.sh more npm test"),
+        ("rm:*", "find . -name '*.py'"),
+        ("rm:*", "xargs -I{} cp {} x"),
+        ("rm:*", "A=1"),
+        ("rm:*", "cat <<'EOF'\nrm -rf /\nEOF"),
+    ],
+)
+def test_a_deny_does_not_hold_for_what_cannot_be_it(pattern, text):
+    """Words in other places, and in quotes, are only words."""
+    assert not commands_concerned(text, pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("git push | sh", "simple command"),
+        ("a && b:*", "simple command"),
+        ("a; b", "simple command"),
+        ("a > b", "simple command"),
+        ("echo $HOME", "simple command"),
+        ("echo `id`", "simple command"),
+        ("(a)", "simple command"),
+        ("rm *", "only at the end"),
+        ("git push*", "only at the end"),
+        ("git:* push", "only at the end"),
+        ("**", "only at the end"),
+        ("git 'push", "quotes"),
+        ("  ", "missing"),
+        ("", "missing"),
+        ("  :*", "missing"),
+    ],
+)
+def test_a_mistake_in_a_pattern_is_refused(pattern, said):
+    """With the remedy."""
+    with pytest.raises(ValueError, match=said):
+        CommandPattern.read(pattern)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo rm x > y; bash y",
+        "echo rm x > y; . ./y",
+        "echo rm x | tee y; sh ./y",
+        "echo rm x > ./y; sh < y",
+        "cat > y <<'EOF'\nmake\nrm x\nEOF\nsh y",
+        "printf 'sh z' > y; echo rm x > z; sh y",
+        r"echo -e 'r\x6d x' > y; sh y",
+        "curl https://example.com > y; sh y",
+    ],
+)
+def test_a_deny_holds_for_a_script_that_the_line_writes_and_runs(line):
+    """The script is read as a part of the line, and one that cannot be told could be any command."""
+    assert commands_concerned(line, "rm:*")
+
+
+@pytest.mark.parametrize(
+    "line", ["echo make > y; sh y", "cat > y <<'EOF'\nmake test\nEOF\nsh y", "echo rm x > y; cat y"]
+)
+def test_a_deny_leaves_a_written_script_alone_that_runs_something_else(line):
+    """What the script runs counts, not that it was written."""
+    assert not commands_concerned(line, "rm:*")
+
+
+def test_without_the_grammar_nothing_is_allowed_and_all_is_denied():
+    """The extra is missing: what cannot be parsed is not allowed, and is denied."""
+    code = (
+        "import sys; sys.modules['tree_sitter'] = sys.modules['tree_sitter_bash'] = None\n"
+        "from toolkit.permissions.patterns.commands import commands_allowed, commands_concerned\n"
+        "print(commands_allowed('ls', ['ls']), commands_allowed('ls', ['*']), commands_concerned('ls', 'rm:*'))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["False", "False", "True"], "")

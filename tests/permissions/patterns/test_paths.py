@@ -1,0 +1,202 @@
+"""
+Path patterns, with real folders and real links.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolkit.permissions.patterns.paths import PathPattern
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project with links in it, and something beside it."""
+    top = tmp_path / "project"
+    for folder in ("src/deep", "src-evil", "docs", "secrets"):
+        (top / folder).mkdir(parents=True)
+    (tmp_path / "outside").mkdir()
+    for file in ("src/a.py", "secrets/key", "notes.txt"):
+        (top / file).write_text("x")
+    (tmp_path / "outside/passwd").write_text("x")
+    links = {
+        "src/out": "../../outside",
+        "src/to_key": "../secrets/key",
+        "src/chain": "to_key",
+        "src/up": "..",
+        "inside": "src",
+        "leak": "../outside",
+        "loop": "loop",
+        "plain.txt": "notes.txt",
+    }
+    for name, target in links.items():
+        (top / name).symlink_to(target)
+    return top
+
+
+# What is allowed, and what is denied; both where they agree.
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("src/**", "src/a.py", True),
+        ("src/**", "src/deep/new/file.py", True),
+        ("src/**", "src", True),
+        ("src/**", "src/", True),
+        ("src/**", "./src//deep/../a.py", True),
+        ("src/", "src/a.py", True),
+        ("src/**", "src-evil/x", False),
+        ("src/**", "srcx", False),
+        ("src/**", "src/../notes.txt", False),
+        ("src/**", "docs/src/x", False),
+        ("src/**", ".", False),
+        ("./src/**", "src/a.py", True),
+        ("docs/../src/**", "src/a.py", True),
+        ("src/*", "src/a.py", True),
+        ("src/*", "src", False),
+        ("src/?.py", "src/a.py", True),
+        ("src/?.py", "src/ab.py", False),
+        ("*.py", "a.py", True),
+        ("*.py", "a.pyc", False),
+        ("**/*.py", "a.py", True),
+        ("**/*.py", "src/deep/a.py", True),
+        ("**/*.py", "src/deep/a.txt", False),
+        ("src/**/x/*.py", "src/a/x/b/x/c.py", True),
+        ("src/**/x/*.py", "src/a/y/c.py", False),
+        ("**", "any/thing", True),
+        ("notes.txt", "notes.txt", True),
+        ("notes.txt", "notes.txt.bak", False),
+        ("../outside/**", "../outside/passwd", True),
+        ("../outside/*", "../outside/../outside/passwd", True),
+        ("a[b]c", "a[b]c", True),
+        ("a[b]c", "abc", False),
+        ("src/[ab].p*", "src/a.py", False),
+    ],
+)
+def test_a_pattern_is_compared_component_by_component(root, pattern, path, expected):
+    """Whoever asks, allow or deny."""
+    read = PathPattern.read(pattern)
+    assert read.allows(path, str(root)) is expected
+    assert read.allows(str(root / path), str(root)) is expected
+    assert read.concerns(path, str(root)) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "allowed", "denied"),
+    [
+        # Links: an allow goes by where they lead, a deny by every name on the way.
+        ("src/**", "src/out/passwd", False, True),
+        ("src/**", "src/to_key", False, True),
+        ("secrets/**", "src/to_key", True, True),
+        ("secrets/**", "src/chain", True, True),
+        ("src/to_key", "src/chain", True, True),
+        ("src/**", "inside/a.py", True, True),
+        ("inside/**", "src/a.py", True, True),
+        ("notes.txt", "plain.txt", True, True),
+        ("plain.txt", "notes.txt", True, True),
+        # `src/up/..` is beside the project for the system, and `src` for who takes out the dots first.
+        ("src/**", "src/up/../src/a.py", False, True),
+        ("**", "src/out/../x", False, True),
+        # A link in the project cannot stretch a pattern beyond it.
+        ("leak/**", "leak/passwd", False, True),
+        ("leak/**", "../outside/passwd", False, True),
+        ("docs/../leak/**", "leak/passwd", False, True),
+        ("src/out/passwd", "src/out/passwd", False, True),
+        # Case, and letters in two forms.
+        ("src/**", "SRC/a.py", False, True),
+        ("SRC/*.PY", "src/a.py", False, True),
+        ("caf\u00e9/**", "cafe\u0301/x", False, True),
+        # Beneath what is denied.
+        ("secrets", "secrets/key", False, True),
+        ("src/*", "src/deep/x.py", False, True),
+        ("**/deep", "src/deep/x.py", False, True),
+        # A deny without a slash holds at any depth.
+        ("*.py", "src/a.py", False, True),
+        ("key", "secrets/key", False, True),
+        ("key", "../outside/key", False, True),
+        ("*", "src/a.py", False, True),
+        ("**", "../outside/passwd", False, True),
+        ("project", "notes.txt", False, False),
+    ],
+)
+def test_an_allow_is_narrow_and_a_deny_is_wide(root, pattern, path, allowed, denied):
+    """What is in doubt is not allowed, and is denied."""
+    read = PathPattern.read(pattern)
+    assert read.allows(path, str(root)) is allowed
+    assert read.concerns(path, str(root)) is denied
+
+
+def test_absolute_patterns_and_the_home_folder(root, tmp_path):
+    """They do not start from the root; links in them are resolved as well."""
+    (tmp_path / "other").symlink_to("outside")
+    path = str(tmp_path / "outside/passwd")
+    for pattern in (f"{tmp_path}/outside/**", f"{tmp_path}/other/*", "/**"):
+        assert PathPattern.read(pattern).allows(path, str(root))
+        assert PathPattern.read(pattern).concerns(path, str(root))
+    assert not PathPattern.read(f"{tmp_path}/out/**").allows(path, str(root))
+    home = os.path.expanduser("~")
+    for pattern in ("~/**", "~", "~/"):
+        assert PathPattern.read(pattern).concerns(f"{home}/x", str(root))
+    assert PathPattern.read("~/**").allows(f"{home}/x", str(root))
+
+
+def test_a_relative_root_is_the_working_folder(monkeypatch, root):
+    """As a request has it when nobody says more."""
+    monkeypatch.chdir(root)
+    assert PathPattern.read("src/**").allows("src/a.py", ".")
+    assert PathPattern.read("src/**").concerns(str(root / "src/a.py"), ".")
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "~/x", "~root/x", "x" * 300, "loop/x", "/proc/self/cwd/x"])
+def test_what_cannot_be_a_path_is_an_error(root, path):
+    """Whoever asked decides what that means: no for an allow, yes for a deny."""
+    read = PathPattern.read("**")
+    for compare in (read.allows, read.concerns):
+        with pytest.raises(ValueError):
+            compare(path, str(root))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("src/**.py", "stands alone"),
+        ("***", "stands alone"),
+        ("~root/x", "home folder"),
+        ("~x", "home folder"),
+        ("src/*/../x", "cannot follow"),
+        ("a\0b", "NUL"),
+    ],
+)
+def test_a_mistake_in_a_pattern_is_refused(pattern, said):
+    """With the remedy."""
+    with pytest.raises(ValueError, match=said):
+        PathPattern.read(pattern)
+
+
+_STEPS = st.sampled_from(
+    ["src", "out", "up", "inside", "leak", "to_key", "chain", "secrets", "..", ".", "", "a.py", "deep", "SRC", "key"]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    steps=st.lists(_STEPS, min_size=1, max_size=7), pattern=st.sampled_from(["src/**", "inside/**", "src/*", "leak/**"])
+)
+def test_what_is_allowed_really_lies_in_the_folder(root, steps, pattern):
+    """However the path is written, and whatever links it goes through."""
+    path = "/".join(steps)
+    read = PathPattern.read(pattern)
+    try:
+        allowed = read.allows(path, str(root))
+    except ValueError:
+        return
+    if allowed:
+        real = Path(os.path.realpath(root / path))
+        assert real.is_relative_to(os.path.realpath(root / "src"))
+        assert read.concerns(path, str(root))

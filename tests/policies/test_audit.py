@@ -1,0 +1,424 @@
+"""
+A line is whole or it is not there, and whoever could not write it knows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.clocks import Clock
+from toolkit.policies.audit import AuditError, AuditLog
+
+JSON = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(st.characters()),
+    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(), inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Where the log is going to be."""
+    return tmp_path / "audit.jsonl"
+
+
+def entries(path):
+    """What was written, without what every line has."""
+    return [{key: each[key] for key in each if key not in ("version", "at")} for each in AuditLog.read(path)]
+
+
+def script(path, text):
+    """Run *text* in a process of its own, with `log` open at *path*."""
+    lines = f"from toolkit.policies.audit import *\nlog = AuditLog({str(path)!r})\n{textwrap.dedent(text)}"
+    return subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=False)
+
+
+def test_a_line_has_a_version_a_time_and_what_happened(path):
+    """In that order, as JSON that any reader takes."""
+    with AuditLog(path, clock=Clock()) as log:
+        log.write("verdict", tool="rm", word="deny")
+    assert path.read_text() == '{"version":1,"at":1000.0,"event":"verdict","tool":"rm","word":"deny"}\n'
+    assert log.path == str(path)
+
+
+def test_the_file_belongs_to_its_owner_alone(path):
+    """Whatever the mask of the process."""
+    before = os.umask(0)
+    try:
+        AuditLog(path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_lines_are_added(path):
+    """What is there stays, in this run and the next."""
+    for number in range(3):
+        AuditLog(path).write("outcome", number=number)
+    assert [each["number"] for each in entries(path)] == [0, 1, 2]
+
+
+@given(st.dictionaries(st.text().filter(lambda name: name not in ("version", "at", "event")), JSON))
+def test_what_is_written_can_be_read(tmp_path_factory, fields):
+    """Any JSON, newlines and halves of surrogate pairs included, on one line."""
+    path = tmp_path_factory.mktemp("audit") / "log"
+    AuditLog(path, sync=False).write("intent", **fields)
+    assert entries(path) == [{"event": "intent", **fields}]
+    assert path.read_bytes().count(b"\n") == 1
+
+
+def circle():
+    made = []
+    made.append(made)
+    return made
+
+
+def deep():
+    made = []
+    for _ in range(100_000):
+        made = [made]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        (float("nan"), "nan"),
+        ((1, 2), [1, 2]),
+        ({1: "a", "1": "b"}, {"1": "a", "1 (2)": "b"}),
+        (b"\x00", "AA=="),
+        (circle(), ["<the same object again>"]),
+        (10**5000, hex(10**5000)),
+        (ValueError("no"), "ValueError: no"),
+    ],
+    ids=["not a number", "tuple", "keys that become one", "bytes", "circle", "long number", "object"],
+)
+def test_what_is_not_json_is_rendered(path, value, found):
+    """A log takes everything."""
+    AuditLog(path).write("outcome", value=value)
+    assert entries(path) == [{"event": "outcome", "value": found}]
+
+
+def test_what_is_too_deep_is_cut(path):
+    """No value exhausts the stack."""
+    AuditLog(path).write("outcome", value=deep())
+    assert "<too deep>" in path.read_text()
+
+
+def test_a_newline_forges_no_line(path):
+    """Not in a value, not in a key, not in the event."""
+    forged = '\n{"version":1,"event":"answered","approved":true}\n'
+    AuditLog(path).write(forged, **{forged: forged})
+    assert entries(path) == [{"event": forged, forged: forged}]
+
+
+def test_secrets_are_masked(path):
+    """In values and keys; the frame of the line is not for rules."""
+    log = AuditLog(path, redact=["hunter2", re.compile(r"\d")], clock=Clock())
+    log.write("intent", arguments={"password": "hunter2", "hunter2": [1]})
+    assert b"hunter2" not in path.read_bytes()
+    assert list(AuditLog.read(path)) == [
+        {
+            "version": 1,
+            "at": 1000.0,
+            "event": "intent",
+            "arguments": {"password": "[redacted]", "[redacted]": ["[redacted]"]},
+        }
+    ]
+
+
+@pytest.mark.parametrize("name", ["version", "at", "event"])
+def test_the_frame_of_a_line_cannot_be_replaced(path, name):
+    """A field of that name is a mistake."""
+    with pytest.raises(ValueError, match=f"has its own {name}"):
+        AuditLog(path).write("outcome", **{name: 2})
+
+
+def missing_folder(path):
+    return path / "none" / "log"
+
+
+def a_folder(path):
+    path.mkdir()
+    return path
+
+
+def a_link(path):
+    path.symlink_to(path.with_name("elsewhere"))
+    return path
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+    return path
+
+
+@pytest.mark.parametrize("place", [missing_folder, a_folder, a_link, a_pipe])
+def test_a_place_that_cannot_be_written_is_refused_at_once(path, place):
+    """Before anything relies on it; a link is not followed, a pipe not waited for."""
+    with pytest.raises(AuditError, match="cannot be written"):
+        AuditLog(place(path))
+    assert not path.with_name("elsewhere").exists()
+
+
+def test_a_closed_log_takes_nothing(path):
+    """Whoever wanted to act must not."""
+    log = AuditLog(path)
+    log.close()
+    with pytest.raises(AuditError, match="it is closed"):
+        log.write("intent")
+    assert path.read_bytes() == b""
+
+
+def test_a_folder_that_is_gone_is_an_error(path):
+    """And is not made again."""
+    folder = path.with_name("folder")
+    folder.mkdir()
+    log = AuditLog(folder / "log")
+    (folder / "log").unlink()
+    folder.rmdir()
+    with pytest.raises(AuditError, match="No such file"):
+        log.write("intent")
+
+
+def test_a_full_disk_is_an_error_and_glues_no_lines(path):
+    """Half a line was written when the room ended; the next one starts afresh."""
+    ended = script(
+        path,
+        """
+        import resource
+        log.write("verdict", number=1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (150, resource.RLIM_INFINITY))
+        try:
+            log.write("intent", text="x" * 1000)
+        except AuditError as error:
+            print(error)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        log.write("verdict", number=2)
+        """,
+    )
+    assert "File too large" in ended.stdout, ended.stderr
+    found = entries(path)
+    assert [each.get("number") for each in found] == [1, None, 2]
+    assert (found[1]["event"], found[1]["line"]) == ("unreadable", 2)
+
+
+def test_a_torn_last_line_is_left_out_and_said(path, caplog):
+    """After a crash the log is still a log."""
+    log = AuditLog(path)
+    log.write("verdict", number=1)
+    with path.open("ab") as file:
+        file.write(b'{"version":1,"event":"intent","tex')
+    assert entries(path) == [{"event": "verdict", "number": 1}]
+    assert "torn after 34 bytes" in caplog.text
+    log.write("verdict", number=2)
+    assert [each["event"] for each in entries(path)] == ["verdict", "unreadable", "verdict"]
+
+
+def test_a_whole_last_line_without_its_newline_counts(path):
+    """Nothing of it is missing."""
+    path.write_bytes(b'{"version":1,"event":"intent"}')
+    assert entries(path) == [{"event": "intent"}]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{", "not JSON"),
+        (b"[]", "not a JSON object"),
+        (b"\xff", "not JSON"),
+        (b'{"version":2}', "version 2, and only 1 can be read"),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_an_unreadable_line_is_reported_in_its_place(path, line, reason):
+    """With its number and why; the others are read."""
+    path.write_bytes(line + b'\n{"version":1,"event":"verdict"}\n')
+    bad, good = AuditLog.read(path)
+    assert (bad["event"], bad["line"], bad["bytes"]) == ("unreadable", 1, len(line) + 1)
+    assert bad["reason"].startswith(reason)
+    assert good["event"] == "verdict"
+
+
+def test_a_rotated_log_goes_on_in_a_new_file(path):
+    """What was moved away stays as it is."""
+    log = AuditLog(path)
+    log.write("verdict", number=1)
+    path.rename(path.with_suffix(".1"))
+    log.write("verdict", number=2)
+    assert [each["number"] for each in entries(path)] == [2]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="who has a file open is read from /proc")
+def test_a_file_removed_while_waiting_for_it_is_made_again(path):
+    """A line in a file without a name would be lost."""
+    log = AuditLog(path)
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        writing = threading.Thread(target=log.write, args=("verdict",))
+        writing.start()
+        while times_open(path) < 2 and writing.is_alive():
+            pass
+        path.unlink()
+    writing.join()
+    assert entries(path) == [{"event": "verdict"}]
+
+
+def times_open(path):
+    """How many descriptors this process has of a file."""
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            found += os.path.samestat(os.stat(f"/proc/self/fd/{name}"), os.stat(path))
+    return found
+
+
+def test_a_file_removed_again_and_again_is_given_up(path):
+    """Whoever removes it faster than it is made has won; the call does not run."""
+
+    class Vanishing(AuditLog):
+        def _open(self):
+            found = super()._open()
+            os.unlink(self.path)
+            return found
+
+    with pytest.raises(AuditError, match="removed again and again"):
+        Vanishing(path, wait_seconds=0)
+
+
+def test_a_writer_that_never_lets_go_is_not_waited_for_for_ever(path):
+    """The call that wanted to write does not run, and does not hang."""
+    log = AuditLog(path, wait_seconds=0.01)
+    with path.open("ab") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(AuditError, match="another process holds it"):
+            log.write("intent")
+    log.write("intent")
+    assert len(entries(path)) == 1
+
+
+def test_threads_do_not_mix_their_lines(path):
+    """Not even long ones."""
+    log = AuditLog(path, sync=False)
+
+    def write(name):
+        for number in range(30):
+            log.write("outcome", name=name, number=number, text=name * 20_000)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = entries(path)
+    assert len(found) == 120
+    for name in "abcd":
+        assert [each["number"] for each in found if each["name"] == name] == list(range(30))
+        assert all(each["text"] == name * 20_000 for each in found if each["name"] == name)
+
+
+WRITER = """
+    import sys
+    print("ready", flush=True)
+    sys.stdin.read(1)
+    for number in range({count}):
+        log.write("outcome", name={name!r}, number=number, text={name!r} * 5000)
+"""
+
+
+def writer(path, name, count):
+    """A process that writes when it is told to."""
+    lines = textwrap.dedent(WRITER).format(name=name, count=count)
+    code = f"from toolkit.policies.audit import *\nlog = AuditLog({str(path)!r})\n{lines}"
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    return process
+
+
+def test_processes_do_not_mix_their_lines_and_one_may_be_killed(path):
+    """Whatever the killed one was doing, the others' lines are all there, and whole."""
+    processes = [writer(path, name, 100) for name in "abc"]
+    doomed = writer(path, "x", 1_000_000)
+    for process in [doomed, *processes]:
+        process.stdin.write("g")
+        process.stdin.flush()
+    for process in processes[:1]:
+        process.communicate()
+    doomed.send_signal(signal.SIGKILL)
+    for process in [doomed, *processes[1:]]:
+        process.communicate()
+    AuditLog(path).write("verdict")
+    found = entries(path)
+    for name in "abc":
+        lines = [each for each in found if each.get("name") == name]
+        assert [each["number"] for each in lines] == list(range(100))
+        assert all(each["text"] == name * 5000 for each in lines)
+    assert sum(each["event"] == "unreadable" for each in found) <= 1
+    assert found[-1] == {"event": "verdict"}
+
+
+def test_a_forked_child_writes_its_own_lines(path):
+    """Parent and child share the log, and no lock."""
+    ended = script(
+        path,
+        """
+        import os
+        log.write("outcome", who="parent")
+        child = os.fork()
+        if not child:
+            log.write("outcome", who="child")
+            os._exit(0)
+        os.waitpid(child, 0)
+        log.write("outcome", who="parent")
+        """,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert [each["who"] for each in entries(path)] == ["parent", "child", "parent"]
+
+
+def test_an_intent_is_on_the_disk_when_write_returns(path):
+    """Seen from outside: the process asks the system to sync for an intent, and for nothing else."""
+    ended = script(
+        path,
+        """
+        import os
+        synced = []
+        real = os.fsync
+        os.fsync = lambda handle: (synced.append(handle), real(handle))
+        log.write("verdict")
+        log.write("intent")
+        log.write("outcome")
+        AuditLog(log.path, sync=False).write("intent")
+        print(len(synced))
+        """,
+    )
+    assert ended.stdout == "1\n", ended.stderr
+
+
+def test_lines_are_plain_ascii(path):
+    """Any tool can read them."""
+    AuditLog(path).write("verdict", text="é\u202e\ud800")
+    line = path.read_bytes()
+    assert line.isascii()
+    assert json.loads(line)["text"] == "é\u202e\ud800"

@@ -1,0 +1,403 @@
+"""What must not leave does not, by any exit; and what runs is what was sent."""
+
+import dataclasses
+import json
+import logging
+import re
+from typing import Annotated, Any
+
+import pydantic
+import pytest
+from hypothesis import given
+
+from tests.properties.values import json_values
+from toolkit import BadArgs, Catalog, Context, Safety, ToolError
+from toolkit.content import FilePart, ImagePart, JsonPart, TextPart
+from toolkit.context import Progress, Secret
+from toolkit.decisions import ApprovalRequest
+from toolkit.dispatcher import Dispatcher
+from toolkit.hooks import Ask, Halt
+from toolkit.policies.redaction import MASK, Redaction
+from toolkit.results import ErrorInfo, ToolCall, ToolResult
+
+pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
+
+
+@pytest.mark.parametrize(
+    ("rules", "text", "masked"),
+    [
+        (["key"], "the key is key", f"the {MASK} is {MASK}"),
+        ([re.compile(r"\d{4}")], "pin 1234 of 12", f"pin {MASK} of 12"),
+        ([str.upper], "quiet", "QUIET"),
+        (["a.c"], "abc a.c", f"abc {MASK}"),
+        # Overlaps: everything that any rule covers.
+        (["abc", "bcd"], "xabcdx", f"x{MASK}x"),
+        (["bcd", "abc"], "xabcdx", f"x{MASK}x"),
+        (["ab", "abcd"], "abcdab", f"{MASK}{MASK}"),
+        (["aa"], "aaa", MASK),
+        (["abc", re.compile("c+")], "abccc", MASK),
+        # A rule does not see another's mask.
+        (["red", "xyz"], "xyz red", f"{MASK} {MASK}"),
+        (["red"], f"{MASK}", f"[{MASK}acted]"),
+        ([re.compile("x*")], "axb", f"a{MASK}b"),
+        ([re.compile("")], "ab", "ab"),
+        ([], "ab", "ab"),
+    ],
+)
+def test_rules_mask_texts(rules, text, masked):
+    """Texts, patterns and functions."""
+    assert Redaction(rules).text(text) == masked
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        json.dumps,
+        lambda secret: json.dumps(secret, ensure_ascii=False),
+        repr,
+        str,
+        lambda secret: __import__("urllib.parse").parse.quote(secret, safe=""),
+        lambda secret: __import__("urllib.parse").parse.quote(secret),
+        lambda secret: __import__("urllib.parse").parse.quote_plus(secret),
+    ],
+    ids=["json", "json text", "repr", "str", "address", "path", "query"],
+)
+@pytest.mark.parametrize("secret", ['say "hi"\n', "pässwörd/1 +2", "back\\slash", "plain", "\ud800x"])
+def test_a_secret_is_known_in_other_clothes(secret, shown):
+    """As JSON escapes it, as Python shows it, as it stands in an address."""
+    try:
+        dressed = shown(secret)
+    except UnicodeEncodeError:
+        return
+    assert Redaction([secret]).text(f"<{dressed}>").strip("<>'\"") == MASK
+
+
+@pytest.mark.parametrize(
+    ("rules", "match"),
+    [([""], "empty"), ([5], "got int"), ("key", "a list of rules"), ([re.compile(b"x")], "got Pattern")],
+)
+def test_a_rule_that_is_none_is_refused(rules, match):
+    """At once: a mask that does not work is worse than none."""
+    with pytest.raises((TypeError, ValueError), match=match):
+        Redaction(rules)
+
+
+def _broken(text):
+    raise ValueError(text)
+
+
+@pytest.mark.parametrize("rule", [_broken, lambda text: None, lambda text: text.encode()])
+def test_a_function_that_fails_masks_everything(rule, caplog):
+    """What it did not see must not leave, not even in the log."""
+    assert Redaction([rule]).text("secret") == MASK
+    assert "the whole text is masked" in caplog.text
+    assert "secret" not in caplog.text
+
+
+# Secrets: the values of marked parameters.
+
+
+@dataclasses.dataclass
+class Login:
+    user: str
+    password: str
+
+
+@pytest.mark.parametrize(
+    ("secret", "text"),
+    [
+        ("hunter2", "hunter2"),
+        (1234, "1234"),
+        (1.25, "1.25"),
+        (10**900, str(10**900)),
+        (["hunter2", {"a": "other"}], "hunter2"),
+        (["hunter2", {"a": "other"}], "other"),
+        ({"a": ("hunter2",)}, "hunter2"),
+        ({"hunter2"}, "hunter2"),
+        (Login("me", "hunter2"), "hunter2"),
+        (b"hunter2", "hunter2"),
+        (b"hunter2", "aHVudGVyMg=="),
+        (pydantic.SecretStr("hunter2"), "hunter2"),
+    ],
+    ids=lambda value: repr(value)[:30] if not isinstance(value, int) else "number",
+)
+def test_a_secret_of_any_kind_is_masked(secret, text):
+    """It, and everything in it, as the model sent it and as the tool sees it."""
+    assert Redaction().with_secrets([secret]).text(f"<{text}>") == f"<{MASK}>"
+
+
+@pytest.mark.parametrize("secret", [None, "", True, False, [], {}, [None, ""]])
+def test_nothing_is_no_secret(secret):
+    """Masking every truth or every gap would hide nothing and everything."""
+    redaction = Redaction().with_secrets([secret])
+    assert not redaction
+    assert redaction.text("None True False null") == "None True False null"
+
+
+def test_secrets_are_masked_beside_the_rules():
+    """The rules stay, and stay as they were without."""
+    rules = Redaction(["key", str.strip])
+    assert rules.with_secrets(["pin"]).text(" key pin ") == f"{MASK} {MASK}"
+    assert rules.text(" key pin ") == f"{MASK} pin"
+
+
+def test_a_number_inside_a_longer_one_is_another_number():
+    """But a text of digits is masked wherever it stands."""
+    assert Redaction().with_secrets([12]).text("12 123 3.12") == f"{MASK} 123 3.{MASK}"
+    assert Redaction().with_secrets(["12"]).text("123") == f"{MASK}3"
+
+
+# Every exit.
+
+
+def test_values_are_masked_all_the_way_down():
+    """Texts, keys, numbers; the shape stays."""
+    redaction = Redaction(["key", "1234"])
+    assert redaction.value({"a key": ["key", 1234, 12.5, True, None], "n": 1.1234}) == {
+        f"a {MASK}": [MASK, MASK, 12.5, True, None],
+        "n": f"1.{MASK}",
+    }
+
+
+def test_keys_that_become_one_keep_all_values():
+    """The masks are numbered."""
+    assert Redaction([re.compile("k.")]).value({"k1": 1, "k2": 2}) == {MASK: 1, f"{MASK} (2)": 2}
+
+
+def test_what_is_no_json_is_masked_as_json():
+    """A hook may put anything into a result."""
+    assert Redaction(["key"]).value(("key", {"a": Login("me", "key")})) == [
+        MASK,
+        {"a": {"user": "me", "password": MASK}},
+    ]
+
+
+@given(json_values())
+def test_what_holds_no_secret_stays_as_it_is(value):
+    """Values are not changed by being looked at."""
+    assert Redaction(["\0never\0"]).value(value) == value
+
+
+def test_everything_in_a_result_is_masked():
+    """Whoever writes it down writes no secret."""
+    result = ToolResult(
+        "text key",
+        {"value": "key"},
+        "waiting",
+        parts=[TextPart("key"), JsonPart(["key"]), FilePart("file://key", None, "key"), FilePart("a"), ImagePart(b"i")],
+        error=ErrorInfo("message key", {"detail": "key"}),
+        request=ApprovalRequest(
+            tool="t", call_id="c", reason="key", arguments={"a": "key"}, preview="key", repairs=("key",)
+        ),
+        repairs=["key"],
+        retries=["key"],
+        metadata={"key": "key"},
+    )
+    masked = Redaction(["key"]).result(result)
+    assert masked is result
+    assert "key" not in json.dumps(masked.to_json())
+    assert json.dumps(masked.to_json()).count(MASK) == 16
+    assert masked.parts[4] == ImagePart(b"i")
+
+
+def test_progress_is_masked():
+    """Message and value; a message may be missing."""
+    progress = Progress(call_id="c", tool="t", message="key", value=["key"])
+    assert Redaction(["key"]).progress(progress) == Progress(call_id="c", tool="t", message=MASK, value=[MASK])
+    assert Redaction(["key"]).progress(Progress(call_id="c", tool="t")).message is None
+
+
+# Through a dispatcher.
+
+SECRET = "hunter2!"
+Key = Annotated[str, Secret]
+
+
+async def exits(function, arguments, caplog, **options):
+    """Everything that leaves a dispatcher for one call, as one text."""
+    caplog.set_level(logging.DEBUG)
+    catalog = Catalog()
+    catalog.tool(**options.pop("facts", {}))(function)
+    progress: list[Progress] = []
+    async with Dispatcher(catalog, on_progress=progress.append, **options) as dispatcher:
+        result = await dispatcher.call(function.__name__, arguments)
+    return result, f"{json.dumps(result.to_json())} {progress} {caplog.text}"
+
+
+@pytest.mark.anyio
+async def test_what_runs_is_not_masked(caplog):
+    """The tool gets the secret; the model does not."""
+    seen = []
+
+    async def login(key: Key, user: str) -> dict[str, str]:
+        seen.append(key)
+        return {"key": key, "user": user}
+
+    result, left = await exits(login, {"key": SECRET, "user": "me"}, caplog, redact=["me"])
+    assert seen == [SECRET]
+    assert result.value == {"key": MASK, "user": MASK}
+    assert SECRET not in left
+
+
+def _returns(key: Key) -> str:
+    """Return."""
+    return f"key {key}"
+
+
+def _raises(key: Key) -> str:
+    """Raise."""
+    raise ValueError(f"bad {key}")
+
+
+def _raises_ours(key: Key) -> str:
+    """Raise."""
+    raise ToolError(f"bad {key}")
+
+
+def _refuses(key: Key) -> str:
+    """Raise."""
+    raise BadArgs(f"bad {key}")
+
+
+def _is_unsafe(key: Key) -> str:
+    """Raise."""
+    raise Safety(f"bad {key}")
+
+
+def _yields(key: Key):
+    """Yield."""
+    yield key
+    yield {"key": [key]}
+
+
+def _reports(key: Key, context: Context) -> str:
+    """Report."""
+    context.report(1, 2, f"using {key}")
+    return "done"
+
+
+def _gives_parts(key: Key) -> Any:
+    """Give parts."""
+    return [TextPart(key), JsonPart({key: key}), FilePart(f"file:///{key}")]
+
+
+def _is_long(key: Key) -> str:
+    """Return much; the cut falls into the secret."""
+    return "x" * 60 + key + "y" * 200
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "function",
+    [_returns, _raises, _raises_ours, _refuses, _is_unsafe, _yields, _reports, _gives_parts, _is_long],
+    ids=lambda function: function.__name__,
+)
+async def test_a_secret_leaves_by_no_exit(function, caplog):
+    """Results, errors, logs, progress, and where the text is cut."""
+    _, left = await exits(function, {"key": SECRET}, caplog, max_chars=100)
+    assert SECRET not in left
+    assert SECRET[:5] not in left
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("tool", ["unknown", "_returns"])
+async def test_a_secret_of_a_call_that_is_not_started_is_not_logged(tool, caplog):
+    """A hook that sees its result may fail, and quote it."""
+
+    class Failing:
+        def before(self, call):
+            return Halt("enough")
+
+        def after(self, call, result):
+            if call.arguments["key"] == SECRET:
+                raise ValueError(f"bad {call.arguments}")
+            return result
+
+    calls = [ToolCall("_returns", {"key": "x"}), ToolCall(tool, {"key": SECRET})]
+    async with Dispatcher(Catalog(_returns), hooks=[Failing()], redact=[SECRET]) as dispatcher:
+        await dispatcher.call_many(calls)
+    assert "hook Failing failed in after" in caplog.text
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("hint", "sent"),
+    [
+        (Annotated[int, Secret], SECRET),
+        (Annotated[int, Secret], SECRET * 20),
+        (Annotated[dict[str, int], Secret], {"a": SECRET}),
+        (Annotated[int, Secret], json.dumps(SECRET)),
+        (Annotated[str, Secret, pydantic.Field(max_length=3)], SECRET),
+    ],
+    ids=["short", "long", "inside", "text", "limit"],
+)
+async def test_a_secret_that_does_not_fit_is_not_quoted(hint, sent, caplog):
+    """Nor a piece of it, as messages quote long values."""
+
+    def login(key):
+        raise AssertionError("must not run")
+
+    login.__annotations__["key"] = hint
+    result, left = await exits(login, {"key": sent}, caplog)
+    assert result.kind == "bad_args"
+    assert "key" in result.text
+    assert "hunter2" not in left
+
+
+@pytest.mark.anyio
+async def test_a_secret_that_was_repaired_is_not_quoted(caplog):
+    """The repair is said, the value is not."""
+
+    def login(key: Annotated[int, Secret]) -> int:
+        return key
+
+    result, left = await exits(login, {"Key": "123456"}, caplog)
+    assert result.value == MASK
+    assert len(result.repairs) == 2
+    assert "123456" not in left
+
+
+class Asking:
+    def before(self, call):
+        return Ask(f"is {call.arguments['key']} right?")
+
+
+@pytest.mark.anyio
+async def test_a_secret_is_not_shown_to_whoever_is_asked(caplog):
+    """Not in the reason, the preview or the arguments."""
+
+    def login(key: Annotated[list[str], Secret], user: str) -> None: ...
+
+    facts = {"preview": lambda arguments: f"log in with {arguments['key']}"}
+    result, left = await exits(login, {"key": [SECRET], "user": "me"}, caplog, facts=facts, hooks=[Asking()])
+    assert result.kind == "waiting"
+    assert result.request.arguments == {"key": MASK, "user": "me"}
+    assert SECRET not in left
+
+
+class Failing:
+    def __init__(self, stage):
+        setattr(self, stage, self.fail)
+
+    def fail(self, call, *more):
+        raise ValueError(f"bad {call.arguments}")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("stage", ["before", "around", "after"])
+async def test_a_hook_that_fails_leaks_no_secret(stage, caplog):
+    """Its error is masked and logged like a tool's."""
+    result, left = await exits(_returns, {"key": SECRET}, caplog, hooks=[Failing(stage)])
+    assert result.kind == "internal"
+    assert SECRET not in left
+
+
+@pytest.mark.anyio
+async def test_rules_of_the_dispatcher_hold_for_unknown_tools(caplog):
+    """There is no exit without them."""
+    result, left = await exits(_returns, {"key": "x"}, caplog, redact=[SECRET])
+    async with Dispatcher(Catalog(), redact=[SECRET]) as dispatcher:
+        result = await dispatcher.call(SECRET, {})
+    assert result.kind == "not_found"
+    assert SECRET not in result.text

@@ -1,0 +1,197 @@
+"""Only what passes by itself is tried again, not too often, and not too soon."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.clocks import Clock
+from toolkit import BadArgs, ToolError, Transient
+from toolkit.policies.retry import RetryPolicy, retrying
+
+pytestmark = pytest.mark.anyio
+
+
+class Failing:
+    """Raises what it was given, one a call, then answers."""
+
+    def __init__(self, *errors):
+        self.errors = list(errors)
+        self.calls = 0
+
+    async def __call__(self):
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+        return "answer"
+
+
+USUAL = RetryPolicy()
+
+
+async def tried(call, policy=USUAL, **options):
+    """The answer or the error, what was waited for, and what was said."""
+    clock, notes = Clock(), []
+    options = {"clock": clock, "sleep": clock.sleep, "chance": lambda: 1.0, "noted": notes.append, **options}
+    try:
+        found = await retrying(call, policy, **options)
+    except ToolError as error:
+        found = error
+    return found, clock.slept, notes
+
+
+async def test_what_succeeds_is_not_repeated():
+    """And nothing is said about it."""
+    assert await tried(Failing()) == ("answer", [], [])
+
+
+async def test_a_transient_failure_is_tried_again():
+    """After a wait that doubles, with a note of each."""
+    call = Failing(Transient("one"), Transient("two"))
+    assert await tried(call) == (
+        "answer",
+        [0.2, 0.4],
+        ["attempt 1 failed (one); tried again after 0.20 s", "attempt 2 failed (two); tried again after 0.40 s"],
+    )
+    assert call.calls == 3
+
+
+async def test_patience_ends():
+    """The last error is raised itself, and why there was no further try is said."""
+    errors = [Transient(str(number)) for number in range(5)]
+    call = Failing(*errors)
+    found, slept, notes = await tried(call)
+    assert found is errors[2]
+    assert len(slept) == 2
+    assert notes[-1] == "not tried again: 3 attempts were made"
+    assert call.calls == 3
+
+
+async def test_one_attempt_is_one_attempt():
+    """And is called that."""
+    found, slept, notes = await tried(Failing(Transient("x")), RetryPolicy(attempts=1))
+    assert isinstance(found, Transient)
+    assert (slept, notes) == ([], ["not tried again: only one attempt is allowed"])
+
+
+@pytest.mark.parametrize("error", [ToolError("x"), BadArgs("x")])
+async def test_other_errors_are_answers(error):
+    """They go straight back."""
+    call = Failing(error)
+    assert await tried(call) == (error, [], [])
+    assert call.calls == 1
+
+
+async def test_an_error_that_is_not_ours_goes_straight_back():
+    """Whoever calls decides what it means."""
+    with pytest.raises(ZeroDivisionError):
+        await tried(Failing(ZeroDivisionError()))
+
+
+async def test_retry_after_is_honoured():
+    """Never sooner than the other side asked, also where our own wait is shorter."""
+    call = Failing(Transient("x", retry_after_seconds=7), Transient("x", retry_after_seconds=0.01))
+    _, slept, _ = await tried(call)
+    assert slept == [7, 0.4]
+
+
+async def test_too_long_a_retry_after_is_a_no():
+    """Nobody waits an hour inside a call."""
+    found, slept, notes = await tried(Failing(Transient("x", retry_after_seconds=3600)))
+    assert isinstance(found, Transient)
+    assert slept == []
+    assert notes == ["not tried again: it asked to wait 3600 s, and 60 s is the most"]
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), -5.0])
+async def test_a_senseless_retry_after_does_no_harm(seconds):
+    """It is waited for sensibly, or not at all."""
+    _, slept, _ = await tried(Failing(Transient("x", retry_after_seconds=seconds)))
+    assert slept in ([], [0.2])
+
+
+async def test_nothing_is_started_that_could_not_end_in_time():
+    """A wait that reaches the deadline is not begun."""
+    call = Failing(*[Transient("x") for _ in range(5)])
+    _, slept, notes = await tried(call, RetryPolicy(attempts=9), deadline=1000.7)
+    assert slept == [0.2, 0.4]
+    assert notes[-1] == "not tried again: there was no time left"
+
+
+async def test_a_reason_against_it_is_a_no():
+    """The caller knows what may be repeated; its reason comes before ours."""
+    found, slept, notes = await tried(
+        Failing(Transient("x", happened="maybe")),
+        RetryPolicy(attempts=1),
+        may_repeat=lambda error: "it may have happened" if error.happened == "maybe" else None,
+    )
+    assert isinstance(found, Transient)
+    assert (slept, notes) == ([], ["not tried again: it may have happened"])
+
+
+async def test_a_first_attempt_can_have_been_made():
+    """Then it counts."""
+    call = Failing(Transient("two"), Transient("three"))
+    found, _, notes = await tried(call, failed=Transient("one"))
+    assert str(found) == "three"
+    assert [note.partition(" failed")[0] for note in notes[:2]] == ["attempt 1", "attempt 2"]
+    assert call.calls == 2
+
+
+async def test_long_messages_are_cut_in_notes():
+    """And an error without one is called by its name."""
+    _, _, notes = await tried(Failing(Transient("x" * 10_000), Transient()))
+    assert len(notes[0]) < 300
+    assert "(Transient)" in notes[1]
+
+
+async def test_it_works_with_real_waiting():
+    """The defaults are a real clock, sleep and chance."""
+    assert await retrying(Failing(Transient("x")), RetryPolicy(wait_initial=0)) == "answer"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"attempts": 0},
+        {"attempts": 1.5},
+        {"attempts": True},
+        {"wait_initial": -1},
+        {"wait_initial": float("nan")},
+        {"wait_max": -1},
+        {"wait_max": float("inf")},
+        {"wait_jitter": 1.1},
+        {"wait_jitter": -0.1},
+        {"wait_jitter": float("nan")},
+        {"retry_after_max": -1},
+        {"retry_after_max": float("nan")},
+    ],
+    ids=str,
+)
+def test_a_policy_that_makes_no_sense_is_refused(options):
+    """Where it is given, with the name of what is wrong."""
+    with pytest.raises(ValueError, match=next(iter(options))):
+        RetryPolicy(**options)
+
+
+policies = st.builds(
+    RetryPolicy,
+    attempts=st.integers(1, 10_000),
+    wait_initial=st.floats(0, 1e300),
+    wait_max=st.floats(0, 1e300),
+    wait_jitter=st.floats(0, 1),
+)
+
+
+@given(policies, st.integers(2, 10_000), st.floats(0, 1))
+def test_waits_stay_within_their_bounds(policy, attempt, chance):
+    """Chance only shortens, by no more than its share; late attempts do not overflow."""
+    wait = policy.wait_before(attempt, chance=chance)
+    longest = policy.wait_before(attempt)
+    assert 0 <= wait <= longest <= policy.wait_max
+    assert wait >= longest * (1 - policy.wait_jitter) * (1 - 1e-9)
+
+
+@given(policies, st.integers(2, 100))
+def test_waits_never_become_shorter(policy, attempt):
+    """But for chance."""
+    assert policy.wait_before(attempt) <= policy.wait_before(attempt + 1)

@@ -1,0 +1,74 @@
+"""A key is told to the provider, and to nobody else."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from toolkit import ProviderError
+from toolkit.providers.http.api_keys import Key, find_key
+
+SECRET = "sk-0123456789/abc+def"
+
+
+def test_a_key_shows_itself_nowhere():
+    """Not in its repr, not formatted, not in a copy or a pickle."""
+    key = Key(SECRET)
+    assert key.reveal() == SECRET
+    assert SECRET not in f"{key} {key!r} {[key]}"
+    for shown in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="not copied or pickled"):
+            shown(key)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [SECRET, f"before {SECRET} after", SECRET.replace("/", "%2F").replace("+", "%2B"), {"a": [SECRET]}],
+    ids=["bare", "within", "quoted", "json"],
+)
+def test_a_key_is_masked_in_whatever_is_said(said):
+    """Servers like to repeat what they were told."""
+    assert SECRET not in str(Key(SECRET).masked(said))
+    assert "[redacted]" in str(Key(SECRET).masked(said))
+
+
+def test_a_key_of_no_length_does_not_mask_everything():
+    """Local servers are given `x` for a key."""
+    assert Key("x").masked("exit") == "exit"
+
+
+@pytest.mark.parametrize("bad", ["", "  ", "two words", "line\nend", "schlüssel", "tab\tbed"])
+def test_what_no_header_can_hold_is_refused_without_being_shown(bad):
+    """The libraries below would show it in their own errors."""
+    with pytest.raises(ProviderError, match="copy the key again") as refused:
+        Key(bad, source="TEST_KEY")
+    assert "TEST_KEY" in str(refused.value)
+    assert not bad.strip() or bad not in str(refused.value)
+
+
+def test_a_key_is_a_text():
+    """Bytes or None would be sent as their repr."""
+    with pytest.raises(TypeError, match="api_key: a key is a text, got bytes"):
+        Key(b"x")
+
+
+def test_blanks_around_a_key_are_nothing_to_it():
+    """They come from copying."""
+    assert Key(" abc \n").reveal() == "abc"
+
+
+def test_a_key_is_found_where_it_is_first():
+    """What is given goes before the environment, and the first variable before the second."""
+    environ = {"A_KEY": "", "B_KEY": "from-b", "C_KEY": "from-c"}
+    found = find_key(None, ["A_KEY", "B_KEY", "C_KEY"], provider="Test", environ=environ)
+    assert (found.reveal(), found.source) == ("from-b", "B_KEY")
+    assert find_key("given", ["B_KEY"], provider="Test", environ=environ).reveal() == "given"
+
+
+def test_a_missing_key_names_the_variables():
+    """Whoever reads it knows what to set."""
+    with pytest.raises(ProviderError, match="Test needs a key.* set A_KEY or B_KEY, or give `api_key=`") as missing:
+        find_key(None, ["A_KEY", "B_KEY"], provider="Test", environ={})
+    assert missing.value.why == "key"

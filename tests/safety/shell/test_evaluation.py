@@ -1,0 +1,122 @@
+"""Texts that run later than they are written are refused where they enter; ordinary numbers stay readable."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit.permissions.patterns.commands import commands_concerned
+from toolkit.safety.shell.parser import CannotParse, parsed
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a='x[$(id)]'",
+        'a="x[\\$(id $b)]"; ((a))',
+        "a=('y' 'x[$(id)]'); ((a[1]))",
+        "export a='x[`id`]'",
+        "declare -i a='x[$(id)]'",
+        "for a in 'x[$(id)]'; do ((a)); done",
+        "set -- 'x[$(id)]'; (($1))",
+        "read a <<< 'x[$(id)]'; echo $((a))",
+        "read a <<EOF\nx[\\$(id)]\nEOF\n((a))",
+        "mapfile a <<< 'x[$(id)]'",
+        "printf -v a %s 'x[$(id)]'",
+        "printf -v a %s x[ y \\`id\\`]; echo ${!a}",
+        "a=$(echo 'x[$(id)]'); ((a))",
+        "a=$(cat <<'EOF'\nx[$(id)]\nEOF\n); ((a))",
+        "echo 'x[$(id)]' | { read a; declare -i b=a; }",
+        "a='x[$' b='(id)]'; c=$a$b; ((c))",
+        "a='x['; a+='$(id)]'; [[ $a -eq 0 ]]",
+        "a='x[y[z[0]]+$(id)]'; let a",
+        '[ -v "x[\\$(id)]" ]',
+        "[[ -v 'x[$(id)]' ]]",
+        "\\[ -v 'x[$(id)]' ]",
+        "time a='x[$(id)]' b",
+        "PS4='$(id)' bash -x y",
+        "export PS1='`id`'",
+        "BASH_ENV=./y bash -c ls",
+        "PROMPT_COMMAND=id",
+        "BASH_ALIASES[x]=id",
+        "env BASH_ENV=y bash -c ls",
+        "trap \"x $(echo '; id')\" EXIT",
+        "a='; id'; trap \"echo $a\" EXIT",
+        "mapfile -C \"x $(echo '; id')\" a",
+        "a='x; id'; script -qc \"echo $a\"",
+    ],
+)
+def test_a_value_that_would_run_is_refused(line):
+    """Where it enters a variable, so that no later call can use it either."""
+    with pytest.raises(CannotParse):
+        parsed(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "i=0; while ((i < 5)); do ((i++)); done",
+        "n=$(wc -l < f); if ((n > 5)); then echo $((n + 1)); fi",
+        'for ((i = 0; i < ${#a[@]}; i++)); do echo "${a[$i]}"; done',
+        'declare -A m=([a]=1 [b]=2); echo "${m[a]}" ${!m[@]}',
+        "((x)); [[ $y -gt 3 ]]; let z++; echo ${!w}",
+        "body='see list[0] and `code`'; echo \"$body\"",
+        "git commit -m \"$(cat <<'EOF'\nUse `foo` and a[$(x)].\nEOF\n)\"",
+        "cat > x.sh <<'EOF'\na[$(id)]=1\nEOF",
+        "awk '{a[$1]++} END {for (k in a) print k, a[k]}' f",
+        'log="items[$(wc -l < f)]"',
+        'echo "[info] $(date) $((n + 1))"',
+        "PS1='> '; ENV=production make",
+        'tmp=$(mktemp); trap "rm -f $tmp" EXIT',
+    ],
+)
+def test_ordinary_numbers_and_texts_stay_readable(line):
+    """A variable that comes from elsewhere is not held against a line."""
+    assert parsed(line).commands or parsed(line).assignments
+
+
+@pytest.mark.parametrize(
+    ("line", "holds"),
+    [
+        ("cat f | sh", True),
+        ("echo $x | bash -s y", True),
+        ("printf 'a\\n' | source /dev/stdin", True),
+        ("echo a | tee f | sh", True),
+        ("printf 'a\\n' | sh /dev/stdin x", True),
+        ('sh -c "$(cat f)"', True),
+        ("bash <(cat f)", True),
+        ('eval "$(ssh-agent)"', True),
+        ("echo ls | sh", False),
+        ("ls | bash x.sh", False),
+        ("cat f | bash -c 'wc -l'", False),
+        ("ls | bash -o errexit x.sh", False),
+        ("source .venv/bin/activate", False),
+        ("make | tee log", False),
+    ],
+)
+def test_every_deny_holds_for_a_text_that_nobody_has_seen(line, holds):
+    """It could be any command; a script by its name is judged by its name."""
+    assert commands_concerned(line, "git push:*") is holds
+
+
+@pytest.mark.parametrize(
+    "declare", [r"\export", "'export'", "ex''port", "command export", "builtin declare -x", r"\readonly"]
+)
+@pytest.mark.parametrize("variable", ["PS4='$(rm x)'", "BASH_ENV=./y", "PROMPT_COMMAND='rm x'"])
+def test_a_quoted_builtin_still_sets_variables(declare, variable):
+    """The grammar takes `\\export` for any command, and bash does not."""
+    with pytest.raises(CannotParse):
+        parsed(f"{declare} {variable}; bash -xc :")
+
+
+@pytest.mark.parametrize("line", ["declare -n r=PS4; r='$(rm x)'; set -x", "typeset -xn r=a", r"\local -n r=a"])
+def test_a_second_name_for_a_variable_is_refused(line):
+    """What is set by the second name could be any variable."""
+    with pytest.raises(CannotParse):
+        parsed(line)
+
+
+def test_a_quoted_export_is_listed_with_its_value():
+    """As an unquoted one is, for the checks that look at variables."""
+    assert ("LD_PRELOAD", "./x.so") in [
+        (each.name, each.value) for each in parsed(r"\export LD_PRELOAD=./x.so").assignments
+    ]

@@ -1,0 +1,239 @@
+"""
+Which files are protected, from what, and that no other spelling gets around it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.safety.protected_files import BUILT_IN, Protected, ProtectedFiles, folded, protecting
+
+SECRETS = """
+    .env .env.local .env.production .env.example.local .env~ .env-prod prod.env .envrc app/.env
+    server.pem tls/server.key id_rsa id_rsa.bak id_ed25519 id_ecdsa_sk deploy.ppk app.p12 release.jks AuthKey.p8
+    ssh_host_ed25519_key .ssh .ssh/config .ssh/id_rsa.pub home/me/.ssh/known_hosts .gnupg/private-keys-v1.d/x.key
+    .aws/credentials .aws/config .azure/msal_token_cache.json .config/gcloud/credentials.db .kube/config
+    application_default_credentials.json service-account-prod.json client_secret_12.json terraform.tfstate
+    terraform.tfstate.backup .vault-token
+    .npmrc .pypirc .docker/config.json .cargo/credentials.toml .netrc _netrc .pgpass .git-credentials
+    .config/gh/hosts.yml .my.cnf
+    passwords.kdbx login.keychain-db Library/Keychains/x .password-store/mail.gpg keyrings/login.keyring logins.json
+    secrets.toml secrets.yaml secrets.yml config/secrets.json credentials.json /etc/shadow /run/secrets/db
+    .bash_history .zsh_history .python_history .psql_history .node_repl_history fish_history
+    app.approvals.sqlite app.approvals.sqlite-wal
+    prod.tfvars terraform.tfvars.json kubeconfig kubeconfig.prod prod.kubeconfig /proc/1/environ
+"""
+RUN_CODE = """
+    .git/config .git/hooks/pre-commit .git/hooks .git/info/attributes .git/modules/lib/config sub/.git/config
+    .gitconfig .config/git/config .husky/pre-commit .githooks/post-merge .pre-commit-config.yaml .hg/hgrc
+    .bashrc .bash_profile .zshrc .zshenv .profile .inputrc .config/fish/config.fish /etc/profile.d/x.sh
+    sitecustomize.py venv/lib/x.pth .pdbrc .gdbinit .cargo/config.toml .curlrc /etc/ld.so.preload
+    .github/workflows/ci.yml .github/workflows/deep/er.yml .gitlab-ci.yml .circleci/config.yml Jenkinsfile
+    azure-pipelines.yml .travis.yml bitbucket-pipelines.yml .buildkite/pipeline.yml
+    .vscode/tasks.json .vscode/settings.json .vscode/launch.json .idea/workspace.xml my.code-workspace .exrc .vimrc
+    .vim/plugin/x.vim .dir-locals.el .devcontainer/devcontainer.json
+    .mcp.json .claude/settings.json .cursor/mcp.json
+    crontab /etc/cron.d/job /var/spool/cron/root .config/systemd/user/x.service LaunchAgents/x.plist
+    authorized_keys /etc/passwd /etc/sudoers.d/me
+    .toolkit .toolkit/rules.toml .toolkit/skills/x/SKILL.md .config/toolkit/trust.json
+    calls.audit.jsonl calls.audit.jsonl.1
+    .yarnrc.yml mise.toml .mise.toml mise.local.toml .config/mise/config.toml lefthook.yaml .lefthook.yaml
+    .claude/commands/x.md .claude/agents/x.md .claude/skills/x/SKILL.md .cursor/rules/x.mdc .windsurf/rules/x.md
+    .aider.conf.yml .continue/config.yaml .roo/rules/x.md .kiro/hooks/x.json opencode.json .config/opencode/x.json
+    .amazonq/rules/x.md .codex/config.toml .codex/hooks.json .gemini/commands/x.toml
+    x.git/config x.git/hooks/post-receive srv/x.git/info/attributes
+"""
+HARMLESS = """
+    README.md src/main.py .env.example .env.sample .env.template example.env id_rsa.pub server.pub env .environment
+    environment.py keys.py key pem secrets.py secrets.md src/secrets/readme.md tests/conftest.py .gitignore .gitattributes
+    .gitmodules .github/CODEOWNERS .github/ISSUE_TEMPLATE.md .vscode/snippets.json git/config hooks/pre-commit
+    etc/passwd src/etc/shadow toolkit/safety/checks.py bashrc.md Makefile pyproject.toml history.txt my.envoy
+    AGENTS.md CLAUDE.md .tool-versions .python-version package.json example.tfvars kubeconfig.md lefthook.md x.git/HEAD
+    x.git/description mise.md
+    workflows/ci.yml .ssher/notes .env.d/notes .envs/notes docs/.env/notes.md
+"""
+
+
+@pytest.mark.parametrize("path", SECRETS.split())
+def test_a_secret_is_neither_read_nor_written(path):
+    """Whatever reads it could send it on."""
+    assert protecting(path, "read")
+    assert protecting(path, "write")
+
+
+@pytest.mark.parametrize("path", RUN_CODE.split())
+def test_a_file_that_makes_programs_run_code_is_read_and_not_written(path):
+    """Reading it harms nobody."""
+    assert protecting(path, "read") is None
+    assert protecting(path, "write")
+
+
+@pytest.mark.parametrize("path", HARMLESS.split())
+def test_a_harmless_look_alike_is_left_alone(path):
+    """Part of a name is not the name."""
+    assert protecting(path, "read") is None
+    assert protecting(path, "write") is None
+
+
+@pytest.mark.parametrize(
+    "path", [".git", "a/.git/", ".github", ".vscode", ".aws", ".docker", "/etc", "/", "\\", "x/.kube/."]
+)
+def test_a_folder_that_holds_protected_files_is_not_written(path):
+    """Whoever replaces the folder replaces the file."""
+    assert protecting(path, "write")
+    assert protecting(path, "read") is None
+
+
+@pytest.mark.parametrize("path", ["", ".", "..", "a/.."])
+def test_a_path_without_names_is_not_a_protected_one(path):
+    """What it means depends on where it starts; that is judged elsewhere."""
+    assert protecting(path, "write") is None
+
+
+def test_the_root_of_the_disk_is_free_if_nothing_on_it_is_named():
+    """Only patterns that begin there are known to lie there."""
+    assert ProtectedFiles([Protected("x", "a thing")]).protecting("/", "write") is None
+
+
+SPELLINGS = [
+    ".ENV",
+    ".Env",
+    ".env.",
+    ".env ",
+    ".env. . ",
+    ".env/",
+    "./.env",
+    "a//.env",
+    "a/b/../.env",
+    "a\\.env",
+    "..\\.env",
+    ".env::$DATA",
+    ".env:stream",
+    ".env ::$DATA",
+    ".e\u200dnv",
+    ".env\ufe0f",
+    "\ufeff.env",
+    "\uff0e\uff45\uff4e\uff56",
+    "a\uff0f.env",
+    ".\u212fnv",
+    ".\U0001d41env",
+]
+
+
+@pytest.mark.parametrize("path", SPELLINGS, ids=ascii)
+def test_another_spelling_of_a_name_is_the_name(path):
+    """Some file system, or some program, takes it for the same."""
+    assert protecting(path, "read").pattern in {".env", ".env.*"}
+
+
+@pytest.mark.parametrize(
+    "path", [".SSH/x", ".\u017fsh/x", ".g\u0131t/config", "\u212aeychains/x", ".git\u200c/hooks/x"], ids=ascii
+)
+def test_letters_that_meet_in_another_case_are_the_same(path):
+    """The long s, the dotless i and the Kelvin sign are letters of the alphabet to some disks."""
+    assert protecting(path, "write")
+
+
+@pytest.mark.parametrize("path", [".ssh/\u2025/x", ".ssh/a\\..\\..\\x", ".ssh/.. /x"], ids=ascii)
+def test_what_merely_looks_like_two_dots_leads_nowhere(path):
+    """On some system it is a name like any other, and the file is in the folder."""
+    assert protecting(path, "read")
+
+
+def test_what_every_system_takes_for_two_dots_leads_up():
+    """The folder is left again."""
+    assert protecting(".ssh/../notes.txt", "read") is None
+
+
+def test_exceptions_are_spelt_as_freely_as_patterns():
+    """Case makes no difference to them either."""
+    files = ProtectedFiles([Protected("*.KEY", "a key", but=("Public.KEY",))])
+    assert files.protecting("PUBLIC.key", "read") is None
+    assert files.protecting("other.key", "read")
+
+
+def test_an_exception_does_not_hold_for_a_stream_of_the_file():
+    """`id_rsa:x.pub` is a part of `id_rsa`."""
+    assert protecting("id_rsa:x.pub", "read")
+
+
+@pytest.mark.parametrize("rule", BUILT_IN, ids=lambda rule: rule.pattern)
+def test_every_built_in_pattern_catches_what_it_says(rule):
+    """At any depth, in capitals, unless it begins at the root of the disk."""
+    path = rule.pattern.replace("/**", "/x").replace("*", "x").replace("?", " ")
+    files = ProtectedFiles([rule])
+    assert files.protecting(path, "write") is rule
+    assert (files.protecting(path, "read") is rule) is (rule.level == "neither read nor written")
+    assert files.protecting(path.upper(), "write") is rule
+    assert (files.protecting(f"/deep/er/{path}", "write") is rule) is not path.startswith("/")
+
+
+def test_every_built_in_pattern_is_there_once():
+    """Otherwise one could not be taken out by its text."""
+    patterns = [rule.pattern for rule in BUILT_IN]
+    assert len(set(patterns)) == len(patterns)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "caught", "free"),
+    [
+        ("prod.yaml", ["prod.yaml", "a/PROD.yaml"], ["prod.yaml.txt", "prod.yaml/x", "a-prod.yaml"]),
+        ("conf/*.yaml", ["conf/a.yaml", "x/conf/b.yaml"], ["conf/a/b.yaml", "conf.yaml"]),
+        ("conf/", ["conf", "conf/a", "x/conf/a/b"], ["config/a"]),
+        ("**/vault/**", ["vault", "x/vault/y/z"], ["vaults/x"]),
+        ("/srv/db.sqlite", ["/srv/db.sqlite", "/srv"], ["/mnt/srv/db.sqlite", "srv/db.sqlite2"]),
+        ("/srv/db*", ["/srv/db", "/srv/db.sqlite-wal"], ["/srv/x/db"]),
+        ("C:/data/**", ["C:\\data\\x", "c:/DATA"], ["/x/c:/data/y"]),
+        ("a?c", ["abc", "a.c"], ["ac", "abbc"]),
+        ("??", ["ab"], ["a", "abc"]),
+        ("x[1]{a,b}", ["x[1]{a,b}"], ["x1a"]),
+        ("x/*/z", ["x/y/z", "x/y"], ["x/y/y/z", "y/z"]),
+    ],
+)
+def test_patterns_match_whole_names(pattern, caught, free):
+    """Stars stay within a name; two at the end stand for all beneath; nothing else is special."""
+    files = ProtectedFiles([Protected(pattern, "a thing")])
+    assert [path for path in caught if not files.protecting(path, "write")] == []
+    assert [path for path in free if files.protecting(path, "write")] == []
+
+
+@pytest.mark.parametrize("pattern", ["", "/", "**", "*", "*/**", "?*", ".", "a/**/b", "a/../b", "**b", "~/x"])
+def test_a_pattern_that_could_not_mean_what_it_says_is_refused(pattern):
+    """A check that cannot fail is worse than none."""
+    with pytest.raises(ValueError, match="pattern"):
+        ProtectedFiles([Protected(pattern, "a thing")])
+
+
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\\\0"), min_size=1, max_size=12)
+
+
+@given(names)
+def test_any_name_can_be_protected_whatever_its_letters(name):
+    """A name is protected in composed, decomposed and capital letters."""
+    if not folded(name) or {"*", "?"} & set("".join(folded(name))) or "/" in unicodedata.normalize("NFKC", name):
+        return
+    files = ProtectedFiles([Protected(f"folder/{name}", "a thing")])
+    forms = {
+        name,
+        unicodedata.normalize("NFC", name),
+        unicodedata.normalize("NFD", name),
+        unicodedata.normalize("NFKC", name),
+    }
+    assert all(files.protecting(f"/a/FOLDER/{form}", "read") for form in forms)
+
+
+@given(st.text())
+def test_any_text_can_be_judged(path):
+    """Nothing that a model writes breaks the judgement."""
+    protecting(path, "read")
+    protecting(path, "write")
+
+
+@given(st.text(st.sampled_from("ab./\\: \u0131\u017f\u200d\uff0f")))
+def test_folding_twice_changes_nothing(path):
+    """What was folded is in its last form."""
+    assert folded("/".join(folded(path))) == folded(path)

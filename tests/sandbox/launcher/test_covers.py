@@ -1,0 +1,221 @@
+"""When a cover comes off, and when it does not."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.sandbox.launcher import covers as covers_module
+from toolkit.sandbox.launcher.covers import Covers
+
+WAYS = {"told": 20_000, "asked": 0}
+
+
+@pytest.fixture(params=WAYS.values(), ids=WAYS)
+def covers(request, tmp_path):
+    """A secret in a folder of the workspace, watched with the system's help or without."""
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / ".env").write_text("secret")
+    paths = [str(tmp_path / "app" / ".env"), str(tmp_path / ".npmrc"), str(tmp_path)]
+    watched = Covers(paths, [str(tmp_path)], most_folders=request.param)
+    yield watched
+    watched.close()
+
+
+def anew(path):
+    beside = path.with_name("beside")
+    beside.write_text("new")
+    os.rename(beside, path)
+
+
+def emptied(root):
+    (root / "app" / ".env").unlink()
+    (root / "app").rmdir()
+    (root / "app").mkdir()
+
+
+LOSING = {
+    "saved anew": lambda root: anew(root / "app" / ".env"),
+    "made where there was none": lambda root: (root / ".npmrc").write_text("secret"),
+    "moved there": lambda root: ((root / "x").write_text("x"), os.rename(root / "x", root / ".npmrc")),
+    "a folder instead": lambda root: ((root / "app" / ".env").rename(root / "y"), (root / "app" / ".env").mkdir()),
+}
+KEEPING = {
+    "nothing": lambda root: None,
+    "written in place": lambda root: (root / "app" / ".env").write_text("new"),
+    "other modes": lambda root: (root / "app" / ".env").chmod(0o600),
+    "another file": lambda root: anew(root / "app" / "other"),
+    "moved away": lambda root: (root / "app" / ".env").rename(root / "other"),
+    "its folder there and back": lambda root: ((root / "app").rename(root / "b"), (root / "b").rename(root / "app")),
+    "its folder moved away": lambda root: (root / "app").rename(root / "other"),
+    "its folder made anew, and empty": emptied,
+}
+
+
+@pytest.mark.parametrize("act", LOSING.values(), ids=LOSING)
+def test_what_takes_a_covered_name_is_told(covers, tmp_path, act):
+    """By its path."""
+    act(tmp_path)
+    assert covers.lost() in {str(tmp_path / "app" / ".env"), str(tmp_path / ".npmrc")}
+
+
+@pytest.mark.parametrize("act", KEEPING.values(), ids=KEEPING)
+def test_what_leaves_the_cover_where_it_is_is_not_told(covers, tmp_path, act):
+    """The command sees no more than before."""
+    act(tmp_path)
+    assert covers.lost() is None
+    assert covers.lost() is None
+
+
+def test_a_folder_put_in_place_of_another_is_told(covers, tmp_path):
+    """If what it holds has a covered name."""
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / ".env").write_text("secret")
+    (tmp_path / "app").rename(tmp_path / "old")
+    (tmp_path / "new").rename(tmp_path / "app")
+    assert covers.lost() == str(tmp_path / "app" / ".env")
+
+
+def test_a_folder_made_anew_is_watched_too(covers, tmp_path):
+    """What is put into it later takes the name as well."""
+    (tmp_path / "app").rename(tmp_path / "old")
+    (tmp_path / "app").mkdir()
+    assert covers.lost() is None
+    (tmp_path / "app" / ".env").write_text("secret")
+    assert covers.lost() == str(tmp_path / "app" / ".env")
+
+
+def test_the_system_tells_by_itself(tmp_path):
+    """There is something to read as soon as something happened, and not before."""
+    covers = Covers([str(tmp_path / ".env")], [str(tmp_path)])
+    assert covers.poll_seconds is None
+    assert select.select([covers], [], [], 0)[0] == []
+    (tmp_path / ".env").write_text("secret")
+    assert select.select([covers], [], [], 5)[0] == [covers]
+    covers.close()
+    assert covers.fileno() == -1
+
+
+def test_more_than_can_be_watched_has_to_be_asked_for(tmp_path):
+    """Then it is looked at now and then."""
+    covers = Covers([str(tmp_path / ".env")], [str(tmp_path)], most_folders=0)
+    assert (covers.fileno(), covers.poll_seconds) == (-1, 0.25)
+
+
+WITHOUT = """
+import os, resource, sys
+sys.path.append(sys.argv[1])
+from covers import Covers
+free = os.dup(0)
+os.close(free)
+if sys.argv[2] == "descriptors":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, free))
+print(Covers([sys.argv[1] + "/shut/.env"], [sys.argv[1]]).poll_seconds)
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "mode", "said"),
+    [("nothing", 0o755, "None"), ("a right", 0o711, "0.25"), ("descriptors", 0o755, "0.25")],
+)
+def test_where_the_system_cannot_tell_one_has_to_ask(missing, mode, said):
+    """It has no descriptor left, or a folder is not ours to read."""
+    python = "/usr/bin/python3"
+    if os.geteuid() != 0 or not os.path.exists(python):
+        pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o755)
+    shutil.copy(covers_module.__file__, folder)
+    os.mkdir(f"{folder}/shut")
+    os.chmod(f"{folder}/shut", mode)
+    argv = [python, "-I", "-S", "-c", WITHOUT, folder, missing]
+    done = subprocess.run(argv, user=65534, group=65534, capture_output=True, text=True, check=False)
+    shutil.rmtree(folder)
+    assert done.stdout.strip() == said, done.stderr
+
+
+def test_the_whole_disk_can_be_what_a_command_is_given():
+    """Its own name is none that can be taken."""
+    covers = Covers(["/", "/nowhere"], ["/"])
+    assert covers.lost() is None
+    covers.close()
+
+
+def test_more_events_than_the_system_keeps_are_no_loss(tmp_path):
+    """The names themselves are looked at then."""
+    with open("/proc/sys/fs/inotify/max_queued_events") as file:
+        most = int(file.read())
+    if most > 100_000:
+        pytest.skip(f"NOT TESTED HERE: the system keeps {most} events")
+    (tmp_path / ".env").write_text("old")
+    covers = Covers([str(tmp_path / ".env")], [str(tmp_path)])
+    file = tmp_path / "a"
+    file.touch()
+    for number in range(most + 10):
+        os.rename(file, file := tmp_path / f"a{number % 2}")
+    anew(tmp_path / ".env")
+    assert covers.lost() == str(tmp_path / ".env")
+    covers.close()
+
+
+def test_what_is_above_the_workspace_is_not_watched(tmp_path):
+    """The command is given the folder itself, whatever takes its name."""
+    root = tmp_path / "root"
+    root.mkdir()
+    covers = Covers([str(root)], [str(root)])
+    root.rename(tmp_path / "old")
+    root.mkdir()
+    assert covers.lost() is None
+    covers.close()
+
+
+def test_what_was_not_there_is_known(tmp_path):
+    """It cannot be covered."""
+    (tmp_path / "there").touch()
+    covers = Covers([str(tmp_path / "there"), str(tmp_path / "gone" / "file")], [str(tmp_path)])
+    assert covers.is_there(str(tmp_path / "there"))
+    assert not covers.is_there(str(tmp_path / "gone" / "file"))
+    covers.close()
+
+
+STEPS = st.sampled_from(["write", "anew", "away", "back", "other", "folder away", "folder back"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=st.lists(STEPS, max_size=8), way=st.sampled_from(list(WAYS.values())))
+def test_another_file_under_the_name_is_always_told(steps, way, tmp_path_factory):
+    """Whatever else happens: if the name leads to another file in the end, that was noticed."""
+    root = tmp_path_factory.mktemp("root")
+    secret = root / "app" / ".env"
+    secret.parent.mkdir()
+    secret.write_text("old")
+    before = os.stat(secret).st_ino
+    keeper = open(secret)  # noqa: SIM115 -- so that no other file gets its number
+    covers = Covers([str(secret)], [str(root)], most_folders=way)
+    acts = {
+        "write": lambda: secret.write_text("x"),
+        "anew": lambda: anew(secret),
+        "away": lambda: os.rename(secret, root / "away"),
+        "back": lambda: os.rename(root / "away", secret),
+        "other": lambda: (root / "other").write_text("x"),
+        "folder away": lambda: os.rename(root / "app", root / "b"),
+        "folder back": lambda: os.rename(root / "b", root / "app"),
+    }
+    told = False
+    for step in steps:
+        try:
+            acts[step]()
+        except OSError:
+            continue
+        told = covers.lost() is not None or told
+    is_other = secret.exists() and os.stat(secret).st_ino != before
+    assert told or not is_other
+    covers.close()
+    keeper.close()

@@ -1,0 +1,58 @@
+"""Names that are ruled out together are none that judging them one by one would keep."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from toolkit.safety.protected_files import Protected
+from toolkit.sandbox.name_filter import suspects_by
+from toolkit.workspace import Workspace
+
+PIECES = [".git", "config", "hooks", ".aws", "credentials", "sso", ".env", ".env.example", "x.pem", "a", "lib", "keys"]
+ODD = ["..", "a..b", ".ENV", ".env.", "a b", "a\\.env", "ﬁle.pem", ".env:x", ".Env ", "some file", "keys-open", "etc"]
+NAMES = st.sampled_from([*PIECES, *ODD])
+PATHS = st.lists(NAMES, min_size=1, max_size=5).map(lambda names: "/" + "/".join(names))
+WISHES = [
+    Protected("keys*/**", "keys", "not written", ("keys-open",)),
+    Protected("/etc/a/**", "settings", "not written"),
+    Protected("lib/*/a", "a part"),
+]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """With patterns of all kinds besides the usual ones."""
+    return Workspace(tmp_path_factory.mktemp("root"), protected=WISHES)
+
+
+@given(folder=PATHS, names=st.lists(NAMES | st.text(st.characters(exclude_characters="/\0"), min_size=1), min_size=1))
+@example(folder="/keys-open", names=["a"])
+@example(folder="/etc", names=["a"])
+@example(folder="/a", names=["\u212aeys", "key4.db", "x"])
+def test_nothing_protected_is_ruled_out(workspace, folder, names):
+    """Whatever the folder, the name and its company."""
+    kept = {name for name in names if workspace.is_kept(f"{folder}/{name}", "write")}
+    assert kept <= suspects_by(workspace.protected_patterns, workspace.is_kept)(folder, names)
+
+
+def test_ordinary_names_are_not_judged(workspace):
+    """Neither alone nor beside a secret; however many they are, a folder costs two questions."""
+    asked = []
+
+    def is_kept(path, access):
+        asked.append(path)
+        return workspace.is_kept(path, access)
+
+    suspects = suspects_by(workspace.protected_patterns, is_kept)
+    ordinary = [f"file_{number}.py" for number in range(1000)]
+    assert suspects("/projects", ordinary) == set()
+    assert suspects("/projects", [*ordinary, ".ENV"]) == {".ENV"}
+    assert len(asked) == 4
+
+
+def test_without_patterns_nobody_is_a_suspect():
+    """But for names that cannot be read in one way only."""
+    suspects = suspects_by([], lambda path, access: False)
+    assert suspects("/root", ["a", ".env", "b."]) == {"b."}

@@ -1,0 +1,380 @@
+"""What is protected is shut away when a command begins, and stays so while it runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from toolkit.errors import ToolError
+from toolkit.sandbox.base import launch
+from toolkit.sandbox.bubblewrap import bubblewrap
+from toolkit.sandbox.landlock import landlock, version
+from toolkit.sandbox.trusted_programs import program
+from toolkit.sandbox.visible_files import Grounds, grounds_of
+from toolkit.workspace import Workspace
+
+from .levels import REAL, level, report, run, running, until
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A workspace with a secret and something that makes programs run code."""
+    root = tmp_path / "project"
+    (root / ".git").mkdir(parents=True)
+    (root / ".git" / "config").write_text("[core]\n")
+    (root / "app").mkdir()
+    (root / "app" / ".env").write_text("TOKEN=secret")
+    return root
+
+
+def bwrap(grounds, **options):
+    """Bubblewrap with these grounds; the test is skipped, and says why, where it cannot be used."""
+    level(Workspace(grounds.tops.popitem()[0]), "bubblewrap")
+    return bubblewrap(grounds, program=program("bwrap", ()), **options)
+
+
+def of_level(name, grounds):
+    """The level of that name with these grounds, or a loud skip."""
+    if name == "bubblewrap":
+        return bwrap(grounds)
+    if not version():
+        pytest.skip("NOT TESTED HERE: this kernel has no Landlock")
+    return landlock(grounds, version=version())
+
+
+class Busy(Grounds):
+    """Grounds in which somebody makes secrets: one before each look from the second on, for so many looks."""
+
+    def __init__(self, root, most):
+        super().__init__((str(root),), (), Workspace(root).is_kept)
+        self.root, self.most, self.looks = root, most, 0
+
+    def kept(self):
+        self.looks += 1
+        if 1 < self.looks <= self.most + 1:
+            place = self.root / f"new{self.looks}"
+            place.mkdir()
+            (place / ".env").write_text("TOKEN=secret")
+        return super().kept()
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_secret_that_appears_before_the_start_is_hidden(name, folder):
+    """It was not there when the sandbox was planned."""
+    sandbox = level(Workspace(folder), name)
+    done = run(sandbox, "cat .npmrc", cwd=folder, before=lambda: (folder / ".npmrc").write_text("secret"))
+    assert done.stdout == ""
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_secret_that_appears_while_the_sandbox_is_made_is_hidden(name, folder):
+    """The second look finds it, and the sandbox is made anew."""
+    grounds = Busy(folder, most=2)
+    done = run(of_level(name, grounds), "cat new*/.env; echo done", cwd=folder)
+    assert grounds.looks == 4
+    assert done.stdout == "done\n"
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_where_secrets_appear_without_end_nothing_runs(name, folder):
+    """It is said, and not taken for the command's own failure."""
+    found, done = report(of_level(name, Busy(folder, most=1000)), "echo ran; cat new*/.env", cwd=folder)
+    assert found["failed"].startswith("protected files keep appearing in the workspace")
+    assert (done.returncode, done.stdout) == (125, "")
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_secret_that_vanishes_before_the_start_hinders_nobody(name, folder):
+    """Nor is it made, as an empty file."""
+    done = run(level(Workspace(folder), name), "echo ran", cwd=folder, before=lambda: shutil.rmtree(folder / "app"))
+    assert done.stdout == "ran\n"
+    assert not (folder / "app").exists()
+
+
+def saved_anew(path, text):
+    """Save as most editors and programs do: a new file takes the name of the old one."""
+    beside = path.with_name("beside")
+    beside.write_text(text)
+    os.rename(beside, path)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_secret_that_is_saved_anew_before_the_start_is_hidden(name, folder):
+    """The name is what counts, not the file that was found."""
+    done = run(
+        level(Workspace(folder), name),
+        "cat app/.env; echo done",
+        cwd=folder,
+        before=lambda: saved_anew(folder / "app" / ".env", "secret"),
+    )
+    assert done.stdout == "done\n"
+
+
+def started(sandbox, script, cwd):
+    argv, env = sandbox.command(["/bin/sh", "-c", script], cwd=str(cwd), env={"PATH": "/usr/bin:/bin"})
+    pipe = subprocess.PIPE
+    return subprocess.Popen(argv, env=env, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+@pytest.mark.parametrize("path", ["app/.env", ".git/config"])
+def test_whoever_runs_when_a_protected_file_is_saved_anew_is_ended(folder, path):
+    """The kernel takes the cover away, so the command could read the secret, or change what makes programs run code."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; sleep 51.71; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        saved_anew(folder / path, "secret")
+        out, err = process.communicate(timeout=30)
+    assert out == ""
+    assert (
+        err == f"toolkit: stopped: {folder}/{path} was replaced or removed while the command ran, and could be seen\n"
+    )
+    assert process.returncode == 137
+    assert running("51.71") == []
+
+
+def test_whoever_ends_at_that_moment_is_told_of_too(folder):
+    """What it printed may be the secret; its exit code is its own."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    # The launcher sleeps meanwhile, so it hears of both at once.
+    script = "echo ready; read go; cat app/.env; exit 3"
+    with started(sandbox, script, folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGSTOP)
+        saved_anew(folder / "app" / ".env", "secret")
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert process.stdout.read(6) == "secret"
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=30)
+    assert err.endswith("app/.env was replaced or removed while the command ran, and could be seen\n")
+
+
+def test_a_folder_that_is_put_in_place_of_another_ends_the_command_too(folder):
+    """What is protected in it was never covered."""
+    (folder / "other").mkdir()
+    (folder / "other" / ".env").write_text("secret")
+    sandbox = level(Workspace(folder, unprotected=[]), "bubblewrap")
+    with started(sandbox, "echo ready; sleep 52.71; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        os.rename(folder / "app", folder / "away")
+        os.rename(folder / "other", folder / "app")
+        out, err = process.communicate(timeout=30)
+    assert out == ""
+    assert "app/.env was replaced or removed" in err
+
+
+def test_a_secret_that_is_written_in_place_or_moved_stays_hidden(folder):
+    """The cover stays on the file, so the command goes on."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; read go; cat app/.env app/.moved; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        (folder / "app" / ".env").write_text("another secret")
+        os.rename(folder / "app" / ".env", folder / "app" / ".moved")
+        out, _ = process.communicate("go\n", timeout=30)
+    assert (out, process.returncode) == ("survived\n", 0)
+
+
+def moved_and_removed(path):
+    os.rename(path, path.with_name("old"))
+    path.with_name("old").unlink()
+
+
+@pytest.mark.parametrize("act", [os.unlink, moved_and_removed])
+@pytest.mark.parametrize("place", ["app", "a b\\ü\n\r#"])
+def test_whoever_runs_when_a_secret_is_removed_is_ended(folder, act, place):
+    """The kernel takes the cover away before the file, which can be seen in between under the name it has then."""
+    os.rename(folder / "app", folder / place)
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; sleep 53.71; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        act(folder / place / ".env")
+        out, err = process.communicate(timeout=30)
+    assert out == ""
+    assert err.endswith("/.env was replaced or removed while the command ran, and could be seen\n")
+    assert running("53.71") == []
+
+
+def test_a_secret_that_is_removed_while_the_command_ends_is_told_of_too(folder):
+    """What the command printed may be the secret."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; read go; exit 3", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGSTOP)
+        os.unlink(folder / "app" / ".env")
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=30)
+    assert "app/.env was replaced or removed" in err
+
+
+def test_a_file_that_may_be_read_is_removed_without_harm(folder):
+    """Only what is hidden could be seen, so the command goes on."""
+    sandbox = level(Workspace(folder), "bubblewrap")
+    with started(sandbox, "echo ready; read go; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        os.unlink(folder / ".git" / "config")
+        out, _ = process.communicate("go\n", timeout=30)
+    assert (out, process.returncode) == ("survived\n", 0)
+
+
+def test_what_a_command_does_itself_does_not_end_it(folder):
+    """It makes and moves files beside what is covered, and folders with covered files in them."""
+    script = "echo x > app/new && mv app/new app/newer && mv app lib && mv lib app && mv .git/config x; cat app/.env; echo $?"
+    done = run(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
+    assert done.stdout == "1\n"
+    assert done.returncode == 0
+
+
+def test_landlock_does_not_grant_what_is_saved_anew(folder):
+    """It grants files and not names, so nobody has to be ended."""
+    sandbox = level(Workspace(folder), "landlock")
+    with started(sandbox, "echo ready; read go; cat app/.env; echo survived", folder) as process:
+        assert process.stdout.readline() == "ready\n"
+        saved_anew(folder / "app" / ".env", "secret")
+        out, _ = process.communicate("go\n", timeout=30)
+    assert out == "survived\n"
+
+
+def test_more_than_bubblewrap_can_cover_is_an_error_with_the_number(tmp_path):
+    """Not the failure of a command that never ran."""
+    for number in range(3001):
+        (tmp_path / f"{number}.pem").touch()
+    sandbox = bubblewrap(grounds_of(Workspace(tmp_path)), program="/usr/bin/bwrap")
+    with pytest.raises(ToolError, match=r"3,001 protected files and folders, more than .*level=.landlock"):
+        sandbox.command(["true"], cwd=str(tmp_path), env={})
+
+
+def test_as_many_as_it_takes_are_covered(tmp_path):
+    """Their options are too long for a command line."""
+    long = "x" * 200
+    for number in range(600):
+        (tmp_path / f"{long}{number}.pem").write_text("secret")
+    done = run(bwrap(grounds_of(Workspace(tmp_path))), "cat *.pem; echo done", cwd=tmp_path)
+    assert done.stdout == "done\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo bwrap: no permission >&2; exit 1", "no permission"),
+        ("kill -9 $$", "ended before the command began"),
+        ("exec sleep 0", "ended before the command began"),
+    ],
+    ids=["says why", "is killed", "does nothing"],
+)
+def test_a_failure_of_bubblewrap_is_not_the_commands(tmp_path, folder, script, said):
+    """It is reported as what it is, with what it said."""
+    sandbox = bubblewrap(grounds_of(Workspace(folder)), program=fake(tmp_path, script))
+    found, done = report(sandbox, "echo ran", cwd=folder)
+    assert found["exit"] == done.returncode == 125
+    assert said in found["failed"]
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def fake(folder, script):
+    """A program in place of bubblewrap."""
+    path = folder / "bwrap"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_a_program_that_only_starts_the_command_is_watched_all_the_same(tmp_path, folder):
+    """Nothing is counted then, as it is not bubblewrap that has to be held."""
+    path = fake(tmp_path, 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"')
+    found, done = report(bubblewrap(grounds_of(Workspace(folder)), program=path), "echo ran; exit 4", cwd=folder)
+    assert found == {"exit": 4, "left": 0}
+    assert done.stdout == "ran\n"
+
+
+def test_a_program_that_never_gets_ready_is_ended(tmp_path, folder):
+    """After its time."""
+    sandbox = bubblewrap(grounds_of(Workspace(folder)), program=fake(tmp_path, "sleep 55.71"))
+    wish = sandbox.plan(["echo", "ran"], str(folder), None) | {"stand_seconds": 0.2, "starter": os.getpid()}
+    done = subprocess.run(launch(wish), capture_output=True, text=True, check=False)
+    assert done.returncode == 125
+    assert done.stderr.endswith("it was not ready in time\n")
+    assert running("55.71") == []
+
+
+def test_a_command_that_is_stopped_before_it_began_never_does(tmp_path, folder):
+    """The program that makes its sandbox is ended."""
+    script = f"echo made > {tmp_path}/made; sleep 56.71"
+    with started(
+        bubblewrap(grounds_of(Workspace(folder)), program=fake(tmp_path, script)), "echo ran", folder
+    ) as process:
+        assert until((tmp_path / "made").exists)
+        process.terminate()
+        out, _ = process.communicate(timeout=30)
+    assert (out, process.returncode) == ("", 143)
+    assert running("56.71") == []
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_a_second_look_that_fails_lets_nothing_run(name, folder):
+    """What could be seen is not known then."""
+
+    class Failing(Busy):
+        def kept(self):
+            if self.looks:
+                raise MemoryError("too much")
+            return super().kept()
+
+    found, done = report(of_level(name, Failing(folder, most=0)), "echo ran", cwd=folder)
+    assert found["failed"] == "what is protected could not be looked up again: MemoryError: too much"
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("code", [1, 125, 127])
+def test_a_commands_own_failure_stays_its_own(folder, code):
+    """Whatever it says, and whatever its exit code."""
+    found, done = report(level(Workspace(folder), "bubblewrap"), f"echo bwrap: no >&2; exit {code}", cwd=folder)
+    assert found == {"exit": code, "left": 0}
+    assert done.stderr == "bwrap: no\n"
+
+
+def test_a_folder_that_cannot_be_entered_is_bubblewraps_failure(folder):
+    """The real one says what is wrong."""
+    found, done = report(level(Workspace(folder), "bubblewrap"), "echo ran", cwd=folder / "nowhere")
+    assert "nowhere" in found["failed"]
+    assert done.stdout == ""
+
+
+def test_what_the_workspace_only_shows_is_not_written(folder):
+    """A sandbox for searching: the root is read, and nothing in it can be changed."""
+    sandbox = bwrap(grounds_of(Workspace(folder)), read_only=True)
+    done = run(sandbox, "cat .git/config app/.env; echo x > new; echo x > app/new", cwd=folder)
+    assert done.stdout == "[core]\n"
+    assert sorted(os.listdir(folder)) == [".git", "app"]
+    assert os.listdir(folder / "app") == [".env"]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_what_a_command_leaves_running_is_ended_and_counted(name, folder):
+    """In a sandbox as outside; also what has left the session."""
+    found, done = report(level(Workspace(folder), name), "setsid sleep 53.71 & sleep 53.71 & echo $?", cwd=folder)
+    assert found == {"exit": 0, "left": 2}
+    assert running("53.71") == []
+
+
+def test_what_is_left_may_tidy_up(folder):
+    """It is asked to end before it is made to."""
+    script = "(trap 'echo tidied > tidied; exit' TERM; echo ready; sleep 54.71 & wait) & sleep 0.3"
+    found, done = report(level(Workspace(folder), "bubblewrap"), script, cwd=folder)
+    assert found["left"] == 2
+    assert (folder / "tidied").read_text() == "tidied\n"
+
+
+def test_the_command_has_no_way_to_the_gate(folder):
+    """It finds its three pipes and nothing else."""
+    code = "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:4])"
+    for name in REAL:
+        done = run(level(Workspace(folder), name), f'{sys.executable} -I -c "{code}"', cwd=folder)
+        assert done.stdout == "[0, 1, 2, 3]\n"  # the last one is the listing itself

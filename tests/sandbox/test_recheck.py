@@ -1,0 +1,127 @@
+"""The second look: who gets an answer, and what becomes of the thread that gives it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from toolkit.errors import ToolError
+from toolkit.sandbox.recheck import Lookout
+
+from .levels import until
+
+
+def ask(name):
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.settimeout(10)
+        asking.connect(f"\0{name}")
+        answer = b"".join(iter(lambda: asking.recv(4096), b""))
+    return json.loads(answer) if answer else None
+
+
+def lookouts():
+    return {each for each in threading.enumerate() if each.name == "toolkit-lookout"}
+
+
+def test_every_question_is_looked_up_anew():
+    """Whatever was found before."""
+    found = iter(range(9))
+    lookout = Lookout(lambda: {"shut": [next(found)]})
+    assert [ask(lookout.address)["shut"] for _ in range(3)] == [[0], [1], [2]]
+
+
+def test_a_look_that_fails_is_told_and_does_not_end_the_next():
+    """The command is not run, and the reason is said."""
+    answers = iter([1, 0])
+    lookout = Lookout(lambda: {"shut": [1 // next(answers)]})
+    assert ask(lookout.address) == {"shut": [1]}
+    assert ask(lookout.address)["failed"].startswith("ZeroDivisionError")
+    assert ask(lookout.address)["failed"].startswith("StopIteration")
+
+
+def test_it_listens_only_once_and_only_if_it_is_needed():
+    """Most sandboxes that are made are only asked what they are."""
+    before = lookouts()
+    lookout = Lookout(dict)
+    assert lookouts() <= before
+    assert lookout.address == lookout.address
+    assert len(lookouts() - before) == 1
+
+
+def test_it_ends_with_whoever_holds_it():
+    """Neither a thread nor a socket is left."""
+    before = lookouts()
+    lookout = Lookout(dict)
+    name = lookout.address
+    del lookout
+    gc.collect()
+    assert until(lambda: not lookouts() - before)
+    with pytest.raises(ConnectionRefusedError):
+        ask(name)
+
+
+def test_without_a_thread_there_is_an_error_and_no_socket(monkeypatch):
+    """Nobody would answer."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    before = len(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(ToolError, match="can't start new thread"):
+        _ = Lookout(dict).address
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_who_hangs_up_or_says_nothing_does_not_matter():
+    """The next one is answered."""
+    lookout = Lookout(lambda: {"shut": ["x" * 1_000_000]})
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(f"\0{lookout.address}")
+    assert len(ask(lookout.address)["shut"][0]) == 1_000_000
+
+
+FORKING = """
+import json, os, socket
+from toolkit.sandbox.recheck import Lookout
+from tests.sandbox.test_recheck import ask
+
+lookout = Lookout(lambda: {"pid": os.getpid()})
+assert ask(lookout.address) == {"pid": os.getpid()}
+child = os.fork()
+if child == 0:
+    os._exit(0 if ask(lookout.address) == {"pid": os.getpid()} else 1)
+print(os.waitpid(child, 0)[1], ask(lookout.address) == {"pid": os.getpid()})
+"""
+
+
+def test_a_forked_child_has_its_own():
+    """The thread is not copied, so it could not answer."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKING], capture_output=True, text=True, check=False)
+    assert done.stdout == "0 True\n", done.stderr
+
+
+def test_another_user_gets_no_answer():
+    """Everybody on the machine can find such a socket."""
+    python = "/usr/bin/python3"
+    if os.geteuid() != 0 or not os.path.exists(python):
+        pytest.skip(f"NOT TESTED HERE: needs root, to become another user, and {python}")
+    lookout = Lookout(lambda: {"shut": ["secret name"]})
+    code = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{lookout.address}'); print(s.recv(99))"
+    done = subprocess.run(
+        [python, "-I", "-S", "-c", code],
+        user=65534,
+        group=65534,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "secret name" not in done.stdout + done.stderr
+    assert done.stdout == "b''\n", done.stderr

@@ -1,0 +1,197 @@
+"""Which sandbox is chosen, and what is said if there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolkit.errors import ToolError
+from toolkit.sandbox import LEVELS, Limits, Sandbox, best_sandbox, sandboxes
+from toolkit.sandbox import selection as choosing_module
+from toolkit.sandbox.base import launch
+from toolkit.sandbox.bubblewrap import bubblewrap
+from toolkit.sandbox.landlock import landlock
+from toolkit.sandbox.system_paths import readable, settings
+from toolkit.sandbox.visible_files import Grounds, grounds_of
+from toolkit.workspace import Workspace
+
+from .levels import level, run
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    """An empty one."""
+    return Workspace(tmp_path)
+
+
+def test_the_strongest_that_works_is_chosen(workspace):
+    """The first level that a trial run succeeded in."""
+    there = [found for found in sandboxes(workspace).values() if isinstance(found, Sandbox)]
+    assert best_sandbox(workspace).name == there[0].name
+
+
+def test_every_level_is_named_or_its_absence_explained(workspace):
+    """From the strongest to the weakest."""
+    found = sandboxes(workspace)
+    assert tuple(found) == LEVELS
+    assert all(found.values())
+
+
+@pytest.mark.parametrize("name", ["limits", "none"])
+def test_a_level_can_be_asked_for(workspace, name):
+    """The weak ones only so."""
+    assert best_sandbox(workspace, level=name).name == name
+
+
+def test_an_unknown_level_is_refused(workspace):
+    """With those that are known."""
+    with pytest.raises(ValueError, match="bubblewrap, landlock, limits, none"):
+        best_sandbox(workspace, level="docker")
+
+
+def test_a_program_that_is_missing_is_named(workspace, monkeypatch, tmp_path):
+    """A level that was asked for and is not there is an error with the remedy, not another level."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="install the package bubblewrap"):
+        best_sandbox(workspace, level="bubblewrap")
+
+
+def test_a_program_that_does_not_work_is_not_chosen(workspace, monkeypatch, tmp_path_factory):
+    """Being installed is not enough; without a trial it would be trusted."""
+    place = tmp_path_factory.mktemp("bin")
+    fake = place / "bwrap"
+    fake.write_text("#!/bin/sh\necho no permission >&2\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}:/usr/bin:/bin")
+    found = sandboxes(workspace)["bubblewrap"]
+    assert found == f"a trial run failed with exit code 125: toolkit: {fake}: no permission"
+    assert best_sandbox(workspace, probe=False, level="bubblewrap").name == "bubblewrap"
+
+
+def test_choosing_does_not_search_the_workspace(workspace):
+    """However many files there are; the first command does."""
+    looked = []
+
+    def is_kept(path, access):
+        looked.append(path)
+        return False
+
+    (Path(workspace.root) / "folder").mkdir()
+    workspace.remembered[Grounds] = Grounds(workspace.folders, (), is_kept)
+    found = best_sandbox(workspace)
+    assert looked == []
+    if found.name == "limits":
+        pytest.skip("NOT TESTED HERE: needs bubblewrap or Landlock, which shut files away")
+    assert run(found, "echo ran", cwd=workspace.root).stdout == "ran\n"
+    assert f"{workspace.root}/folder" in looked
+
+
+def test_a_trial_that_cannot_even_start_is_explained(workspace, monkeypatch):
+    """A Python that is gone, say."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(ToolError, match="a trial run failed: .*nowhere"):
+        best_sandbox(workspace)
+
+
+def test_without_a_python_nothing_can_be_started(monkeypatch):
+    """An embedded interpreter may not know where it is."""
+    monkeypatch.setattr(sys, "executable", "")
+    with pytest.raises(ToolError, match="sys.executable"):
+        launch({})
+
+
+def test_the_whole_disk_is_no_workspace_for_a_sandbox():
+    """There would be nothing outside."""
+    found = sandboxes(Workspace("/"), probe=False)
+    assert {found["bubblewrap"], found["landlock"]} <= {
+        "the workspace is the whole disk; choose a smaller root",
+        "`bwrap` is not on PATH; install the package bubblewrap",
+        "this kernel has no Landlock, or it is switched off",
+    }
+
+
+def test_a_kernel_without_landlock_says_so(workspace, monkeypatch):
+    """And so does a system that is none of Linux."""
+    monkeypatch.setattr(choosing_module, "version", lambda: 0)
+    assert "no Landlock" in sandboxes(workspace, probe=False)["landlock"]
+    monkeypatch.setattr(sys, "platform", "plan9")
+    from toolkit.sandbox.landlock import version
+
+    assert version() == 0
+
+
+def test_further_folders_can_be_read(workspace, tmp_path_factory):
+    """Where a language is installed, say; still not written."""
+    other = tmp_path_factory.mktemp("language")
+    (other / "file").write_text("library\n")
+    for name in ("bubblewrap", "landlock"):
+        done = run(
+            level(workspace, name, readable=[other]), f"cat {other}/file; echo x > {other}/file", cwd=workspace.root
+        )
+        assert done.stdout == "library\n"
+        assert (other / "file").read_text() == "library\n"
+
+
+def test_a_filter_is_left_out_where_calls_are_unknown(workspace):
+    """And the description says so."""
+    grounds = grounds_of(workspace)
+    unknown = {"machine": "riscv64"}
+    for sandbox in (bubblewrap(grounds, program="bwrap", **unknown), landlock(grounds, version=7, **unknown)):
+        assert not {"filter", "seccomp"} & set(sandbox.plan(["true"], "/", None))
+        assert "dangerous system calls are not refused" in sandbox.describe()
+
+
+def test_too_many_protected_files_are_an_error(workspace):
+    """Rather than a command line that the system refuses."""
+    with pytest.raises(ToolError, match="smaller root"):
+        launch({"options": ["x" * 2_000_000]})
+
+
+def test_a_long_wish_goes_in_pieces():
+    """No argument is longer than the system takes."""
+    pieces = launch({"options": ["x" * 250_000]})[4:]
+    assert len(pieces) == 3
+    assert max(map(len, pieces)) == 100_000
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Limits)])
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "9"])
+def test_a_limit_that_is_none_is_refused(field, value):
+    """Whole numbers above 0."""
+    with pytest.raises(ValueError, match=field):
+        Limits(**{field: value})
+
+
+def test_limits_of_an_ordinary_user_are_not_counted(monkeypatch):
+    """The system does that; only root is not held to it."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "crowd" not in Limits().as_wish()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert Limits(processes=9).as_wish()["crowd"] == 9
+
+
+def test_nobodys_home_is_among_the_readable_folders(monkeypatch):
+    """Nor a folder that homes are in, even if Python was installed there."""
+    home = os.path.realpath(os.path.expanduser("~"))
+    monkeypatch.setattr(sys, "prefix", home)
+    monkeypatch.setattr(sys, "base_prefix", os.path.dirname(home))
+    assert not any(f"{home}/".startswith(f"{each.rstrip('/')}/") for each in readable())
+
+
+def test_settings_hold_no_secrets():
+    """Neither passwords nor private keys."""
+    assert not [path for path in settings() if "shadow" in path or "private" in path or path == "/etc/ssl"]
+    assert "/etc/passwd" in settings()
+
+
+def test_a_program_in_the_workspace_is_not_trusted(workspace, monkeypatch):
+    """A tool may have put it there, and it would be what keeps tools in."""
+    fake = Path(workspace.root) / "bwrap"
+    fake.write_text("#!/bin/sh\nexec true\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", workspace.root)
+    assert "is not on PATH outside the workspace" in sandboxes(workspace, probe=False)["bubblewrap"]

@@ -1,0 +1,308 @@
+"""Which files of a workspace are shut away."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolkit.errors import ToolError
+from toolkit.safety.protected_files import Protected
+from toolkit.sandbox.visible_files import Grounds, Kept, grounds_of
+from toolkit.workspace import Workspace
+
+
+def kept(root, **options):
+    return {os.path.relpath(each.path, root): each.level for each in grounds_of(Workspace(root, **options)).kept()}
+
+
+def make(root, *paths):
+    for path in paths:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text("x")
+
+
+def test_secrets_are_hidden_and_code_is_read_only(tmp_path):
+    """A folder on the way to a protected file is held, and what is not protected is not named."""
+    make(tmp_path, "a.py", ".env", "b/.ssh/config", ".git/config", ".git/hooks/x", ".git/index")
+    assert kept(tmp_path) == {
+        ".env": "hidden",
+        ".git": "held",
+        ".git/config": "read-only",
+        ".git/hooks": "read-only",
+        "b/.ssh": "hidden",
+    }
+
+
+def test_a_folder_that_is_named_like_a_secret_file_is_searched(tmp_path):
+    """A virtual environment called .env is no secret, but one in it is."""
+    make(tmp_path, ".env/bin/python", ".env/lib/.npmrc")
+    assert kept(tmp_path) == {".env": "held", ".env/lib/.npmrc": "hidden"}
+
+
+def test_the_applications_wishes_count(tmp_path):
+    """Patterns that it adds, and those that it lifts."""
+    make(tmp_path, "notes.txt", ".env")
+    assert kept(tmp_path, protected=["notes.txt"], unprotected=[".env"]) == {"notes.txt": "hidden"}
+
+
+def test_a_link_out_of_the_workspace_shuts_nothing_away(tmp_path):
+    """What it leads to is out of reach anyhow; a link that leads nowhere is none of our business."""
+    root = tmp_path / "root"
+    root.mkdir()
+    make(tmp_path, "outside")
+    (root / ".env").symlink_to(tmp_path / "outside")
+    (root / ".npmrc").symlink_to("nowhere")
+    assert kept(root) == {}
+
+
+def test_what_appears_later_is_found(tmp_path):
+    """Each time anew, however short the time between."""
+    grounds = grounds_of(Workspace(tmp_path))
+    for number in range(50):
+        make(tmp_path, f"folder{number}/.env")
+        assert len(grounds.kept()) == number + 1
+
+
+def test_a_workspace_is_searched_once(tmp_path):
+    """Whoever asks gets the same grounds, and another workspace has its own."""
+    workspace = Workspace(tmp_path)
+    assert grounds_of(workspace) is grounds_of(workspace)
+    assert grounds_of(workspace) is not grounds_of(Workspace(tmp_path))
+
+
+def test_a_workspace_that_nobody_holds_is_gone_at_once(tmp_path):
+    """With the folder that it holds open: its grounds do not keep it."""
+    workspace = Workspace(tmp_path)
+    grounds = grounds_of(workspace)
+    gone = weakref.ref(workspace)
+    del workspace
+    assert gone() is None
+    assert grounds.kept() == []
+
+
+def test_grounds_can_be_searched_by_several_at_once(tmp_path):
+    """Each look finds what was there when it began, also while others look and files appear."""
+    grounds = grounds_of(Workspace(tmp_path))
+
+    def look(number):
+        make(tmp_path, f"folder{number}/.env")
+        return f"{tmp_path}/folder{number}/.env" in {each.path for each in grounds.kept()}
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(look, range(200)))
+
+
+def test_a_folder_that_has_not_changed_is_not_judged_again(tmp_path):
+    """Only what is new costs anything."""
+    asked = []
+
+    def is_kept(path, access):
+        asked.append(path)
+        return path.endswith(".env")
+
+    make(tmp_path, "old/a", "old/.env")
+    grounds = Grounds((str(tmp_path),), (), is_kept, clock=lambda: time.time_ns() + 10**10)
+    first = grounds.kept()
+    asked.clear()
+    assert grounds.kept() == first == [Kept(f"{tmp_path}/old/.env", "hidden", False)]
+    assert asked == []
+    make(tmp_path, "new/.env")
+    assert len(grounds.kept()) == 2
+    assert not any("/old/" in path for path in asked)
+
+
+def test_a_command_cannot_hide_a_change_by_setting_times(tmp_path):
+    """When a folder was changed is the kernel's to say."""
+    make(tmp_path, "app/a")
+    os.utime(tmp_path / "app", (1, 1))
+    grounds = Grounds((str(tmp_path),), (), lambda path, access: path.endswith(".env"))
+    assert grounds.kept() == []
+    make(tmp_path, "app/.env")
+    os.utime(tmp_path / "app", (1, 1))
+    assert [each.level for each in grounds.kept()] == ["hidden"]
+
+
+def test_folders_that_have_changed_places_are_read_again(tmp_path):
+    """Also if they were made in one tick of the clock, as those of one checkout are, so that only their numbers differ."""
+    for number in range(200):  # until both fall into one tick
+        root = tmp_path / str(number)
+        one, two = root / "one/sub", root / "two/sub"
+        one.mkdir(parents=True)
+        two.mkdir(parents=True)
+        os.mknod(one / "plain")
+        os.mknod(two / ".env")
+        if one.stat().st_ctime_ns == two.stat().st_ctime_ns:
+            break
+    else:
+        pytest.skip("this disk has a clock so fine that no two changes share a tick")
+    grounds = Grounds((str(root),), (), Workspace(root).is_kept, clock=lambda: time.time_ns() + 10**10)
+    assert [each.path for each in grounds.kept()] == [str(two / ".env")]
+    for old, new in (("one", "aside"), ("two", "one"), ("aside", "two")):
+        (root / old).rename(root / new)
+    assert [each.path for each in grounds.kept()] == [str(one / ".env")]
+
+
+def test_a_secret_behind_a_link_to_its_folder_is_found(tmp_path):
+    """`.aws` may really be `dot-aws`."""
+    make(tmp_path, "dot-aws/credentials")
+    (tmp_path / ".aws").symlink_to("dot-aws")
+    assert kept(tmp_path) == {"dot-aws/credentials": "hidden"}
+
+
+def test_a_secret_far_behind_a_link_is_found(tmp_path):
+    """Not only directly in the folder that the link leads to, and also through a second link."""
+    make(tmp_path, "dot/git/credentials", "dot/git/hooks/x", "really/hosts.yml", "dot/git/ignore", "dot/other/a")
+    (tmp_path / ".config").symlink_to("dot")
+    (tmp_path / "dot/gh").symlink_to("../really")
+    assert kept(tmp_path) == {
+        "dot/git/credentials": "hidden",
+        "dot/git/hooks": "read-only",
+        "really/hosts.yml": "hidden",
+    }
+
+
+@pytest.mark.parametrize(
+    "links", [(".husky", ".ssh"), (".ssh", ".husky"), ("a/.ssh", "b/.husky"), ("b/.ssh", "a/.husky")]
+)
+def test_of_several_names_the_strictest_counts(tmp_path, links):
+    """In whatever order they are found."""
+    make(tmp_path, "real/x", "a/x", "b/x")
+    for link in links:
+        (tmp_path / link).symlink_to(tmp_path / "real")
+    assert kept(tmp_path) == {"real": "hidden"}
+
+
+def test_what_is_in_a_hidden_folder_is_not_named(tmp_path):
+    """There it cannot be covered, nor need it be; a folder whose name begins alike is another one."""
+    make(tmp_path, "real/id_rsa", "real/sub/.env", "real-not/.env", "real.old/x")
+    (tmp_path / ".ssh").symlink_to("real")
+    assert kept(tmp_path) == {"real": "hidden", "real-not/.env": "hidden"}
+
+
+def test_nothing_in_a_read_only_folder_is_named_but_secrets(tmp_path):
+    """A folder on the way would be mounted such that it can be written: also after a secret, or a name that begins alike."""
+    make(tmp_path, "real/.ssh/x", "real/.vscode/tasks.json", "real-old/x")
+    (tmp_path / ".husky").symlink_to("real")
+    wishes = [Protected("real-old/**", "what was", "not written")]
+    assert kept(tmp_path, protected=wishes) == {"real": "read-only", "real/.ssh": "hidden", "real-old": "read-only"}
+
+
+def test_a_link_to_the_root_is_a_folder_on_the_way_too(tmp_path):
+    """It leads round and round, and is followed once."""
+    make(tmp_path, "git/credentials")
+    (tmp_path / ".config").symlink_to(".")
+    assert kept(tmp_path) == {"git/credentials": "hidden"}
+
+
+def test_links_that_multiply_without_end_are_refused(tmp_path):
+    """Each folder leads to the next by several names, so the ways double with every step; no command starts unsearched."""
+    for step in range(12):
+        (tmp_path / f"step{step}").mkdir()
+        for name in (".config", ".aws"):
+            (tmp_path / f"step{step}" / name).symlink_to(f"../step{step + 1}")
+    with pytest.raises(ToolError, match="links behind .* lead to one another without end; remove them"):
+        kept(tmp_path)
+
+
+def test_a_link_in_a_linked_folder_that_leads_out_shuts_nothing_away(tmp_path):
+    """A sandbox cannot cover what it does not show."""
+    make(tmp_path, "outside/credentials", "root/dot-aws/config")
+    (tmp_path / "root/.aws").symlink_to("dot-aws")
+    (tmp_path / "root/dot-aws/credentials").symlink_to(tmp_path / "outside/credentials")
+    assert kept(tmp_path / "root") == {"dot-aws/config": "hidden"}
+
+
+@pytest.mark.parametrize("pattern", ["*file", "s*", "*?e", "some?file"])
+def test_a_wide_pattern_hides_no_folder_on_the_way(tmp_path, pattern):
+    """What is protected by its own name says nothing of the folders that hold other protected files."""
+    make(tmp_path, ".git/config")
+    assert kept(tmp_path, protected=[pattern]) == {".git": "held", ".git/config": "read-only"}
+
+
+def test_a_folder_that_vanishes_is_passed_over(tmp_path):
+    """A search never fails because somebody else tidies up."""
+    grounds = Grounds((str(tmp_path / "gone"),), (), lambda path, access: True)
+    assert grounds.kept() == []
+
+
+def test_a_workspace_too_large_to_search_is_refused(tmp_path):
+    """Nothing is left uncovered because a search ended early; the names of unchanged folders count, too."""
+    make(tmp_path, "a/1", "a/2", "b/1", "b/2", "b/3")
+    grounds = Grounds((str(tmp_path),), (), lambda path, access: False, most_names=7)
+    assert grounds.kept() == []
+    make(tmp_path, "b/4")
+    for _ in range(2):
+        with pytest.raises(ToolError, match="more than 7 files and folders, .* choose a smaller root"):
+            grounds.kept()
+
+
+def test_marks_tell_what_was_changed(tmp_path):
+    """Changed, made and removed; also if the time of the change was set back."""
+    make(tmp_path, ".git/config", ".git/hooks/a", ".git/hooks/b", "plain")
+    grounds = grounds_of(Workspace(tmp_path))
+    before = grounds.marks()
+    status = os.stat(tmp_path / ".git/config")
+    (tmp_path / ".git/config").write_text("y")
+    os.utime(tmp_path / ".git/config", ns=(status.st_atime_ns, status.st_mtime_ns))
+    (tmp_path / ".git/hooks/b").unlink()
+    make(tmp_path, ".git/hooks/c", "plain")
+    after = grounds.marks()
+    changed = {os.path.relpath(path, tmp_path) for path in {*before, *after} if before.get(path) != after.get(path)}
+    assert changed == {".git/config", ".git/hooks", ".git/hooks/b", ".git/hooks/c"}
+
+
+@pytest.mark.parametrize(
+    ("path", "may"), [("a/b", True), ("a/r", False), ("a/r/b", False), ("a/r/w/x", True), ("c", False)]
+)
+def test_the_innermost_folder_says_whether_one_may_write(path, may):
+    """A writable folder inside one that is only read, inside a writable one."""
+    grounds = Grounds(("/a", "/a/r/w"), ("/a/r",), lambda path, access: False)
+    assert grounds.may_write(f"/{path}") is may
+
+
+NAMES = st.sampled_from(["a", ".env", ".git", "config", "hooks", ".ssh", "x.pem", ".npmrc", "main.py"])
+
+
+@settings(max_examples=40)
+@given(paths=st.lists(st.lists(NAMES, min_size=1, max_size=4).map(tuple), max_size=8))
+def test_every_protected_file_is_shut_away(paths, tmp_path_factory):
+    """Whatever the tree: what the workspace does not read is hidden, and what it does not write is not writable."""
+    root = tmp_path_factory.mktemp("tree")
+    for path in paths:
+        place = root.joinpath(*path)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text("x")
+        except OSError:
+            continue  # a file is in the way, or a folder
+    workspace = Workspace(root)
+    levels = {each.path: each.level for each in grounds_of(workspace).kept()}
+    checks = workspace.safety(without=["folder"])
+    from toolkit import Reads, Writes
+
+    for folder, _, files in os.walk(root):
+        for name in files:
+            path = os.path.join(folder, name)
+            above = [levels.get(path), *(levels.get(str(each)) for each in root.joinpath(path).parents)]
+            if checks.judge([Reads(path)]):
+                assert "hidden" in above
+            elif checks.judge([Writes(path)]):
+                assert {"hidden", "read-only"} & set(above)
+            else:
+                assert not {"hidden", "read-only"} & set(above)
+
+
+def test_a_fifo_of_a_read_only_folder_is_shut_away(tmp_path):
+    """It could be written through a read-only mount; one that may be written is the workspace's own."""
+    for name in ("root", "manuals"):
+        (tmp_path / name / "below").mkdir(parents=True)
+        os.mkfifo(tmp_path / name / "below" / "pipe")
+        (tmp_path / name / "below" / "file").touch()
+    kept = grounds_of(Workspace(tmp_path / "root", read_only=[tmp_path / "manuals"])).kept()
+    assert kept == [Kept(str(tmp_path / "manuals" / "below" / "pipe"), "hidden", False)]

@@ -1,0 +1,175 @@
+"""
+Which files of a folder are skills, and which are not read.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+
+import pytest
+
+from tests.skills.kit import written
+from toolkit.skills.skill_files import contents, file_stamp, is_settled, stamp, tree_stamp
+
+
+def read(folder):
+    """The names of what was read, and what was not with the reason."""
+    found, problems = contents(folder)
+    names = [str(path.relative_to(folder)) for path in found]
+    return names, {str(problem.path.relative_to(folder)): problem.message for problem in problems}
+
+
+def test_files_and_folders_are_skills_in_the_order_of_their_names(tmp_path):
+    """Whatever the order of the file system."""
+    for name in ("b.md", "a.md", "c/SKILL.md", "B.md"):
+        written(tmp_path / name)
+    assert read(tmp_path) == (["B.md", "a.md", "b.md", "c/SKILL.md"], {})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".hidden.md", "README.md", "readme.md", "notes.txt", "a.MD.bak", "c/other.md", "c/d/SKILL.md", ".git/SKILL.md"],
+)
+def test_other_files_are_passed_over(tmp_path, name):
+    """They may be anything."""
+    written(tmp_path / name)
+    assert read(tmp_path) == ([], {})
+
+
+def test_a_link_within_the_folder_is_followed(tmp_path):
+    """Two names for one text."""
+    written(tmp_path / "a.md")
+    (tmp_path / "b.md").symlink_to("a.md")
+    assert read(tmp_path)[0] == ["a.md", "b.md"]
+
+
+def test_the_folder_itself_may_be_a_link(tmp_path):
+    """Many people keep their configuration elsewhere."""
+    written(tmp_path / "real" / "a.md")
+    (tmp_path / "link").symlink_to("real")
+    assert read(tmp_path / "link")[0] == ["a.md"]
+
+
+@pytest.mark.parametrize("name", ["a.md", "a/SKILL.md", "a"])
+def test_a_link_that_leads_out_is_not_followed(tmp_path, name):
+    """Be it a file, a file in a folder, or the folder."""
+    folder = tmp_path / "skills"
+    target = written(tmp_path / "outside" / "SKILL.md")
+    link = folder / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(target if name.endswith(".md") else target.parent)
+    names, problems = read(folder)
+    assert names == []
+    assert [message.startswith("it is a link that leads out of") for message in problems.values()] == [True]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: os.mkfifo(path), "it is not a file"),
+        (lambda path: path.mkdir(), "it is not a file"),
+        (lambda path: path.symlink_to("nowhere"), "No such file or directory; make it readable"),
+        (lambda path: path.symlink_to(path.name), "make it readable"),
+        (lambda path: path.write_bytes(b"x" * 65_537), "it is larger than 64 KB"),
+    ],
+    ids=["pipe", "folder", "nowhere", "circle", "large"],
+)
+def test_what_is_no_plain_file_of_a_fair_size_is_not_read(tmp_path, make, words):
+    """And does not keep the others from being read, or a handle open."""
+    written(tmp_path / "b.md")
+    make(tmp_path / "a.md")
+    before = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    names, problems = read(tmp_path)
+    after = len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    assert names == ["b.md"]
+    assert words in problems["a.md"]
+    assert before == after
+
+
+def test_a_socket_is_not_read(tmp_path):
+    """It cannot even be opened."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "a.md"))
+        names, problems = read(tmp_path)
+    assert (names, list(problems)) == ([], ["a.md"])
+
+
+def test_a_file_may_be_64_kb_long(tmp_path):
+    """The limit belongs to what is allowed."""
+    (tmp_path / "a.md").write_bytes(b"x" * 65_536)
+    assert read(tmp_path) == (["a.md"], {})
+
+
+def test_a_folder_with_too_much_in_it_is_not_read(tmp_path):
+    """It is another folder than its owner thinks."""
+    for index in range(1001):
+        (tmp_path / f"{index}").touch()
+    found, problems = contents(tmp_path)
+    assert (found, problems[0].path) == ({}, tmp_path)
+    assert "more than 1000 entries" in problems[0].message
+
+
+def test_what_is_no_folder_says_so(tmp_path):
+    """By name."""
+    path = written(tmp_path / "a.md")
+    found, problems = contents(path)
+    assert found == {}
+    assert "Not a directory" in str(problems[0])
+
+
+def change_content(path):
+    path.write_text(path.read_text() + "!")
+
+
+def change_time(path):
+    os.utime(path, ns=(1, 1))
+
+
+def replace_it(path):
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    times = os.stat(path)
+    os.utime(other, ns=(times.st_atime_ns, times.st_mtime_ns))
+    other.replace(path)
+
+
+@pytest.mark.parametrize("change", [change_content, change_time, replace_it, os.unlink])
+def test_a_stamp_tells_that_a_file_has_changed(tmp_path, change):
+    """Without reading it."""
+    path = written(tmp_path / "c" / "SKILL.md")
+    before = stamp(tmp_path), tree_stamp(tmp_path), file_stamp(path)
+    assert before == (stamp(tmp_path), tree_stamp(tmp_path), file_stamp(path))
+    change(path)
+    assert stamp(tmp_path) != before[0]
+    assert tree_stamp(tmp_path) != before[1]
+    assert file_stamp(path) != before[2]
+
+
+def test_a_stamp_tells_of_new_files(tmp_path):
+    """Also where there was no folder."""
+    folder = tmp_path / "skills"
+    stamps = [stamp(folder)]
+    for name in ("a.md", "b/SKILL.md"):
+        written(folder / name)
+        stamps.append(stamp(folder))
+    assert len(set(stamps)) == 3
+
+
+def test_the_stamp_of_a_tree_has_an_end(tmp_path):
+    """Nothing that large is trusted, so nobody has to count it all."""
+    for index in range(41):
+        for inner in range(100):
+            path = tmp_path / str(index) / str(inner)
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+    assert len(tree_stamp(tmp_path)) == 4001
+
+
+def test_a_stamp_is_relied_on_once_the_files_have_rested(tmp_path):
+    """Two changes in one tick of the clock look like one."""
+    path = written(tmp_path / "a.md")
+    changed = path.stat().st_ctime_ns
+    seen = file_stamp(path)
+    assert not is_settled(seen, changed + 10**9)
+    assert is_settled(seen, changed + 3 * 10**9)

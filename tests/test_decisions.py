@@ -1,0 +1,152 @@
+"""
+Requests and decisions: what travels, and what is not taken for one.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.decisions import ApprovalRequest, AuthNeeded, AuthRequest, Changed, Decision, Grant, Precondition
+from toolkit.errors import ToolError
+
+texts = st.text(max_size=8)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+times = st.floats(0, 2**40)
+REQUESTS = st.builds(
+    ApprovalRequest,
+    tool=texts,
+    call_id=texts,
+    reason=texts,
+    arguments=st.dictionaries(texts, values, max_size=3),
+    asked_by=st.lists(texts, max_size=2).map(tuple),
+    preview=st.none() | texts,
+    is_cut=st.booleans(),
+    preconditions=st.lists(st.builds(Precondition, path=texts, sha256=st.none() | texts), max_size=2).map(tuple),
+    grants=st.lists(
+        st.builds(Grant, tool=texts, scope=st.sampled_from(["tool", "command", "folder"]), target=texts, shown=texts),
+        max_size=2,
+    ).map(tuple),
+    repairs=st.lists(texts, max_size=2).map(tuple),
+    session=st.none() | texts,
+    principal=st.none() | texts,
+    waits_for=st.none() | texts,
+    auth=st.none()
+    | st.builds(
+        AuthRequest, provider=texts, scopes=st.lists(texts, max_size=2).map(tuple), url=st.none() | texts, reason=texts
+    ),
+    created_at=times,
+    expires_at=st.none() | times,
+    digest=texts,
+    seal=st.none() | texts,
+)
+
+
+@given(REQUESTS)
+def test_a_request_comes_back_from_json_as_it_was(request):
+    """Also through text, and with every field in it."""
+    data = json.loads(json.dumps(request.to_json()))
+    assert ApprovalRequest.from_json(data) == request
+    assert data.keys() == {"version", *(each.name for each in fields(ApprovalRequest))}
+
+
+@given(REQUESTS, st.data())
+def test_what_is_not_a_request_is_refused_and_nothing_else_is_raised(request, data):
+    """One field with whatever value: either a request comes of it, or a `ValueError`."""
+    name = data.draw(st.sampled_from(sorted(request.to_json())))
+    odd = {**request.to_json(), name: data.draw(values)}
+    try:
+        read = ApprovalRequest.from_json(odd)
+    except ValueError:
+        return
+    assert ApprovalRequest.from_json(read.to_json()) == read
+
+
+GOOD = ApprovalRequest(tool="cut", call_id="c1", reason="why").to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 2}, "version 2 cannot be read"),
+        ({"version": True}, "version True cannot be read"),
+        ({"version": None}, "version None"),
+        ({"more": 1}, "'more' cannot be int"),
+        ({"tool": None}, "'tool' cannot be NoneType"),
+        ({"is_cut": 1}, "'is_cut' cannot be int"),
+        ({"created_at": True}, "'created_at' cannot be bool"),
+        ({"asked_by": [1]}, "'asked_by' is a list of texts"),
+        ({"repairs": [["x"]]}, "'repairs' is a list of texts"),
+        ({"grants": ["all"]}, "is no Grant"),
+        ({"grants": [{"tool": "x", "scope": "tool", "more": 1}]}, "is no Grant"),
+        ({"grants": [{"tool": 5, "scope": "tool"}]}, "`tool` of a Grant cannot be 5"),
+        ({"grants": [{"scope": "tool"}]}, "tool"),
+        ({"preconditions": [{"path": "a", "sha256": 5}]}, "`sha256` of a Precondition cannot be 5"),
+        ({"auth": {}}, "provider"),
+        ({"auth": {"provider": "x", "scopes": "repo"}}, "`scopes` of a AuthRequest"),
+        ({"auth": {"provider": None}}, "`provider`"),
+    ],
+)
+def test_a_wrong_shape_is_named(change, words):
+    """The message says which field."""
+    with pytest.raises(ValueError) as caught:
+        ApprovalRequest.from_json({**GOOD, **change})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", ["id", "tool", "call_id", "reason", "created_at"])
+def test_a_request_without_what_makes_it_one_is_refused(missing):
+    """One without its id would be given a new one."""
+    with pytest.raises(ValueError, match=f"lacks {missing}"):
+        ApprovalRequest.from_json({name: value for name, value in GOOD.items() if name != missing})
+
+
+@pytest.mark.parametrize("data", [None, [], "text", 5])
+def test_what_is_no_object_is_no_request(data):
+    """Whatever it is."""
+    with pytest.raises(ValueError, match="cannot be read"):
+        ApprovalRequest.from_json(data)
+
+
+def test_every_request_has_an_id_of_its_own():
+    """128 random bits, in hexadecimal."""
+    ids = {ApprovalRequest(tool="t", call_id="c", reason="r").id for _ in range(1000)}
+    assert len(ids) == 1000
+    assert {len(bytes.fromhex(each)) for each in ids} == {16}
+
+
+@pytest.mark.parametrize(
+    ("decision", "approved"),
+    [(Decision.approve(), True), (Decision.deny(), False), (Decision.approve(arguments={}), True)],
+)
+def test_a_decision_is_a_yes_or_a_no(decision, approved):
+    """And cannot be changed afterwards."""
+    assert decision.approved is approved
+    with pytest.raises(FrozenInstanceError):
+        decision.approved = not approved
+
+
+def test_a_grant_is_the_same_in_other_words():
+    """What is shown is for people."""
+    one: dict[str, Any] = {"tool": "t", "scope": "tool"}
+    assert Grant(**one, shown="always") == Grant(**one, shown="immer")
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (AuthNeeded(AuthRequest(provider="hub", reason="it is private")), "it is private"),
+        (AuthNeeded(AuthRequest(provider="hub")), "hub wants credentials"),
+        (Changed("the file changed"), "the file changed"),
+    ],
+)
+def test_an_interrupt_is_an_error_where_no_dispatcher_catches_it(error, text):
+    """A function called by hand raises it."""
+    assert isinstance(error, ToolError)
+    assert str(error) == text

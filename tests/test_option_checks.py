@@ -1,0 +1,52 @@
+"""Options of the wrong kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolkit._option_checks import check_kinds, several
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("/", "`folders` is a list of folders, got one: write ['/']"),
+        (Path("/srv"), "`folders` is a list of folders, got one: write [Path('/srv')]"),
+        (7, "`folders` is a list of folders, got one: write [7]"),
+        (Path, "`folders` is a list of folders, got one: write [Path(...)]"),
+        (None, "`folders` is a list of folders, got None; for none write []"),
+    ],
+)
+def test_one_alone_is_told_how_to_be_a_list(given, words):
+    """Text is never taken for a list of letters."""
+    with pytest.raises(TypeError) as caught:
+        several(given, "folders", "folders")
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize("given", [["a", "b"], ("a", "b"), iter("ab"), {"a": 1, "b": 2}.keys()])
+def test_whatever_holds_several_is_listed(given):
+    """Also what can be read only once."""
+    assert several(given, "names") == ["a", "b"]
+
+
+def test_what_something_holds_is_not_in_the_message():
+    """An object may show a secret in its representation."""
+
+    class Key:
+        def __repr__(self) -> str:
+            return "Key('sesame')"
+
+    with pytest.raises(TypeError, match=r"write \[Key\(\.\.\.\)\]"):
+        several(Key(), "keys")
+    with pytest.raises(TypeError, match="limit cannot be Key; give a number"):
+        check_kinds({"limit": Key()}, {"limit": ((int,), "a number")})
+
+
+def test_a_truth_is_no_number_unless_that_is_said():
+    """Though it is one to Python."""
+    check_kinds({"limit": True}, {"limit": ((int, bool), "a number, or True")})
+    with pytest.raises(TypeError, match="limit cannot be bool; give a number"):
+        check_kinds({"limit": True}, {"limit": ((int,), "a number")})

@@ -1,0 +1,565 @@
+"""
+Each law is broken once, and caught; good tools break none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Annotated
+
+import annotated_types as at
+import pytest
+
+from toolkit import BadArgs, Catalog, CatalogError, Codec, Inject, ToolResult, tool
+from toolkit.content import TextPart
+from toolkit.spec import Tool
+from toolkit.testing import Finding, LawsBroken, broken_laws, check_catalog, check_tool
+
+from . import broken
+
+_STATIC = {rule for _, rule in broken.LAWS} - {"declared-failures", "output", "read-only", "idempotent"}
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory):
+    """Everything that is found in the broken catalog, with `add_note` named to be run."""
+    folder = tmp_path_factory.mktemp("diary")
+    (folder / "page.txt").write_text("Dear diary\n")
+    os.environ["BROKEN_FOLDER"] = str(folder)
+    try:
+        return broken_laws(
+            broken.laws,
+            run=["add_note"],
+            folder=folder,
+            state=lambda: list(broken.state),
+            examples=25,
+            timeout_seconds=3.0,
+        )
+    finally:
+        del os.environ["BROKEN_FOLDER"]
+
+
+@pytest.mark.parametrize(("name", "rule"), broken.LAWS, ids=["-".join(each) for each in broken.LAWS])
+def test_a_broken_law_is_caught_and_named(findings, name, rule):
+    """With the tool, the place, and what would be right."""
+    found = [each for each in findings if (each.tool, each.rule) == (name, rule)]
+    assert [each.place for each in found][:1] == [broken.LAWS[name, rule]]
+    assert all(each.message and each.remedy for each in found)
+    assert rule in str(found[0])
+    assert name in str(found[0])
+
+
+def test_nothing_else_is_found_in_the_broken_catalog(findings):
+    """Every finding is one that was meant; what is destructive or reaches outside has not been run."""
+    unexpected = [each for each in findings if (each.tool, each.rule) not in broken.LAWS]
+    assert unexpected == []
+
+
+def test_the_smallest_arguments_are_shown(findings):
+    """No guest at all, a heavy parcel, the shortest word."""
+    shown = {each.tool: each.arguments for each in findings}
+    assert shown["divide_cake"] == {"guests": 0}
+    assert shown["weigh_parcel"] == {"heavy": True}
+    assert shown["whisper_secret"] == {"word": ""}
+
+
+def test_the_same_seed_finds_the_same():
+    """And another one may find it elsewhere."""
+    catalog = broken.laws.filtered(lambda each: each.name in ("divide_cake", "whisper_secret"))
+    assert broken_laws(catalog, seed=7, examples=25) == broken_laws(catalog, seed=7, examples=25)
+
+
+def test_findings_are_raised_together():
+    """`check_catalog` tells all of them, and their laws in the first line."""
+    catalog = broken.laws.filtered(lambda each: each.name in ("divide_cake", "paint_fence"))
+    with pytest.raises(LawsBroken) as caught:
+        check_catalog(catalog, examples=20)
+    assert [each.rule for each in caught.value.findings] == ["described", "declared-failures"]
+    first, *rest = str(caught.value).splitlines()
+    assert first == "2 laws are broken: described, declared-failures"
+    assert "`paint_fence`, parameter `colour`: nothing says what it is for [described]" in rest
+    assert "    arguments: {'guests': 0}" in rest
+
+
+def test_nothing_is_run_that_changes_things_unless_it_is_named():
+    """Not a tool that says nothing of itself, not a destructive one, not one that needs approval."""
+    ran = []
+    catalog = Catalog()
+
+    @catalog.tool
+    def plain() -> None:
+        """Do something plain."""
+        ran.append("plain")
+
+    @catalog.tool(destructive=True)
+    def wipe() -> None:
+        """Remove everything there is."""
+        ran.append("wipe")
+
+    @catalog.tool(read_only=True, approval="always")
+    def guarded() -> None:
+        """Look at what is locked."""
+        ran.append("guarded")
+
+    @catalog.tool(read_only=True)
+    def harmless() -> None:
+        """See what time it is."""
+        ran.append("harmless")
+
+    check_catalog(catalog, examples=5)
+    assert set(ran) == {"harmless"}
+    ran.clear()
+    check_catalog(catalog, run=False, examples=5)
+    assert ran == []
+    check_catalog(catalog, run=["wipe"], examples=5)
+    assert set(ran) == {"harmless", "wipe"}
+
+
+def test_a_name_that_no_tool_has_is_refused():
+    """A misspelt name would run nothing, and nobody would know."""
+    with pytest.raises(CatalogError, match="'wpie', which is no tool"):
+        broken_laws(Catalog(), run=["wpie"])
+    with pytest.raises(TypeError, match="names of the tools"):
+        broken_laws(Catalog(), run=True)
+    with pytest.raises(TypeError, match="names of the tools"):
+        broken_laws(Catalog(), run="wipe")
+
+
+def test_a_good_tool_breaks_no_law(tmp_path):
+    """A function is enough; it is run if it says that it is read-only, or somebody says so."""
+
+    @tool(read_only=True, catalog=None)
+    async def shout(text: str, *, times: Annotated[int, "How often."] = 1) -> str:
+        """
+        Say it louder.
+
+        Args:
+            text: What is said.
+        """
+        if times > 100:
+            raise BadArgs("nobody listens that long")
+        return text.upper() * times
+
+    check_tool(shout, folder=tmp_path, examples=25)
+
+
+def test_a_tool_can_be_run_or_left_alone():
+    """Whatever it says of itself."""
+    ran = []
+
+    def plain(n: Annotated[int, "A number."]) -> int:
+        """Count something."""
+        ran.append(n)
+        return n
+
+    check_tool(plain, examples=5)
+    assert ran == []
+    check_tool(plain, run=True, examples=5)
+    assert ran
+    ran.clear()
+    check_tool(Tool.described(plain, read_only=True), run=False, examples=5)
+    assert ran == []
+
+
+def test_resources_are_given():
+    """What an `Inject` parameter wants; without it the tool cannot be run, and that is told."""
+
+    class Store:
+        def count(self) -> int:
+            return 3
+
+    @tool(read_only=True, catalog=None)
+    def stock(store: Inject[Store]) -> int:
+        """Count what is there."""
+        return store.count()
+
+    check_tool(stock, resources={Store: Store()}, examples=5)
+    with pytest.raises(LawsBroken, match="cannot be run here"):
+        check_tool(stock, examples=5)
+
+
+def test_a_fault_that_comes_and_goes_is_told():
+    """What fails only sometimes cannot be made smaller, but it was seen."""
+    turns = itertools.count()
+
+    @tool(read_only=True, catalog=None)
+    def moody(n: Annotated[int, "A number."]) -> int:
+        """Answer, most of the time."""
+        if next(turns) == 3:
+            raise RuntimeError("not today")
+        return n
+
+    with pytest.raises(LawsBroken, match="RuntimeError: not today"):
+        check_tool(moody, examples=20)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [ToolResult("done"), TextPart("a"), [TextPart("a"), 1], {"a": (1, {2})}, None],
+    ids=["result", "part", "parts", "containers", "nothing"],
+)
+def test_what_can_be_sent_is_fine(value):
+    """Results and parts a tool made itself, and everything with a JSON form."""
+
+    @tool(read_only=True, catalog=None)
+    def give():
+        """Hand something over."""
+        return value
+
+    check_tool(give, examples=3)
+
+
+def test_what_waits_for_a_name_is_told():
+    """A tool whose annotation names nothing that exists has no schema to hold anything against."""
+
+    def later(thing: Nowhere) -> None:  # noqa: F821 -- that is the fault
+        """Take what is not there."""
+
+    (found,) = broken_laws(Catalog(later))
+    assert found.rule == "valid-schema"
+    assert "Nowhere" in found.message
+
+
+def test_what_goes_on_in_the_log_is_not_told_twice(caplog):
+    """A tool that raises is a finding; its traceback is not logged as well."""
+    with caplog.at_level(logging.DEBUG, logger="toolkit"), pytest.raises(LawsBroken):
+        check_tool(broken.laws["divide_cake"], examples=10)
+    assert caplog.records == []
+    logging.getLogger("toolkit").info("later")
+    assert [record.message for record in caplog.records] in (["later"], [])
+
+
+def test_a_finding_can_be_printed_and_sent():
+    """What a stranger wrote cannot act in a terminal, and everything is plain JSON."""
+    found = Finding(tool="t", rule="r", message="\x1b[2Jgone", remedy="do", arguments={"a": 1})
+    assert "\x1b" not in str(found)
+    assert found.to_json() == {
+        "tool": "t", "rule": "r", "place": "", "message": "\x1b[2Jgone", "remedy": "do", "arguments": {"a": 1},
+        "explanation": "",
+    }  # fmt: skip
+
+
+def _append_and_pop():
+    steps: list[int] = []
+    while True:
+        steps.append(len(steps))
+        steps.pop()
+
+
+def _do_nothing():
+    while True:
+        pass
+
+
+def _reckon():
+    number = 0
+    while True:
+        number = (number * 3 + 1) % 1_000_003
+
+
+def _count():
+    for _ in itertools.count():
+        pass
+
+
+def _recurse():
+    def add(number: int) -> int:
+        return number if number < 2 else add(number - 1) + add(number - 2)
+
+    while True:
+        add(12)
+
+
+@pytest.mark.parametrize("style", ["async", "sync"])
+@pytest.mark.parametrize(
+    "spin",
+    [
+        _append_and_pop,
+        *(pytest.param(spin, marks=pytest.mark.long) for spin in (_do_nothing, _reckon, _count, _recurse)),
+    ],
+)
+def test_a_function_that_goes_on_is_ended(style, spin):
+    """In the dispatcher's own loop or in a thread, whatever its loop does: it does not go on in the background."""
+    ended = threading.Event()
+
+    def turn(on: bool) -> None:
+        try:
+            if on:
+                spin()
+        finally:
+            if on:
+                ended.set()
+
+    async def turn_async(on: Annotated[bool, "Whether to go on."]) -> None:
+        """Turn in circles."""
+        turn(on)
+
+    def turn_sync(on: Annotated[bool, "Whether to go on."]) -> None:
+        """Turn in circles."""
+        turn(on)
+
+    made = Tool.described(turn_async if style == "async" else turn_sync, read_only=True)
+    with pytest.raises(LawsBroken) as caught:
+        check_tool(made, examples=5, timeout_seconds=0.5)
+    assert [(each.rule, each.arguments) for each in caught.value.findings] == [("ends-in-time", {"on": True})]
+    assert ended.wait(10)
+
+
+def test_a_function_that_cannot_be_ended_is_reported():
+    """One that swallows every exception goes on until it likes to stop, and the finding says so."""
+    enough, ended = threading.Event(), threading.Event()
+
+    @tool(read_only=True, catalog=None)
+    def insist(on: Annotated[bool, "Whether to insist."]) -> None:
+        """Insist."""
+        while on and not enough.is_set():
+            with contextlib.suppress(BaseException):
+                while not enough.is_set():
+                    pass
+        ended.set()
+
+    try:
+        with pytest.raises(LawsBroken, match=r"did not end within 0\.2 s"):
+            check_tool(insist, examples=5, timeout_seconds=0.2)
+    finally:
+        enough.set()
+    assert ended.wait(10)
+
+
+def test_what_waits_is_left_behind():
+    """It uses nothing up, and nobody waits for it."""
+    never = threading.Event()
+
+    @tool(read_only=True, catalog=None)
+    def wait(on: Annotated[bool, "Whether to wait."]) -> None:
+        """Wait for nothing."""
+        if on:
+            never.wait()
+
+    try:
+        with pytest.raises(LawsBroken, match=r"did not end within 0\.2 s"):
+            check_tool(wait, examples=5, timeout_seconds=0.2)
+    finally:
+        never.set()
+
+
+class Deaf:
+    """What is known of a tool whose check answers in its own way."""
+
+    def __init__(self, about, answer):
+        self._about = about
+        self._answer = answer
+        self.checker = self
+
+    def __getattr__(self, name):
+        return getattr(self._about, name)
+
+    def check(self, arguments, validation="fast"):
+        raise self._answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (BadArgs("no"), "was refused without its place: no"),
+        (RuntimeError("oh"), "raised RuntimeError instead of BadArgs"),
+    ],
+    ids=["without a place", "something else"],
+)
+def test_a_refusal_says_where_in_the_right_words(answer, words):
+    """A model cannot correct what it is not shown."""
+
+    def plain(n: Annotated[int, "A number."]) -> None:
+        """Take a number."""
+
+    made = Tool.described(plain)
+    found = broken_laws(_only(replace(made, about=Deaf(made.about, answer))), examples=10)
+    assert any(each.rule == "refuses-mistakes" and words in each.message for each in found)
+
+
+def _only(tool):
+    catalog = Catalog()
+    catalog.add(tool)
+    return catalog
+
+
+def test_codecs_that_raise_are_told():
+    """An `encode` that cannot write what `decode` read."""
+
+    def write(value):
+        raise OSError("no ink")
+
+    @tool(catalog=None)
+    def note(word: Annotated[str, Codec(schema={"type": "string"}, decode=str, encode=write), "A word."]) -> None:
+        """Write a word down."""
+
+    with pytest.raises(LawsBroken, match="decoding and encoding raised OSError: no ink"):
+        check_tool(note, examples=5)
+
+
+def test_a_parameter_about_which_nothing_is_said_is_not_described():
+    """`true` for a schema says nothing; a definition's own description counts."""
+    schema = {
+        "type": "object",
+        "properties": {"any": True, "node": {"$ref": "#/$defs/Node"}},
+        "$defs": {"Node": {"type": "null", "description": "A node."}},
+    }
+    made = Tool.from_schema("take", "Take something.", schema, lambda given: None)
+    assert [each.place for each in broken_laws(Catalog(made), examples=5)] == ["parameter `any`"]
+
+
+def test_files_written_twice_are_compared(tmp_path):
+    """Without a state of its own, an idempotent tool is held against the files."""
+
+    @tool(idempotent=True, catalog=None)
+    def append() -> None:
+        """Add a line to a file."""
+        with (tmp_path / "log").open("a") as file:
+            file.write("x")
+
+    with pytest.raises(LawsBroken, match="the second time log changed"):
+        check_tool(append, run=True, folder=tmp_path, examples=3)
+
+
+def test_streams_are_watched():
+    """One that ends is fine; one that does not is ended when its time is over."""
+
+    @tool(read_only=True, catalog=None)
+    async def ticks(forever: Annotated[bool, "Whether it goes on."]) -> AsyncIterator[int]:
+        """Tick once, or for ever."""
+        yield 1
+        while forever:
+            yield 2
+
+    @tool(read_only=True, catalog=None)
+    def tocks(count: Annotated[int, "How many.", at.Ge(0), at.Le(3)]) -> Iterator[int]:
+        """Tock a few times."""
+        yield from range(count)
+
+    check_tool(tocks, examples=5)
+    with pytest.raises(LawsBroken) as caught:
+        check_tool(ticks, examples=5, timeout_seconds=0.3)
+    (found,) = caught.value.findings
+    assert (found.rule, found.arguments) == ("ends-in-time", {"forever": True})
+
+
+def test_what_comes_back_may_hold_itself():
+    """A list in itself has a JSON form, of a kind, and does not keep the kit busy."""
+    held: list = []
+    held.append(held)
+
+    @tool(read_only=True, catalog=None)
+    def give():
+        """Hand something over."""
+        return held
+
+    check_tool(give, examples=3)
+
+
+def test_what_its_codec_writes_is_held_against_the_output_schema():
+    """A codec that writes what its schema does not allow breaks the promise to whoever reads the result."""
+
+    @tool(read_only=True, catalog=None)
+    def measure() -> Annotated[int, Codec(schema={"type": "integer", "maximum": 3}, decode=int, encode=int)]:
+        """Measure something."""
+        return 4
+
+    with pytest.raises(LawsBroken, match="does not fit its output schema: expected at most 3, got 4"):
+        check_tool(measure, examples=3)
+
+
+def test_a_tool_whose_arguments_cannot_be_drawn_is_told_once():
+    """Neither its decoding nor its running is accused as well."""
+
+    @tool(read_only=True, catalog=None, validate=lambda given: "never")
+    def never(n: Annotated[int, "A number."]) -> int:
+        """Take nothing."""
+        return n
+
+    with pytest.raises(LawsBroken) as caught:
+        check_tool(never, examples=10)
+    assert [each.rule for each in caught.value.findings] == ["keeps-its-promise"]
+
+
+def test_a_tool_that_cancels_itself_is_told():
+    """Nobody had asked for it."""
+
+    @tool(read_only=True, catalog=None)
+    async def leave() -> None:
+        """Go away."""
+        raise asyncio.CancelledError
+
+    with pytest.raises(LawsBroken, match="it ended as 'cancelled'"):
+        check_tool(leave, examples=3)
+
+
+# What is explained.
+
+
+def explained(explanations):
+    """A catalog with a tool that breaks a law, and says so."""
+    catalog = Catalog()
+
+    @catalog.tool(read_only=True, metadata={"explained": explanations})
+    def third(items: Annotated[list[int], "At least three."]) -> int:
+        """Give the third item."""
+        return items[2]
+
+    return catalog
+
+
+def test_what_its_author_has_explained_is_not_wrong():
+    """It is told only to whoever wants to hear of it, with the explanation."""
+    catalog = explained({"declared-failures": "Everybody has three."})
+    check_catalog(catalog, examples=10)
+    check_tool(catalog["third"], examples=10)
+    (found,) = broken_laws(catalog, examples=10, explained=True)
+    assert (found.rule, found.explanation) == ("declared-failures", "Everybody has three.")
+    assert str(found).splitlines()[-1] == "    explained: Everybody has three."
+    assert found.to_json()["explanation"] == "Everybody has three."
+
+
+@pytest.mark.parametrize(
+    "explanations",
+    [{"output": "Something else."}, {"declared-failures": " "}, {"declared-failures": True}, "everything", None],
+)
+def test_what_explains_something_else_or_nothing_excuses_nothing(explanations):
+    """Another law, no words, no text, no table."""
+    (found,) = broken_laws(explained(explanations), examples=10)
+    assert (found.rule, found.explanation) == ("declared-failures", "")
+
+
+def test_two_tools_that_look_alike_may_be_explained():
+    """By either law about several tools, at the tool that the finding names."""
+    catalog = Catalog()
+
+    @catalog.tool
+    def ring() -> None:
+        """Ring the bell of the door."""
+
+    @catalog.tool(metadata={"explained": {"told-apart": "Only one of them is ever offered."}})
+    def chime() -> None:
+        """Ring the bell of the door."""
+
+    assert broken_laws(catalog, examples=5) == []
+    assert [each.rule for each in broken_laws(catalog, examples=5, explained=True)] == ["told-apart"]
+
+
+@pytest.mark.parametrize(("stated", "rules"), [(None, ["ends-in-time"]), (60.0, []), (0.05, [])])
+def test_a_tool_that_states_its_limit_is_held_to_that_elsewhere(stated, rules):
+    """A dispatcher ends it; here nobody waits that long."""
+
+    @tool(read_only=True, catalog=None, timeout_seconds=stated)
+    async def wait() -> None:
+        """Wait for ever."""
+        await asyncio.Event().wait()
+
+    found = broken_laws(Catalog(wait), examples=3, timeout_seconds=0.2)
+    assert [each.rule for each in found] == rules

@@ -1,0 +1,62 @@
+"""Running a tool on a machine that is too busy to begin in time."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolkit import tool
+from toolkit.catalog import Catalog
+from toolkit.testing.laws.tool_runner import Runner, _Overdue, _Watch
+
+
+class BusyMachine:
+    """A dispatcher whose first calls get their turn only when their time is over."""
+
+    def __init__(self, watch, function, *, late):
+        self._watch = watch
+        self._function = watch.around(function)
+        self._late = late
+
+    def call_sync(self, name, arguments):
+        """Begin the call, late or in time."""
+        if self._late:
+            self._late -= 1
+            self._watch.begin(0.0)
+        return self._function(**arguments)
+
+
+@pytest.fixture
+def count():
+    """Return a tool that counts its calls, and the list of them."""
+    calls = []
+
+    @tool(catalog=Catalog())
+    def count(step: int) -> int:
+        """Count."""
+        calls.append(step)
+        return len(calls)
+
+    return count, calls
+
+
+@pytest.mark.parametrize(
+    ("late", "calls", "is_overdue"),
+    [(0, [1], False), (2, [1], False), (3, [], True)],
+    ids=["in time", "late", "too late"],
+)
+def test_a_call_that_begins_late_is_made_again(count, late, calls, is_overdue):
+    """The tool is not blamed for it, unless no call begins; and a call that is over does not begin at all."""
+    function, made = count
+    watch = _Watch()
+    runner = Runner(BusyMachine(watch, function, late=late), Catalog(function).get("count"), watch, 30)
+    ran = runner.run({"step": 1})
+    assert (made, ran.is_overdue, runner.stuck_on) == (calls, is_overdue, {"step": 1} if is_overdue else None)
+
+
+def test_a_function_does_not_begin_when_its_time_is_over(count):
+    """Otherwise it would go on in the background, where nothing ends it."""
+    function, made = count
+    watch = _Watch()
+    with pytest.raises(_Overdue):
+        watch.around(function)(step=1)
+    assert made == []

@@ -1,0 +1,183 @@
+"""
+`bad_arguments`: near misses and hostile ones; and calls, alone and in batches.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import annotated_types as at
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from toolkit import BadArgs, Catalog, ToolCall
+from toolkit.spec import Tool
+from toolkit.testing import Unsupported, bad_arguments, batches, calls, mistaken_arguments
+from toolkit.testing.strategies.mistakes import KINDS, Limits, hostilities, mistakes, not_objects
+
+from ..least import least
+
+
+def book(
+    seats: Annotated[int, at.Ge(1), at.Le(9)],
+    row: Annotated[str, at.MinLen(1), at.MaxLen(2)],
+    kind: Literal["front", "back"] = "front",
+    *,
+    names: Annotated[list[str], at.MaxLen(2)] | None = None,
+    vip: bool = False,
+) -> None:
+    """Book seats."""
+
+
+def everything(**anything: Any) -> None:
+    """Take anything."""
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(
+    ("what", "path", "here"),
+    [
+        ("left out", ("seats",), None),
+        ("a key that nobody knows", ("unexpected",), 1),
+        ("a key in other letters", ("SEATS",), 1),
+        ("a text for a number", ("seats",), "1"),
+        ("a fraction", ("seats",), 1.5),
+        ("beyond a bound", ("seats",), 0),
+        ("beyond a length", ("row",), "000"),
+        ("a text for a truth", ("vip",), "false"),
+        pytest.param("beyond a size", ("names",), ["", "", ""], marks=pytest.mark.long),
+        ("in other letters", ("kind",), "FRONT"),
+    ],
+)
+def test_every_kind_of_mistake_is_made(what, path, here):
+    """Each is one change to good arguments, with its place."""
+    found = least(mistaken_arguments(book), lambda mistake: mistake.what == what and mistake.path == path)
+    assert found.made.get(path[0]) == here
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("what", ["very deep arrays", "a number without end", "half of a character", "many keys"])
+def test_hostile_arguments_are_drawn(what):
+    """Where a schema refuses them, they stand."""
+    found = least(mistaken_arguments(book), lambda mistake: mistake.what == what)
+    with pytest.raises(BadArgs):
+        Tool.of(book).check(found.made)
+
+
+def test_the_smallest_bad_call_is_a_near_miss():
+    """The smallest good one with something left out."""
+    assert least(bad_arguments(book)) == {"row": "0"}
+
+
+def test_a_tool_that_takes_any_object_takes_nothing_else():
+    """For a tool there is always something bad: what is no object."""
+
+    @settings(max_examples=30)
+    @given(bad_arguments(everything))
+    def draw(value):
+        assert not isinstance(value, dict)
+        with pytest.raises(BadArgs):
+            Tool.of(everything).check(value)
+
+    draw()
+
+
+def test_a_schema_that_accepts_everything_is_refused():
+    """There is nothing bad to draw."""
+    with pytest.raises(Unsupported, match="accepts everything that was tried"):
+        least(bad_arguments({}))
+
+
+def test_a_schema_that_accepts_nothing_is_drawn_against():
+    """Where nothing is good, everything else still is bad."""
+    assert least(bad_arguments({"type": "object", "not": {}})) == []
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "required": ["a"], "not": {"required": ["a"]}},
+        {"type": "object", "properties": {"a": {"allOf": [{"pattern": "^a"}, {"pattern": "z$"}]}}, "required": ["a"]},
+    ],
+    ids=["nothing", "hardly anything"],
+)
+def test_what_can_hardly_be_drawn_from_is_drawn_against(schema):
+    """A bad call needs no good one to begin with, and no health check is in its way."""
+
+    @settings(max_examples=60, database=None, deadline=None)
+    @given(bad_arguments(schema))
+    def refused(made):
+        assert not Draft202012Validator(schema).is_valid(made)
+
+    refused()
+
+
+def test_no_change_touches_what_it_was_made_from():
+    """Good arguments stay good, whatever is made of them."""
+    value = {"a": [1, {"b": "x"}], "c": {"d": None, "e": True}}
+    before = repr(value)
+    limits = Limits.of({"minimum": 3, "items": {"maxLength": 2, "minItems": True, "maximum": "no"}})
+    assert limits == Limits((2, 3, 4), (1, 3))
+    for what, _, make in [*mistakes(value, limits), *hostilities(value), *not_objects()]:
+        assert what in KINDS
+        made = make()
+        if isinstance(made, dict):
+            made.clear()
+    assert repr(value) == before
+
+
+def test_calls_are_of_the_tools_of_a_catalog():
+    """Each with arguments that fit its tool."""
+    catalog = Catalog(book, everything)
+    seen = set()
+
+    @settings(max_examples=40)
+    @given(calls(catalog))
+    def draw(call):
+        assert isinstance(call, ToolCall)
+        catalog[call.name].check(call.arguments)
+        seen.add(call.name)
+
+    draw()
+    assert seen == {"book", "everything"}
+
+
+@pytest.mark.unmeasured
+def test_batches_have_ids_of_their_own():
+    """One call or several, numbered."""
+
+    @settings(max_examples=40)
+    @given(batches(Catalog(book, everything), most=3))
+    def draw(batch):
+        assert [call.id for call in batch] == [f"call_{number}" for number in range(1, len(batch) + 1)]
+        assert len(batch) <= 3
+
+    draw()
+    assert [call.name for call in least(batches(Catalog(book)))] == ["book"]
+
+
+def test_an_empty_catalog_has_no_calls():
+    """It is told where the strategy is made, not while drawing."""
+    with pytest.raises(ValueError, match="no tools in the catalog"):
+        calls(Catalog())
+    with pytest.raises(ValueError, match="most has to be at least 1"):
+        batches(Catalog(book), most=0)
+
+
+@pytest.mark.unmeasured
+@given(st.data())
+def test_a_mistake_of_a_nested_value_is_told_by_its_path(data):
+    """Keys and indices down to the value."""
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "integer"}, "minItems": 1}}, "required": ["a"], "additionalProperties": False}  # fmt: skip
+    mistake = data.draw(mistaken_arguments(schema))
+    assert mistake.path[:1] in ((), ("a",), ("A",), ("unexpected",))
+
+
+def test_what_jsonschema_cannot_judge_is_bad():
+    """A number beyond every float, divided by one; nobody accepts it."""
+    schema = {"type": "object", "properties": {"x": {"type": "number", "multipleOf": 0.1}}, "required": ["x"]}
+    found = least(mistaken_arguments(schema), lambda mistake: mistake.what == "very large")
+    assert found.made == {"x": 10**400}

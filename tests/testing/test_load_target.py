@@ -1,0 +1,240 @@
+"""
+`catalog_of`: what a name on a command line means; and what is seen of a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolkit import Catalog, CatalogError, CatalogView
+from toolkit.testing import catalog_of
+from toolkit.testing.laws.folder_snapshots import Watched, differences
+
+TOOLS = """
+from toolkit import Catalog, tool
+
+kitchen = Catalog()
+
+@tool(catalog=None, read_only=True)
+def shout(text: str) -> str:
+    "Say it louder."
+    return text.upper()
+
+@kitchen.tool
+def cook(dish: str) -> None:
+    "Make a meal."
+
+def whisper(text: str) -> str:
+    "Say it quietly."
+    return text.lower()
+
+def odd(text: object()) -> None:
+    "Cannot be a tool."
+
+def _hidden() -> None:
+    "Nobody's business."
+
+number = 7
+"""
+
+
+def test_a_module_offers_what_it_defines(write_module):
+    """Its decorated functions, and the catalogs in it."""
+    assert catalog_of(write_module("offering.tools", TOOLS)).names() == ["cook", "shout"]
+
+
+def test_what_a_package_exports_counts_wherever_it_was_written(write_module):
+    """`__all__` says what is meant: a package whose functions come from its modules has them too."""
+    write_module("inner_tools", "def shout(text: str) -> str:\n    'Say it louder.'\n    return text.upper()\n")
+    name = write_module(
+        "outer_tools",
+        "from inner_tools import shout\n__all__ = ['shout']\ndef helper(a: int) -> int:\n    'Help.'\n    return a\n",
+    )
+    assert catalog_of(name, undecorated=True).names() == ["shout"]
+    with pytest.raises(CatalogError, match="check --all"):
+        catalog_of(name)
+
+
+def test_undecorated_functions_count_if_asked_for(write_module):
+    """The public ones that can be tools; nothing has to be edited."""
+    name = write_module("undecorated_tools", TOOLS)
+    assert catalog_of(name, undecorated=True).names() == ["cook", "shout", "whisper"]
+
+
+def test_a_catalog_is_named_after_a_colon(write_module):
+    """Or a function, or anything that a catalog takes."""
+    name = write_module("named_tools", TOOLS)
+    found = catalog_of(f"{name}:kitchen")
+    assert isinstance(found, CatalogView)
+    assert found.names() == ["cook"]
+    assert catalog_of(f"{name}:whisper").names() == ["whisper"]
+
+
+def test_a_file_is_a_module(tmp_path):
+    """Loaded once, under its own name."""
+    file = tmp_path / "tools_in_a_file.py"
+    file.write_text(TOOLS)
+    try:
+        first = catalog_of(str(file))
+        assert first.names() == ["cook", "shout"]
+        assert catalog_of(f"{file}:kitchen")["cook"] is first["cook"]
+    finally:
+        del sys.modules["tools_in_a_file"]
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("no.such.module", "cannot load 'no.such.module': No module named 'no'"),
+        ("", "no module is named"),
+        ("no_such_file.py", "there is no such file"),
+        ("json:nothing", "json has no 'nothing'; it has no catalog; leave the name out"),
+        ("toolkit:nothing", "toolkit has no 'nothing'; its catalogs are default_catalog"),
+        ("json", "json has no tools"),
+    ],
+)
+def test_what_is_not_there_is_told(target, words):
+    """With the name, and what to do."""
+    with pytest.raises(CatalogError, match=words):
+        catalog_of(target)
+
+
+@pytest.mark.parametrize("source", ["1/0", "import sys; sys.exit(3)", "def"], ids=["raises", "exits", "no Python"])
+def test_a_module_that_fails_is_told(write_module, source):
+    """What it raised, whatever that is."""
+    with pytest.raises(CatalogError, match="it raised (ZeroDivisionError|SystemExit|SyntaxError)"):
+        catalog_of(write_module("failing_tools", source))
+
+
+def test_a_module_in_the_current_folder_is_found(tmp_path, monkeypatch):
+    """Whether or not it is on the path."""
+    (tmp_path / "tools_right_here.py").write_text(TOOLS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", str(tmp_path))])
+    try:
+        assert len(catalog_of("tools_right_here")) == 2
+    finally:
+        sys.modules.pop("tools_right_here", None)
+
+
+def run_in(folder, source):
+    """What a Python that has not *folder* on its path prints there, as the command `toolkit` has not."""
+    root = Path(__file__).parents[2]
+    start = f"import sys; sys.path = [each for each in sys.path if each != {str(folder)!r}]; "
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", start + source],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+LOAD = "from toolkit.testing import catalog_of; found = catalog_of({target!r}); "
+
+
+@pytest.mark.parametrize("target", ["tools", "tools.py", "calendar.py"])
+@pytest.mark.parametrize("name", ["calendar", "jsonschema"])
+def test_a_file_beside_the_target_stands_in_for_no_other_module(tmp_path, target, name):
+    """Whoever imports the calendar, or an installed package, gets that; the target itself may have such a name."""
+    (tmp_path / "tools.py").write_text(TOOLS)
+    (tmp_path / "calendar.py").write_text(TOOLS)
+    (tmp_path / "jsonschema.py").write_text("raise RuntimeError('not this one')")
+    told = f"import {name}; print(found.names(), hasattr({name}, 'kitchen'))"
+    assert run_in(tmp_path, LOAD.format(target=target) + told) == "['cook', 'shout'] False\n"
+
+
+def test_a_package_here_is_meant_though_it_is_installed_as_well(tmp_path):
+    """Whoever changes it wants to see the change."""
+    (tmp_path / "site" / "shop").mkdir(parents=True)
+    (tmp_path / "site" / "shop" / "__init__.py").write_text("raise RuntimeError('the old one')")
+    (tmp_path / "here" / "shop").mkdir(parents=True)
+    (tmp_path / "here" / "shop" / "__init__.py").write_text("")
+    (tmp_path / "here" / "shop" / "tools.py").write_text(TOOLS)
+    source = f"sys.path.append({str(tmp_path / 'site')!r}); " + LOAD.format(target="shop.tools") + "print(len(found))"
+    assert run_in(tmp_path / "here", source) == "2\n"
+
+
+def test_what_lies_beside_a_file_can_be_imported_by_it(tmp_path):
+    """As if it were run, from whichever folder."""
+    (tmp_path / "helping_hand.py").write_text("from toolkit import tool\n")
+    (tmp_path / "handy_tools.py").write_text("from helping_hand import tool\n" + TOOLS)
+    source = LOAD.format(target=str(tmp_path / "handy_tools.py")) + "print(len(found))"
+    assert run_in("/", source) == "2\n"
+
+
+def test_a_file_that_has_failed_fails_again(tmp_path):
+    """Half of it is not kept."""
+    (tmp_path / "half_a_file.py").write_text(TOOLS + "1/0")
+    for _ in range(2):
+        with pytest.raises(CatalogError, match="ZeroDivisionError"):
+            catalog_of(str(tmp_path / "half_a_file.py"))
+
+
+def test_an_empty_module_is_told_what_is_missing(write_module):
+    """Even with all its functions looked at."""
+    with pytest.raises(CatalogError, match="decorate a function with `@tool`"):
+        catalog_of(write_module("empty_tools", "a = 1"), undecorated=True)
+
+
+def test_everything_in_a_folder_is_seen(tmp_path):
+    """What came, what went, what changed: content, permissions, links."""
+    for name in "abc":
+        (tmp_path / name).write_text(name)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "sub").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    watched = Watched(tmp_path)
+    before = watched.snapshot()
+    assert differences(before, watched.snapshot()) == ""
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "b").chmod(0o600)
+    (tmp_path / "c").unlink()
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("b")
+    (tmp_path / "sub" / "new").touch()
+    told = differences(before, watched.snapshot())
+    assert told == f"{os.path.join('sub', 'new')} appeared, c went, a changed, b changed, link changed"
+
+
+def test_a_long_list_of_changes_is_cut(tmp_path):
+    """The first ones are told, and how many more there are."""
+    watched = Watched(tmp_path)
+    before = watched.snapshot()
+    for number in range(8):
+        (tmp_path / str(number)).touch()
+    assert differences(before, watched.snapshot()).endswith("4 appeared and 3 more")
+
+
+def test_what_cannot_be_watched_is_told(tmp_path):
+    """A file is no folder, and a folder without end is too large."""
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="is no folder"):
+        Watched(tmp_path / "file")
+    with pytest.raises(ValueError, match="more than 0 entries"):
+        Watched(tmp_path, most=0).snapshot()
+
+
+def test_an_unreadable_file_is_told_as_such(tmp_path):
+    """A link that vanishes, a file that is not ours: the rest is still compared."""
+    (tmp_path / "a").write_text("x")
+    watched = Watched(tmp_path)
+    assert watched.snapshot()["a"][0] == "file"
+    assert watched._entry(str(tmp_path / "gone")) == ("unreadable", 0, "FileNotFoundError")
+
+
+def test_a_catalog_is_followed(write_module):
+    """What is named is the catalog itself, not a copy."""
+    name = write_module("living_tools", TOOLS)
+    found = catalog_of(f"{name}:kitchen")
+    assert isinstance(found, Catalog)
+    found.remove("cook")
+    assert len(catalog_of(f"{name}:kitchen")) == 0

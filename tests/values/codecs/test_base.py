@@ -1,0 +1,54 @@
+"""The record that holds all three directions, and the words of a refusal."""
+
+from collections import abc
+from typing import Optional
+
+import pytest
+
+from toolkit import Codec
+from toolkit.errors import Problem
+from toolkit.values.codecs import Refusal, type_name
+from toolkit.values.codecs.base import one_of
+
+
+def test_a_codec_is_a_value():
+    """It cannot be changed, and two are the same only if they are one."""
+    codec = Codec(schema={"type": "string"}, decode=str, encode=str)
+    with pytest.raises(AttributeError):
+        codec.schema = {}
+    assert codec != Codec(schema={"type": "string"}, decode=str, encode=str)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kinds"),
+    [
+        ({"type": "string"}, {"string"}),
+        ({"type": ["string", "null"]}, {"string", "null"}),
+        ({"anyOf": [{"type": "string"}]}, set()),
+        ({}, set()),
+    ],
+)
+def test_a_codec_knows_its_json_types(schema, kinds):
+    """As far as its schema says them plainly."""
+    assert Codec(schema=schema, decode=str, encode=str).kinds == kinds
+
+
+def test_a_refusal_reads_as_a_sentence():
+    """All its problems, each with its place."""
+    assert str(Refusal(Problem("too small", ("a", 0)), Problem("too big"))) == "a[0]: too small; too big"
+    assert str(Refusal.expected("a date", "x")) == 'expected a date, got "x"'
+
+
+@pytest.mark.parametrize(
+    ("hint", "name"),
+    [(int, "int"), (list[int], "list[int]"), (Optional[int], "Optional[int]"), (abc.Callable, "Callable")],
+)
+def test_a_hint_is_named_as_its_author_wrote_it(hint, name):
+    """Near enough for a message."""
+    assert type_name(hint) == name
+
+
+@pytest.mark.parametrize(("words", "text"), [(["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")])
+def test_words_are_joined_as_in_speech(words, text):
+    """`a, b or c`."""
+    assert one_of(words) == text

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolkit.values.codecs import UNSURE, Codec, Reader, compiled
+from toolkit.values.codecs.code_writer import Writer, is_identifier
+
+
+def made(hint: Any) -> Any:
+    return compiled(Reader().codec(hint), "it")
+
+
+def test_unsure_says_so():
+    """The other answer can be told from any value."""
+    assert repr(UNSURE) == "UNSURE"
+
+
+def test_deep_types_are_split_into_functions():
+    """Python allows twenty nested blocks; types may nest deeper."""
+    hint: Any = int
+    value: Any = 5
+    for _ in range(40):
+        hint, value = list[hint], [value]
+    check = made(hint)
+    assert check(value, 0) == value
+    assert check([value], 0) is UNSURE
+
+
+def test_a_codec_without_code_is_left_to_the_judge():
+    """No code, no answer."""
+    assert compiled(Codec(schema={}, decode=int, encode=int), "it")(5, 0) is UNSURE
+
+
+def test_what_a_constructor_raises_is_no_answer():
+    """Generated code never raises."""
+
+    def emit(writer: Writer, value: str) -> str:
+        return f"{writer.constant(int)}({value})"
+
+    check = compiled(Codec(schema={}, decode=int, encode=int, emit=emit), "it")
+    assert check("5", 0) == 5
+    assert check("five", 0) is UNSURE
+
+
+def test_a_constant_is_named_once():
+    """The same object has one name in the code."""
+    writer = Writer()
+    thing = object()
+    assert writer.constant(thing) == writer.constant(thing)
+    assert writer.names[writer.constant(thing)] is thing
+
+
+def test_an_empty_block_is_still_a_block():
+    """Code that has nothing to check compiles."""
+
+    def emit(writer: Writer, value: str) -> str:
+        with writer.block("if True:"):
+            pass
+        writer.assign(value, value)
+        return value
+
+    assert compiled(Codec(schema={}, decode=int, encode=int, emit=emit), "it")(5, 0) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"), [("a", True), ("_x1", True), ("class", False), ("1a", False), ("a b", False), ("ﬁ", False)]
+)
+def test_names_that_can_stand_in_source(name, plain):
+    """Keywords cannot, and neither can names that Python would read as others."""
+    assert is_identifier(name) is plain

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import pytest
+
+from toolkit.values.codecs.decode_cache import remembered, remembering
+
+
+def test_a_container_is_decoded_once_in_a_block():
+    """Inside the block the same object gets the same answer; outside nothing is kept."""
+    asked = []
+    decode = remembered(lambda value: asked.append(value) or len(asked))
+    value = [1]
+    with remembering():
+        assert [decode(value), decode(value), decode([2])] == [1, 1, 2]
+    assert [decode(value), decode(value)] == [3, 4]
+
+
+def test_a_failure_is_remembered_too():
+    """What could not be decoded is refused again, without trying."""
+    asked = []
+
+    def decode(value):
+        asked.append(value)
+        raise ValueError("no")
+
+    value: dict = {}
+    again = remembered(decode)
+    with remembering():
+        with pytest.raises(ValueError, match="no"):
+            again(value)
+        with pytest.raises(ValueError, match="no"):
+            again(value)
+    assert len(asked) == 1
+
+
+def test_scalars_are_not_remembered():
+    """Only containers are worth it; a scalar's identity may be shared by chance."""
+    asked = []
+    decode = remembered(asked.append)
+    with remembering():
+        decode(5)
+        decode(5)
+    assert asked == [5, 5]
+
+
+def test_blocks_nest():
+    """A constructor that checks arguments of its own does not disturb the decoding under way."""
+    asked = []
+    decode = remembered(lambda value: asked.append(value) or len(asked))
+    value = [1]
+    with remembering():
+        decode(value)
+        with remembering():
+            assert decode(value) == 2
+        assert decode(value) == 1

@@ -1,0 +1,403 @@
+"""What a model nearly got right is mended, and said; anything else is refused as it came."""
+
+import copy
+import dataclasses
+import inspect
+import json
+from typing import Any, Literal, Optional, TypedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties.values import damaged
+from toolkit import Tool
+from toolkit.values.schemas.repair import repaired
+from toolkit.values.schemas.validator import validator
+
+pytestmark = pytest.mark.filterwarnings("ignore::toolkit.ToolkitWarning")
+
+
+@dataclasses.dataclass
+class Item:
+    sku: str
+    count: int = 1
+    tags: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Tree:
+    value: int
+    children: list["Tree"] = dataclasses.field(default_factory=list)
+
+
+class Circle(TypedDict):
+    kind: Literal["circle"]
+    radius: float
+
+
+class Square(TypedDict):
+    kind: Literal["square"]
+    side: float
+    holes: list[int]
+
+
+def judge_of(**hints):
+    """The validator of a function with these parameters; a default of None makes one optional."""
+
+    def function(**given):
+        raise NotImplementedError
+
+    function.__signature__ = inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=hint[0] if isinstance(hint, tuple) else hint,
+                default=hint[1] if isinstance(hint, tuple) else inspect.Parameter.empty,
+            )
+            for name, hint in hints.items()
+        ]
+    )
+    return Tool.described(function, name="f", description="Mends.").about.checker.judge
+
+
+def mend(arguments, **hints):
+    found = repaired(arguments, judge_of(**hints))
+    return None if found is None else found.arguments
+
+
+@pytest.mark.parametrize(
+    ("hint", "sent", "meant"),
+    [
+        # JSON in a string.
+        (list[int], "[1, 2]", [1, 2]),
+        (dict[str, int], '{"a": 1}', {"a": 1}),
+        (Item, '{"sku": "a"}', {"sku": "a"}),
+        (Optional[Item], '{"sku": "a"}', {"sku": "a"}),
+        (list[Item], '[{"sku": "a"}]', [{"sku": "a"}]),
+        # A number, a truth, a null in a string.
+        (int, "5", 5),
+        (int, " -5 ", -5),
+        (float, "5.5", 5.5),
+        (bool, "true", True),
+        (bool, "True", True),
+        (bool, "FALSE", False),
+        (Optional[int], "null", None),
+        (Optional[int], "None", None),
+        (Optional[int], "5", 5),
+        (Literal[1, 2], "2", 2),
+        (int | bool, "5", 5),
+        (int | list[int], "5", 5),
+        # One item for a list.
+        (list[str], "a", ["a"]),
+        (list[str], "5", ["5"]),
+        (list[int], 5, [5]),
+        (list[int], "5", [5]),
+        (list[Item], {"sku": "a"}, [{"sku": "a"}]),
+        (list[Item], '{"sku": "a"}', [{"sku": "a"}]),
+        (set[str], "a", ["a"]),
+        (tuple[int, ...], 5, [5]),
+        (Optional[list[str]], "a", ["a"]),
+        # Keys that differ in case and separators.
+        (Item, {"SKU": "a"}, {"sku": "a"}),
+        (Item, {"s-k u": "a"}, {"sku": "a"}),
+        # Null for what may be left out.
+        (Item, {"sku": "a", "count": None}, {"sku": "a"}),
+        (Item, {"sku": "a", "count": "null"}, {"sku": "a"}),
+        (Item, {"sku": "a", "tags": None}, {"sku": "a"}),
+        # Inside: lists, dictionaries, unions, references.
+        (list[int], ["1", 2, "3"], [1, 2, 3]),
+        (dict[str, int], {"a": "1"}, {"a": 1}),
+        (dict[str, list[int]], {"a": 1}, {"a": [1]}),
+        (Item, {"sku": "a", "count": "3", "tags": "x"}, {"sku": "a", "count": 3, "tags": ["x"]}),
+        (Optional[Item], {"sku": "a", "count": "3"}, {"sku": "a", "count": 3}),
+        (Optional[Item], {"Sku": "a", "count": None}, {"sku": "a"}),
+        (Item | int, {"Sku": "a", "Tags": "x"}, {"sku": "a", "tags": ["x"]}),
+        (dict[str, Item], {"a": {"sku": "b", "count": "3"}}, {"a": {"sku": "b", "count": 3}}),
+        (
+            Tree,
+            {"value": 1, "children": [{"value": "2", "children": {"value": "3"}}]},
+            {"value": 1, "children": [{"value": 2, "children": [{"value": 3}]}]},
+        ),
+        (Circle | Square, {"kind": "circle", "radius": "1"}, {"kind": "circle", "radius": 1}),
+        (
+            Circle | Square,
+            {"kind": "square", "side": "1", "holes": "2"},
+            {"kind": "square", "side": 1, "holes": [2]},
+        ),
+        (list[Circle | Square], {"kind": "circle", "Radius": "1"}, [{"kind": "circle", "radius": 1}]),
+        # Several steps: text, then what is in it.
+        (Item, '{"SKU": "a", "count": "3", "tags": "[\\"x\\"]"}', {"sku": "a", "count": 3, "tags": ["x"]}),
+        (list[list[int]], '[5, ["6"]]', [[5], [6]]),
+        (Optional[Item], '{"sku": "a", "count": "3"}', {"sku": "a", "count": 3}),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_was_meant_is_taken(hint, sent, meant):
+    """Each repair, alone, inside and together; with a note that says where."""
+    found = repaired({"a": sent}, judge_of(a=hint))
+    assert found is not None
+    assert found.arguments == {"a": meant}
+    assert json.dumps(found.arguments) == json.dumps({"a": meant}) or isinstance(meant, dict)
+    assert found.notes
+    assert all(note.startswith("a") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("hint", "sent"),
+    [
+        (int, "five"),
+        (int, "5.5"),
+        (int, ""),
+        (int, None),
+        (int, "null"),
+        (int, [5]),
+        (int, '"5"'),
+        (str, 5),
+        (str, ["a"]),
+        (list[int], None),
+        (list[Optional[int]], None),
+        (list[int], "a"),
+        (list[int], "[1, 'a']"),
+        (list[int], [1, None]),
+        (dict[str, int], {"a": None}),
+        (dict[str, dict[str, int]], {"a": {"a": None}}),
+        (Item, {"sku": None}),
+        (Item, {"sku": "a", "unknown": 1}),
+        (Item, {"sku": "a", "SKU": "b"}),
+        (Item, {"Sku": "a", "SKU": "b"}),
+        (Item, {"sku": "a", "count": 1, "Count": 1}),
+        (Item, {"sku+": "a"}),
+        (Item, "[1]"),
+        (Item, '{"sku": 1}'),
+        (Literal["a", "b"], "A"),
+        (Circle | Square, {"kind": "triangle", "side": "1"}),
+        (int, "NaN"),
+        (int, "1e999"),
+        (list[int], "[" * 100 + "1" + "]" * 100),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_nobody_can_know_is_left_alone(hint, sent):
+    """No guess is better than a wrong one; what came is not changed."""
+    arguments = {"a": sent}
+    before = copy.deepcopy(arguments)
+    assert repaired(arguments, judge_of(a=hint)) is None
+    assert arguments == before
+
+
+def test_several_parameters_are_mended_at_once():
+    """One repair each, and a note for each."""
+    found = repaired(
+        {"max-Count": "5", "items": {"sku": "a"}, "verbose": None, "fine": "7"},
+        judge_of(max_count=int, items=list[Item], verbose=(bool, False), fine=str),
+    )
+    assert found is not None
+    assert found.arguments == {"max_count": 5, "items": [{"sku": "a"}], "fine": "7"}
+    assert sorted(found.notes) == [
+        'items: took an object with keys "sku" as a list of one item',
+        'max_count: took the key "max-Count" for "max_count"',
+        'max_count: took the text "5" as the JSON it holds',
+        "verbose: left out, because null was sent for an optional parameter",
+    ]
+
+
+def test_one_hopeless_value_means_no_repair_at_all():
+    """The call is refused as it came, with all of its problems."""
+    assert mend({"a": "5", "b": "five"}, a=int, b=int) is None
+
+
+def test_null_for_a_required_parameter_is_not_dropped():
+    """Nobody said that it may be absent."""
+    assert mend({"a": None}, a=int) is None
+    assert mend({"a": None}, a=(int, 5)) == {}
+
+
+def test_null_for_a_nullable_parameter_stays():
+    """It was valid; and a text that says null becomes null, not absent."""
+    assert mend({"a": None, "b": "5"}, a=(Optional[int], 5), b=int) == {"a": None, "b": 5}
+    assert mend({"a": "null"}, a=(Optional[int], 5)) == {"a": None}
+
+
+def test_text_that_is_valid_text_is_not_parsed():
+    """Although it could be."""
+    assert mend({"a": "5", "b": "5"}, a=str, b=int) == {"a": "5", "b": 5}
+    assert mend({"a": "null", "b": "5"}, a=Optional[str], b=int) == {"a": "null", "b": 5}
+
+
+def test_a_key_is_not_renamed_where_others_are_welcome():
+    """It is valid there as what it is."""
+
+    def function(path: str, **more: int): ...
+
+    judge = Tool.described(function).about.checker.judge
+    assert repaired({"Path": "a"}, judge) is None
+
+
+def test_two_parameters_that_differ_in_separators_are_not_confused():
+    """Which one was meant?"""
+    assert mend({"a-b": 1}, a_b=(int, 0), ab=(int, 0)) is None
+
+
+def test_the_whole_object_may_come_as_text():
+    """Some models encode their arguments twice."""
+    found = repaired('{"a": "5"}', judge_of(a=int))
+    assert found is not None
+    assert found.arguments == {"a": 5}
+    assert found.notes[0].startswith("arguments: took the text")
+
+
+@pytest.mark.parametrize("arguments", [None, 5, ["a"], "text", "[1]", {"a": float("nan")}, {"a": {1, 2}}, {1: 2}])
+def test_what_is_no_object_is_not_mended(arguments):
+    """Only a JSON object can be the arguments of a call."""
+    assert mend(arguments, a=int) is None
+
+
+def test_secrets_are_not_shown_in_notes():
+    """What was done is said, not with what."""
+    found = repaired({"key": "1234", "n": "5"}, judge_of(key=int, n=int), hidden={"key"})
+    assert found is not None
+    assert found.notes == (
+        "key: took the text a value as the JSON it holds",
+        'n: took the text "5" as the JSON it holds',
+    )
+    whole = repaired('{"key": 1234}', judge_of(key=int), hidden={"key"})
+    assert whole is not None
+    assert "1234" not in " ".join(whole.notes)
+
+
+def test_a_schema_without_end_ends_the_search():
+    """Wrapping a value in lists could go on for ever."""
+    nested: dict[str, Any] = {
+        "$defs": {"n": {"anyOf": [{"type": "array", "items": {"$ref": "#/$defs/n"}}, {"const": 1}]}}
+    }
+    schema = {**nested, "type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}}
+    assert repaired({"a": "x"}, validator(schema)) is None
+    assert repaired({"a": "1"}, validator(schema)).arguments == {"a": 1}
+
+
+def test_a_judge_that_fails_means_no_repair():
+    """A repair is a courtesy."""
+
+    class Broken:
+        def iter_errors(self, value):
+            raise RuntimeError("no")
+
+    assert repaired({"a": 1}, Broken()) is None
+
+
+def test_many_items_are_mended():
+    """Each by itself, unions too."""
+    sent = [{"Sku": "a", "count": "3"} for _ in range(100)]
+    assert mend({"a": sent}, a=list[Item | int]) == {"a": [{"sku": "a", "count": 3}] * 100}
+
+
+def test_more_than_one_fit_is_no_reason_to_change_a_value():
+    """`oneOf` refuses what fits twice; nothing is wrong with the value itself."""
+    schema = {"type": "object", "properties": {"a": {"oneOf": [{"type": "integer"}, {"minimum": 0}]}}}
+    assert repaired({"a": 5}, validator(schema)) is None
+
+
+def test_the_member_that_needs_least_is_chosen():
+    """One repair is likelier than two."""
+    two = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}
+    one = {"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "string"}}}
+    schema = {"type": "object", "properties": {"a": {"anyOf": [two, one]}}}
+    found = repaired({"a": {"x": "1", "y": "2"}}, validator(schema))
+    assert found is not None
+    assert found.arguments == {"a": {"x": 1, "y": "2"}}
+
+
+# Properties.
+
+HINTS = {
+    "count": int,
+    "ratio": (float, 0.5),
+    "flag": (bool, False),
+    "name": (Optional[str], None),
+    "items": (list[Item], []),
+    "scores": (dict[str, list[int]], {}),
+    "shape": (Optional[Circle | Square], None),
+    "tree": (Optional[Tree], None),
+}
+JUDGE = judge_of(**HINTS)
+
+_texts = st.sampled_from(["a", "5", "null", "true", "[1]", '{"a": 1}', ""])
+_items = st.fixed_dictionaries({"sku": _texts}, optional={"count": st.integers(), "tags": st.lists(_texts, max_size=2)})
+_floats = st.floats(-1e6, 1e6)
+_trees = st.recursive(
+    st.fixed_dictionaries({"value": st.integers()}),
+    lambda deeper: st.fixed_dictionaries({"value": st.integers(), "children": st.lists(deeper, max_size=2)}),
+    max_leaves=4,
+)
+_valid = st.fixed_dictionaries(
+    {"count": st.integers()},
+    optional={
+        "ratio": _floats,
+        "flag": st.booleans(),
+        "name": st.none() | _texts,
+        "items": st.lists(_items, max_size=2),
+        "scores": st.dictionaries(_texts, st.lists(st.integers(), max_size=2), max_size=2),
+        "shape": st.none()
+        | st.fixed_dictionaries({"kind": st.just("circle"), "radius": _floats})
+        | st.fixed_dictionaries({"kind": st.just("square"), "side": _floats, "holes": st.lists(st.integers())}),
+        "tree": st.none() | _trees,
+    },
+)
+
+
+@given(_valid)
+def test_valid_arguments_are_never_repaired(arguments):
+    """There is nothing to do."""
+    assert repaired(arguments, JUDGE) is None
+
+
+def _spoilt(value, draw):
+    """*value* as a careless model sends it: some numbers as text, some lists without brackets, some of it as JSON."""
+    if isinstance(value, dict):
+        value = {key: _spoilt(each, draw) for key, each in value.items()}
+    elif isinstance(value, list):
+        value = [_spoilt(each, draw) for each in value]
+    if value is None or isinstance(value, str) or not draw(st.booleans()):
+        return value
+    return json.dumps(value)
+
+
+@given(st.data())
+def test_what_was_spoilt_is_restored(data):
+    """Numbers, truths, lists and objects sent as text, at every depth."""
+    valid = data.draw(_valid)
+    # A text in a union with text is valid as it is; nothing says that more was meant.
+    spoilt = {name: _spoilt(value, data.draw) for name, value in valid.items()}
+    found = repaired(spoilt, JUDGE)
+    assert (spoilt if found is None else found.arguments) == valid
+
+
+@st.composite
+def careless(draw):
+    """Valid arguments as a careless model sends them, sometimes with other damage."""
+    sent = {name: _spoilt(value, draw) for name, value in draw(_valid).items()}
+    return draw(damaged(sent)) if draw(st.booleans()) else sent
+
+
+@given(careless())
+def test_repaired_arguments_pass_and_need_no_second_repair(arguments):
+    """jsonschema is the judge of that, too; what came is not changed."""
+    before = copy.deepcopy(arguments)
+    found = repaired(arguments, JUDGE)
+    assert arguments == before
+    if found is not None:
+        assert not JUDGE.is_valid(arguments)
+        assert JUDGE.is_valid(found.arguments)
+        assert repaired(found.arguments, JUDGE) is None
+
+
+@given(careless())
+def test_parameters_that_were_valid_are_as_they_were(arguments):
+    """Only what was refused is touched."""
+    wrong = {next(iter(error.absolute_path), None) for error in JUDGE.iter_errors(arguments)}
+    found = repaired(arguments, JUDGE)
+    if found is not None:
+        kept = {name: value for name, value in arguments.items() if name not in wrong}
+        assert {name: found.arguments[name] for name in kept} == kept

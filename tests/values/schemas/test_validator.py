@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from toolkit.errors import DefinitionError
+from toolkit.values.schemas.validator import DIALECT, check_schema, validator
+
+EVIL = "^(a+)+$"
+
+
+def is_valid(schema: Any, value: Any) -> bool:
+    check_schema(schema, "it")
+    return not list(validator(schema).iter_errors(value))
+
+
+NODE = {
+    "$id": "https://example.com/node",
+    "$dynamicAnchor": "node",
+    "type": "object",
+    "properties": {"next": {"$dynamicRef": "#node"}},
+    "additionalProperties": False,
+}
+EMBEDDED = {
+    "$id": "https://example.com/root",
+    "properties": {"x": {"$ref": "item"}},
+    "$defs": {"i": {"$id": "item", "properties": {"y": {"$ref": "#/$defs/z"}}, "$defs": {"z": {"type": "integer"}}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad"),
+    [
+        (NODE, {"next": {"next": {}}}, {"next": {"next": {"x": 1}}}),
+        (EMBEDDED, {"x": {"y": 1}}, {"x": {"y": "1"}}),
+        (
+            {"$id": "https://a.b/c", "items": {"$id": "d", "$ref": "#/$defs/z", "$defs": {"z": {"type": "null"}}}},
+            [None],
+            [1],
+        ),
+        ({"$ref": "#foo", "$defs": {"f": {"$anchor": "foo", "type": "integer"}}}, 1, "1"),
+        ({"properties": {"next": {"$ref": "#"}}, "additionalProperties": False}, {"next": {}}, {"next": {"x": 1}}),
+        ({"$ref": f"{DIALECT}"}, {"type": "string"}, {"type": "strong"}),
+        (
+            {"$schema": DIALECT, "properties": {"a": {"$schema": f"{DIALECT}#", "pattern": EVIL}}},
+            {"a": "aa"},
+            {"a": "ab"},
+        ),
+        ({"properties": {"a": {"$ref": "#/default"}}, "default": {"type": "null"}}, {"a": None}, {"a": 1}),
+        ({"properties": {"a": {"$ref": "#/x/y"}}, "x": {"y": {"type": "null"}}}, {"a": None}, {"a": 1}),
+        ({"items": False, "prefixItems": [True]}, [1], [1, 2]),
+        ({"items": False}, [], [1]),
+        ({"items": True}, [1], None),
+        ({"properties": {"a": False}}, {}, {"a": 1}),
+        ({"anyOf": [False, {"type": "string"}]}, "a", 1),
+        ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, {"a": 1}, {"b": 1}),
+        ({"patternProperties": {"^a": True}, "unevaluatedProperties": False}, {"ab": 1}, {"b": 1}),
+        ({"patternProperties": {"^a": {"type": "null"}}}, {"b": 1, "a": None}, {"b": 1, "a": 1}),
+        ({"prefixItems": [True], "unevaluatedItems": False}, [1], [1, 2]),
+        ({"type": ["integer", "null"]}, 3.0, True),
+        ({"const": {"a": [1, True]}}, {"a": [1.0, True]}, {"a": [1, 1]}),
+        ({"enum": [1, "a", None, [0]]}, 1.0, True),
+        ({"enum": [1, "a", None, [0]]}, [0.0], [False]),
+        ({"enum": [True]}, True, 1),
+        ({"const": 10**400}, 10**400, 10**400 + 1),
+        ({"uniqueItems": True}, [1, True, "1", [1], [True], {"a": 1}, None], [1, 1.0]),
+        ({"uniqueItems": True}, [[1], [True]], [[1], [True], [1]]),
+        ({"uniqueItems": False}, [1, 1], None),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 5}]}, 4, 5),
+        ({"oneOf": [{"type": "integer"}, {"minimum": 5}]}, 5.5, 4.5),
+        ({"dependentRequired": {"a": ["b"]}}, {"a": 1, "b": 2}, {"a": 1}),
+        (
+            {"patternProperties": {"^a": {"type": "null"}}, "additionalProperties": {"type": "string"}},
+            {"a": None},
+            {"b": 1},
+        ),
+        ({"not": {"required": ["a"]}}, {}, {"a": 1}),
+        ({"minProperties": 1, "maxProperties": 2, "minItems": 1, "minLength": 1}, {"a": 1}, ""),
+        ({"format": "date"}, "not a date", None),
+        ({"properties": {"$schema": {"type": "string"}, "$ref": {"type": "string"}}}, {"$schema": "x"}, {"$ref": 1}),
+        ({"required": ["a"], "properties": {"a": False}, "dependentRequired": {"a": ["b"]}}, 5, {}),
+        (
+            {"patternProperties": {"a": False}, "additionalProperties": False, "unevaluatedProperties": False},
+            5,
+            {"a": 1},
+        ),
+        ({"items": False, "uniqueItems": True, "pattern": "a", "minItems": 1}, 5, []),
+        ({"dependentRequired": {"a": ["b"], "c": ["a"]}}, {"a": 1, "b": 1}, {"c": 1}),
+        (True, 1, None),
+        ({"not": False}, 1, None),
+    ],
+    ids=str,
+)
+def test_schemas_are_judged_as_jsonschema_judges(schema, good, bad):
+    """References, dialects, equality and unions: the verdict is the draft's."""
+    assert is_valid(schema, good)
+    # Where nothing of the row is bad, null stands for "no such case".
+    assert bad is None or not is_valid(schema, bad)
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"$ref": "https://example.com/other"}, "nothing is fetched"),
+        ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "/properties/a: $ref 'file:///etc/passwd'"),
+        ({"$ref": "#/$defs/missing"}, "put the definition under `$defs`"),
+        ({"$dynamicRef": "https://example.com/other#x"}, "$dynamicRef"),
+        ({"anyOf": [{"$ref": "#/anyOf/zero"}]}, "not answered"),
+        ({"$ref": "#"}, "leads back to itself"),
+        ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}, "leads back"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "draft-07"),
+        ({"properties": {"a": {"$schema": "http://json-schema.org/draft-07/schema#"}}}, "/properties/a: the schema"),
+        ({"type": "objekt"}, "not a valid schema at type"),
+        ({"properties": {"const": {"pattern": "("}}}, "/properties/const: '(' is not a regular expression"),
+        ({"patternProperties": {"(": True}}, "is not a regular expression"),
+        ({"patternProperties": {EVIL: True}, "unevaluatedProperties": False}, "could take for ever"),
+        ({"$ref": "#/x", "x": {"pattern": 5}}, "not a valid schema at pattern"),
+        (5, "not a valid schema at the top"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_enforced_is_refused_at_definition(schema, words):
+    """Nothing is fetched, nothing loops, nothing stalls; the author hears of it at once."""
+    with pytest.raises(DefinitionError) as caught:
+        check_schema(schema, "it")
+    assert str(caught.value).startswith("it: ")
+    assert words in str(caught.value)
+
+
+def test_a_schema_that_allows_nothing_allows_nothing():
+    """False is a schema, too."""
+    assert not is_valid(False, {})
+
+
+def test_a_schema_without_end_is_refused():
+    """A schema that Python cannot walk is no schema."""
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(2000):
+        schema = {"items": schema}
+    with pytest.raises(DefinitionError, match="nested too deeply"):
+        check_schema(schema, "it")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"pattern": EVIL}, "a" * 100_000 + "!"),
+        ({"patternProperties": {EVIL: False}}, {"a" * 50_000: 1}),
+        ({"patternProperties": {EVIL: True}, "additionalProperties": False}, {"a" * 50_000 + "!": 1}),
+        ({"propertyNames": {"pattern": EVIL}}, {"a" * 50_000 + "!": 1}),
+        ({"uniqueItems": True}, [{"n": n} for n in range(20_000)] + [{"n": 7.0}]),
+        ({"uniqueItems": True}, [n * (2**61 - 1) for n in range(20_000)] + [0.0]),
+        ({"enum": [f"choice {n}" for n in range(100_000)]}, "none of them"),
+        ({"items": {"type": "integer"}}, [""] * 1_000_000),
+    ],
+    ids=["pattern", "patternProperties", "additionalProperties", "propertyNames", "unique", "hashes", "enum", "errors"],
+)
+def test_no_value_stalls_a_judge(schema, value):
+    """Each of these takes minutes, or all the memory there is, if it is done naively."""
+    assert not is_valid(schema, value)
+
+
+BINARY = {
+    "$ref": "#/$defs/a",
+    "$defs": {
+        name: {
+            "type": "object",
+            "properties": {"child": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]}},
+            "additionalProperties": False,
+        }
+        for name in "ab"
+    },
+}
+
+
+def test_ambiguous_values_are_judged_once():
+    """Two members that contain each other do not double the work at every level."""
+    value: Any = {"child": 5}
+    for _ in range(40):
+        value = {"child": value}
+    assert not is_valid(BINARY, value)
+    assert is_valid(BINARY, {"child": {"child": {}}})
+
+
+@pytest.mark.unmeasured
+def test_too_much_work_is_refused():
+    """A judgement that would take too long ends, with advice."""
+    judge = validator({"items": {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]}})
+    with pytest.raises(ValueError, match="send less at once"):
+        list(judge.iter_errors([1] * 400_000))
+    assert list(judge.iter_errors([1, "a"])) == []
+
+
+def test_long_keys_are_refused_where_jsonschema_searches_them_itself():
+    """Beside unevaluatedProperties a key's length is limited, whatever the patterns."""
+    judge = validator({"patternProperties": {"^a": True}, "unevaluatedProperties": False})
+    with pytest.raises(ValueError, match="longer than 1,000 characters"):
+        list(judge.iter_errors({"a" * 1001: 1}))
+
+
+@pytest.mark.unmeasured
+def test_a_judge_serves_many_threads():
+    """The count of the work is one a thread."""
+    judge = validator({"items": {"minimum": 0, "type": "integer"}})
+    found: list[int] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(len(list(judge.iter_errors([1] * 60_000 + [-1])))))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [1, 1, 1, 1]
+
+
+def test_errors_stand_where_jsonschema_puts_them_or_nearer():
+    """Missing and unknown keys are errors of their own, one by one."""
+    schema = {
+        "properties": {
+            "a": {"type": "integer", "description": "A number."},
+            "list": {"prefixItems": [{"type": "null"}]},
+        },
+        "required": ["b", "c"],
+        "additionalProperties": False,
+    }
+    value = {"a": "x", "list": [1], "d": 1, "e": 2}
+    ours = [(error.validator, list(error.absolute_path)) for error in validator(schema).iter_errors(value)]
+    theirs = {error.validator for error in Draft202012Validator(schema).iter_errors(value)}
+    assert ours == [
+        ("type", ["a"]),
+        ("type", ["list", 0]),
+        ("required", ["b"]),
+        ("required", ["c"]),
+        ("additionalProperties", ["d"]),
+        ("additionalProperties", ["e"]),
+    ]
+    assert theirs == {keyword for keyword, _ in ours}

@@ -1,0 +1,219 @@
+"""
+The same value has the same text, and no other value does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkit.values.strictjson.canonical import canonical, digest
+
+# Halves of surrogate pairs, but never two that would be read as one letter.
+HALVES = st.text("a\ud800\udc80\\", max_size=4).filter(lambda text: "\ud800\udc80" not in text)
+TEXTS = st.text(max_size=6) | HALVES
+NUMBERS = st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
+SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS)
+
+
+def nested(scalars, keys):
+    return st.recursive(
+        scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3), max_leaves=8
+    )
+
+
+VALUES = nested(SCALARS, TEXTS)
+# Few enough that two of them are often equal, or look it.
+LOOK_ALIKES = nested(
+    st.sampled_from(
+        [0, 0.0, -0.0, False, None, "", "0", 1, 1.0, True, "1", 2**53, 2.0**53, 2**53 + 1, 1e300, int(1e300), 10**300]
+        + [0.1, 0.10000000000000002, "null", "é", "e\u0301", "ab", '"', "\\", "\ud800", "\\ud800"]
+    ),
+    st.sampled_from(["", "a", "b", "ab", "é", "e\u0301"]),
+)
+
+
+def same(one, other):
+    """Equal as JSON: unlike Python, true is not 1."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    return one == other
+
+
+def shuffled(value, chance):
+    if isinstance(value, list):
+        return [shuffled(each, chance) for each in value]
+    if isinstance(value, dict):
+        items = [(key, shuffled(each, chance)) for key, each in value.items()]
+        chance.shuffle(items)
+        return dict(items)
+    return value
+
+
+@given(VALUES)
+def test_a_text_is_read_back_as_the_same_value(value):
+    """Nothing is lost or added."""
+    assert same(json.loads(canonical(value)), value)
+
+
+@given(VALUES)
+def test_the_text_of_what_was_read_back_is_the_same_text(value):
+    """A store or a sender in between changes nothing."""
+    text = canonical(value)
+    assert canonical(json.loads(text)) == text
+    assert text.encode().decode() == text
+
+
+@given(VALUES, st.randoms(use_true_random=False))
+def test_the_order_of_keys_does_not_count(value, chance):
+    """A model may write them in any order."""
+    assert canonical(shuffled(value, chance)) == canonical(value)
+
+
+@given(LOOK_ALIKES, LOOK_ALIKES)
+def test_two_values_have_one_text_only_if_they_are_equal(one, other):
+    """What looks alike is told apart, and what is written differently is not."""
+    assert (canonical(one) == canonical(other)) == same(one, other)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1"),
+        (-0.0, "0"),
+        (1e22, "10000000000000000000000"),
+        (2.0**53 + 2, "9007199254740994"),
+        (0.1, "0.1"),
+        (1e-7, "1e-07"),
+        (5e-324, "5e-324"),
+        (True, "true"),
+        ({}, "{}"),
+        ([], "[]"),
+        ([[], {}, None], "[[],{},null]"),
+        ({"b": [1, 2.5], "a": {"d": "", "c": False}}, '{"a":{"c":false,"d":""},"b":[1,2.5]}'),
+        ("é\u2028😀", '"é\u2028😀"'),
+        ('"\\/\n\x00\x7f', '"\\"\\\\/\\n\\u0000\x7f"'),
+        ("\udc80", '"\\udc80"'),
+        ("\udc80\ud83d", '"\\udc80\\ud83d"'),
+    ],
+)
+def test_a_value_is_written_like_this(value, text):
+    """The form is fixed: digests that were stored depend on it."""
+    assert canonical(value) == text
+
+
+def test_keys_are_sorted_by_code_point():
+    """Not by UTF-16, where the last two would change places."""
+    assert canonical({"😀": 1, "\ufb33": 2, "a": 3, "B": 4}) == '{"B":4,"a":3,"\ufb33":2,"😀":1}'
+
+
+def test_the_largest_float_is_written_exactly():
+    """It is a whole number, and equal to that integer."""
+    assert canonical(1.7976931348623157e308) == str(int(1.7976931348623157e308))
+
+
+def holding_itself():
+    value = []
+    value.append({"below": value})
+    return value
+
+
+def unfolding():
+    value = ["x" * 100_000]
+    for _ in range(40):
+        value = [value, value]
+    return value
+
+
+class Twice(str):
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return self is other
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"a": [1, float("nan")]}, r"a\[1\]: nan is not JSON"),
+        ([float("-inf")], r"\[0\]: -inf is not JSON"),
+        ({"a": {1: 2}}, "a: the key 1 is not a string"),
+        ({None: 2}, "the key null is not a string"),
+        ({"a": (1, 2)}, "a: a Python tuple is not JSON"),
+        ([b"x"], r"\[0\]: a Python bytes is not JSON"),
+        ({"a": object()}, "a: a Python object is not JSON"),
+        (10**1000, "digits is too long"),
+        ([-(10**5000)], r"\[0\]: .*digits is too long"),
+        (["\ud83d\ude00"], r"\[0\]: .*surrogate pair"),
+        ({"\ud83d\ude00": 1}, "surrogate pair"),
+        ({Twice("a"): 1, Twice("a"): 2}, 'the key "a" stands twice'),
+        (holding_itself(), "holds itself"),
+        (unfolding(), "too long"),
+    ],
+)
+def test_what_is_not_json_is_refused_with_its_place(value, problem):
+    """It is better not asked than asked about something else."""
+    with pytest.raises(ValueError, match=problem):
+        canonical(value)
+
+
+def test_an_exhausted_stack_is_a_refusal():
+    """Whoever calls from far below gets an answer they can handle."""
+    deep = []
+    for _ in range(60):
+        deep = [deep]
+
+    def below():
+        try:
+            return below()
+        except RecursionError:
+            try:
+                return canonical(deep)
+            except ValueError as error:
+                return error
+
+    assert "too deeply" in str(below())
+
+
+def test_what_a_subclass_says_of_itself_does_not_count():
+    """The text is that of the value inside."""
+
+    class Sly(dict):
+        def items(self):
+            return [("path", "harmless")]
+
+        __iter__ = keys = values = items
+
+    class Word(str):
+        def __str__(self):
+            return "harmless"
+
+    assert canonical(Sly(path=Word("/etc/passwd"))) == '{"path":"/etc/passwd"}'
+
+
+@given(st.lists(st.none() | TEXTS, max_size=4), st.lists(st.none() | TEXTS, max_size=4))
+def test_a_digest_tells_where_parts_end(one, other):
+    """Neither moving a letter to the next part nor leaving one out goes unnoticed."""
+    assert (digest(*one) == digest(*other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    "others", [("ab",), ("", "ab"), ("ab", ""), ("a", "b", ""), ("b", "a"), ("a", "b", None), ("1:a", "b"), ()]
+)
+def test_what_is_joined_differently_has_another_digest(others):
+    """The parts count, not their letters in a row."""
+    assert digest("a", "b") != digest(*others)
+    assert len(digest(*others)) == 64
+
+
+def test_a_digest_stays_what_it_is():
+    """It is stored, and compared by later versions."""
+    assert digest("a", None, "é") == hashlib.sha256("1:a-2:é".encode()).hexdigest()

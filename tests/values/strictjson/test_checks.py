@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import collections
+import enum
+import json
+
+import pytest
+
+from toolkit.values.strictjson import checks as strictjson
+from toolkit.values.strictjson.checks import (
+    MAX_DEPTH,
+    MAX_STRING,
+    MAX_TEXT,
+    examined,
+    flaws,
+    is_clean,
+    is_plain,
+    loads,
+    show,
+)
+
+
+class Words(str):
+    def __len__(self):
+        return 3
+
+    def __str__(self):
+        raise RuntimeError("never called")
+
+    __repr__ = __iter__ = __str__
+
+
+class Lying(dict):
+    def __len__(self):
+        return 0
+
+    def items(self):
+        raise RuntimeError("never called")
+
+    __iter__ = keys = values = items
+
+
+class Meta(type):
+    @property
+    def __name__(cls):
+        raise RuntimeError("never called")
+
+
+class Nameless(metaclass=Meta):
+    pass
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+def nested(depth, kind=list):
+    value = kind()
+    for _ in range(depth - 1):
+        value = [value] if kind is list else {"below": value}
+    return value
+
+
+def unfolding(levels):
+    value = [1]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{}", {}),
+        (b'{"a": [1, 2.5, null]}', {"a": [1, 2.5, None]}),
+        (bytearray(b'"x"'), "x"),
+        ("-" + "9" * 1000, -int("9" * 1000)),
+        ('"\\ud83d\\ude00"', "\N{GRINNING FACE}"),
+    ],
+)
+def test_json_is_parsed(text, value):
+    """Text and bytes are read as JSON."""
+    assert loads(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not JSON: Expecting property name"),
+        ("\ufeff{}", "not JSON"),
+        (b"\xff", "not UTF-8 (byte 0)"),
+        ("NaN", "NaN is not JSON"),
+        ("[-Infinity]", "-Infinity is not JSON"),
+        ('{"a": {"b": 1, "c": 2, "b": 3}}', 'the key "b" stands twice'),
+        ("1" * 1001, "more than 1,000 digits"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+        ('"' + "a" * MAX_TEXT + '"', "characters of JSON are too long"),
+    ],
+    ids=lambda each: str(each)[:12],
+)
+def test_what_is_not_strict_json_is_refused(text, words):
+    """Every refusal says what is wrong."""
+    with pytest.raises(ValueError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        loads(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0, -1.5, "", "ä\N{GRINNING FACE}", [], {}, {"ö": [{"b": None}]}, 10**1000 - 1, nested(MAX_DEPTH + 1)],
+    ids=lambda each: str(each)[:12],
+)
+def test_plain_json_has_no_flaws(value):
+    """What a parser makes is plain."""
+    assert is_plain(value)
+    assert flaws(value) == []
+    assert examined(value) == (value, [])
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (float("nan"), "nan is not JSON"),
+        ({"a": [1, float("inf")]}, "a[1]: inf is not JSON"),
+        (10**1000, "more than 1,000 digits"),
+        (-(10**5000), "more than 1,000 digits"),
+        ("\ud800", "half of a surrogate pair"),
+        ({"\udfff": 1}, 'the key "\\udfff": the text holds half'),
+        ("a" * (MAX_STRING + 1), "4,194,305 characters is too long"),
+        ({"a" * (MAX_STRING + 1): 1}, "is too long"),
+        ((1, 2), "a Python tuple is not JSON"),
+        ({1}, "a Python set is not JSON"),
+        (Nameless(), "a Python Nameless is not JSON"),
+        ({"a": {5: 1}}, "a: the key 5 is not a string"),
+        ({5: {"a": object()}}, "the key 5 is not a string"),
+        (nested(MAX_DEPTH + 2), "[0][0][0][0]: nested too deeply"),
+        (nested(MAX_DEPTH + 2, dict), "below.below.below.below: nested too deeply"),
+        (unfolding(60), "too many values"),
+    ],
+    ids=lambda each: str(type(each)) if not isinstance(each, str) else each[:20],
+)
+def test_a_flaw_is_named_with_its_place(value, problem):
+    """What is not JSON is found wherever it stands, and never by asking the object itself."""
+    assert not is_plain(value)
+    assert problem in str(flaws(value)[0])
+
+
+def test_cycles_are_too_deep():
+    """A container that holds itself, once or twice, ends in a refusal."""
+    once: list = []
+    once.append(once)
+    twice: dict = {}
+    twice.update(a=twice, b=twice)
+    assert ["nested too deeply" in flaws(each)[0].message for each in (once, twice)] == [True, True]
+
+
+def test_shared_parts_are_fine_where_they_do_not_explode():
+    """The same object in two places is plain, however often it is looked at."""
+    assert is_plain([unfolding(3), unfolding(3)] * 2)
+
+
+def test_only_the_first_flaws_are_told():
+    """A value full of flaws does not make a message full of them."""
+    assert len(flaws([float("nan")] * 1000)) == 20
+
+
+def test_subclasses_are_copied_as_what_they_hold():
+    """A subclass may say of itself what it likes; the copy holds what the base class holds."""
+    value = Lying(a=Words("abc"), b=Level.LOW, c=collections.OrderedDict(d=[True, 1.5]))
+    copy, found = examined(value)
+    assert found == []
+    assert is_plain(copy)
+    assert json.dumps(copy) == '{"a": "abc", "b": 1, "c": {"d": [true, 1.5]}}'
+
+
+def test_keys_that_become_one_are_refused():
+    """Two keys of a strange class may be different objects for one text."""
+
+    class Key(str):
+        def __eq__(self, other):
+            return self is other
+
+        def __hash__(self):
+            return id(self)
+
+    assert "stands twice" in str(flaws({Key("a"): 1, Key("a"): 2})[0])
+
+
+@pytest.mark.parametrize(("text", "clean"), [("a", True), ("\ud800", False), ("a" * (MAX_STRING + 1), False)])
+def test_clean_text_can_be_sent_on(text, clean):
+    """Clean is what fits and can be encoded."""
+    assert is_clean(text) is clean
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "null"),
+        (True, "true"),
+        ("a\n", '"a\\n"'),
+        ("ä", '"ä"'),
+        ("\ud800", '"\\ud800"'),
+        ("x" * 1000, '"' + "x" * 59 + "..."),
+        (Words("abc"), '"abc"'),
+        ({}, "{}"),
+        ({"a": 1, "b": 2, "c": 3, "d": 4}, 'an object with keys "a", "b", "c", ...'),
+        (Lying(a=1), 'an object with keys "a"'),
+        ([], "[]"),
+        ([1], "an array of 1 item"),
+        ([1, 2], "an array of 2 items"),
+        (1.5, "1.5"),
+        (Level.LOW, "1"),
+        (10**100, "1" + "0" * 59 + "..."),
+        (10**5000, "a very long number"),
+        (object(), "a Python object"),
+        (Nameless(), "a Python Nameless"),
+    ],
+    ids=lambda each: str(type(each)) if not isinstance(each, str) else each[:12],
+)
+def test_values_are_shown_in_a_few_words(value, shown):
+    """Never a dump, never a failure."""
+    assert show(value) == shown
+
+
+def test_levels_are_counted_from_where_the_value_stands():
+    """A value deep in the arguments has fewer levels left."""
+    assert is_plain([[1]], MAX_DEPTH - 2)
+    assert not is_plain([[1]], MAX_DEPTH - 1)
+
+
+def test_the_limits_leave_room_for_ordinary_calls():
+    """What is read is bounded, generously."""
+    assert strictjson.MAX_VALUES >= 100_000

@@ -1,0 +1,472 @@
+"""Whatever a tool returns becomes strict JSON, or words."""
+
+import array
+import collections
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import json
+import pathlib
+import types
+import uuid
+from collections.abc import Mapping, Set
+from typing import Any, NamedTuple
+
+import attrs
+import msgspec
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.properties.values import json_values
+from toolkit import register_codec
+from toolkit.values.rendering import as_json, as_text, cleaned, described, is_strict, keyed
+
+NAN = float("nan")
+
+
+class Half:
+    """An object that names its fields and has only some of them, as the nodes of `ast` had before Python 3.13."""
+
+    _fields = ("id", "context")
+
+    def __init__(self, id):
+        self.id = id
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    PAIR = (1, 2)
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Bits(enum.Flag):
+    A = 1
+    B = 2
+
+
+class Point(NamedTuple):
+    x: int
+    y: float
+
+
+@dataclasses.dataclass
+class Order:
+    sku: str
+    price: float = 1.5
+    inner: Any = None
+
+
+@attrs.define
+class Attrs:
+    x: float
+    more: Any = None
+
+
+class Struct(msgspec.Struct):
+    x: float
+    more: Any = None
+
+
+class Model(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(arbitrary_types_allowed=True)
+    x: float
+    more: Any = None
+
+
+class Text(str):
+    def __str__(self):
+        return "lies"
+
+
+class Number(int):
+    def __int__(self):
+        return 99
+
+
+class Real(float):
+    pass
+
+
+class Nothing:
+    def __str__(self):
+        return "just words"
+
+
+def converted(value):
+    """*value* as JSON, which is strict: written and read it is the same."""
+    form = as_json(value)
+    assert json.loads(json.dumps(form, allow_nan=False)) == form
+    text = as_text(form).encode()
+    assert text.decode() == form if isinstance(form, str) else json.loads(text) == form
+    return form
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (None, None),
+        (True, True),
+        (5, 5),
+        (1.5, 1.5),
+        ("ä", "ä"),
+        (NAN, "nan"),
+        (float("inf"), "inf"),
+        (-float("inf"), "-inf"),
+        (10**5000, hex(10**5000)),
+        (-(10**5000), hex(-(10**5000))),
+        ("a\ud800b", "a?b"),
+        (b"\xff\x00", "/wA="),
+        (bytearray(b"a"), "YQ=="),
+        (memoryview(b"abcd")[::2], "YWM="),
+        ((1, (2, 3)), [1, [2, 3]]),
+        ({3, 1, 2}, [1, 2, 3]),
+        (frozenset("ba"), ["a", "b"]),
+        (range(3), [0, 1, 2]),
+        (collections.deque([1, 2]), [1, 2]),
+        ({"a": 1}.keys(), ["a"]),
+        ({"a": 1}.values(), [1]),
+        (array.array("i", [1, 2]), [1, 2]),
+        (collections.OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+        (collections.Counter("aab"), {"a": 2, "b": 1}),
+        (types.MappingProxyType({"a": 1}), {"a": 1}),
+        (Colour.RED, "red"),
+        (Colour.PAIR, [1, 2]),
+        (Level.LOW, 1),
+        (Bits.A | Bits.B, 3),
+        (Text("true"), "true"),
+        (Number(5), 5),
+        (Real(1.5), 1.5),
+        (Point(1, NAN), {"x": 1, "y": "nan"}),
+        (Order("a"), {"sku": "a", "price": 1.5, "inner": None}),
+        (Order(5, NAN, Nothing()), {"sku": 5, "price": "nan", "inner": "just words"}),
+        (Attrs(1.0), {"x": 1.0, "more": None}),
+        (Attrs(NAN, Nothing()), {"x": "nan", "more": "just words"}),
+        (Struct(NAN), {"x": "nan", "more": None}),
+        (Struct(1.0, Nothing()), {"x": 1.0, "more": "just words"}),
+        (Model(x=NAN), {"x": "nan", "more": None}),
+        (Model(x=1, more=Nothing()), {"x": 1.0, "more": "just words"}),
+        (dt.datetime(2024, 5, 1, 12, tzinfo=dt.UTC), "2024-05-01T12:00:00Z"),
+        (dt.date(2024, 5, 1), "2024-05-01"),
+        (uuid.UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (pathlib.PurePosixPath("/a/b"), "/a/b"),
+        (decimal.Decimal("1.50"), "1.50"),
+        (decimal.Decimal("NaN"), "NaN"),
+        (1j, "1j"),
+        (Nothing(), "just words"),
+        (ValueError("no"), "ValueError: no"),
+        (ValueError(), "ValueError"),
+        (Order, f"<class '{__name__}.Order'>"),
+        (Half("x"), {"id": "x"}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_everything_has_a_json_form(value, form):
+    """As near to what was meant as can be had."""
+    found = converted(value)
+    if isinstance(value, dt.datetime):
+        found = found.replace("+00:00", "Z")
+    assert found == form
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("a", "a"),
+        (1, "1"),
+        (None, "null"),
+        (True, "true"),
+        (1.5, "1.5"),
+        (NAN, "nan"),
+        (10**5000, hex(10**5000)),
+        ((1, "a"), '[1,"a"]'),
+        (Colour.RED, "red"),
+        (Level.LOW, "1"),
+        (b"a", "YQ=="),
+        (dt.date(2024, 5, 1), "2024-05-01"),
+        ("\ud800", "?"),
+        (frozenset({1}), "[1]"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_key_becomes_a_text(key, text):
+    """The one its JSON form has."""
+    assert converted({key: 1}) == {text: 1}
+
+
+def test_keys_that_become_one_keep_all_values():
+    """The later ones are numbered, in the order they came."""
+    assert converted({1: "a", "1": "b", (1, 2): "c", "[1,2]": "d"}) == {
+        "1": "a",
+        "1 (2)": "b",
+        "[1,2]": "c",
+        "[1,2] (2)": "d",
+    }
+    assert keyed([("a", 1), ("a", 2), ("a (2)", 3), ("a", 4)]) == {"a": 1, "a (2)": 2, "a (2) (2)": 3, "a (3)": 4}
+
+
+def test_many_keys_that_become_one_take_no_time():
+    """Each is numbered once, not counted from the start."""
+    assert len(keyed(("a", number) for number in range(50_000))) == 50_000
+
+
+def test_a_generator_is_told_as_what_it_is():
+    """It is not run: it may have no end."""
+    assert converted(number for number in range(3)).startswith("<generator object")
+
+
+def test_a_cycle_ends():
+    """Where the object comes again, in every kind of container."""
+    items: list[Any] = [1]
+    items.append(items)
+    assert converted(items) == [1, "<the same object again>"]
+
+    mapping: dict[str, Any] = {}
+    mapping["self"] = {"deeper": mapping}
+    assert converted(mapping) == {"self": {"deeper": "<the same object again>"}}
+
+    order = Order("a")
+    order.inner = [order]
+    assert converted(order)["inner"] == ["<the same object again>"]
+
+
+def test_the_same_object_twice_is_no_cycle():
+    """Only what is inside itself is one."""
+    item = [1]
+    assert converted([item, item]) == [[1], [1]]
+
+
+def test_deep_values_end():
+    """Where nobody would read on, and before the stack does."""
+    value: Any = "bottom"
+    for _ in range(100_000):
+        value = [value]
+    text = as_text(converted(value))
+    assert "<too deep>" in text
+    assert text.count("[") < 100
+
+
+@pytest.mark.unmeasured
+def test_a_small_value_that_unfolds_to_a_huge_one_ends():
+    """Each level holds the last one twice: as JSON that would fill the memory."""
+    value: Any = []
+    for _ in range(40):
+        value = [value, value]
+    assert "<too much>" in as_text(as_json(value))
+
+
+@pytest.mark.long
+@pytest.mark.unmeasured
+def test_a_long_list_is_kept():
+    """Its text is cut later; the value is whole."""
+    assert len(converted(list(range(400_000)))) == 400_000
+    assert converted([{"a": number} for number in range(200_000)])[-1] == {"a": 199_999}
+
+
+class Endless(Set):
+    def __contains__(self, item):
+        return True
+
+    def __len__(self):
+        return 5
+
+    def __iter__(self):
+        while True:
+            yield 1
+
+
+class EndlessKeys(Mapping):
+    def __getitem__(self, key):
+        return 1
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        number = 0
+        while True:
+            yield (number := number + 1)
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("value", [Endless(), EndlessKeys()], ids=["set", "mapping"])
+def test_a_container_without_end_is_cut(value):
+    """Somebody's class may never stop."""
+    assert len(as_json(value)) == 300_000
+
+
+class BadStr:
+    def __str__(self):
+        raise RuntimeError("no")
+
+
+class BadEverything:
+    __slots__ = ()
+
+    @property
+    def __class__(self):
+        raise RuntimeError("no class")
+
+    def __getattribute__(self, name):
+        raise RuntimeError("no attributes")
+
+    def __iter__(self):
+        raise RuntimeError("no items")
+
+    def __repr__(self):
+        raise RuntimeError("no words")
+
+
+class Liar:
+    @property
+    def __class__(self):
+        return dict
+
+
+class BadItems(list):
+    def __iter__(self):
+        raise RuntimeError("no items")
+
+    def __str__(self):
+        return "bad items"
+
+
+class StrOfSubclass:
+    def __str__(self):
+        return Text("words")
+
+
+@dataclasses.dataclass
+class Unset:
+    __slots__ = ("there", "unset")
+    there: int
+    unset: int
+
+
+@pytest.mark.parametrize(
+    ("value", "form"),
+    [
+        (BadStr(), "<BadStr>"),
+        (BadEverything(), "<BadEverything>"),
+        (BadItems(), "bad items"),
+        (StrOfSubclass(), "words"),
+        ({"a": BadStr(), "b": 1}, {"a": "<BadStr>", "b": 1}),
+        ([BadEverything()], ["<BadEverything>"]),
+    ],
+    ids=["str", "everything", "items", "subclass", "in a dictionary", "in a list"],
+)
+def test_hostile_objects_do_no_harm(value, form):
+    """What cannot be asked is called by the name of its type."""
+    assert converted(value) == form
+
+
+def test_an_object_that_lies_about_its_class_is_not_believed():
+    """The type is asked, not the object."""
+    assert "Liar object" in converted(Liar())
+
+
+def test_a_field_that_was_never_set_is_left_out():
+    """The others are still something."""
+    value = Unset.__new__(Unset)
+    value.there = 1
+    assert converted(value) == {"there": 1}
+
+
+def test_a_registered_codec_counts_for_returned_values():
+    """Whoever taught signatures a type taught results, too."""
+
+    @dataclasses.dataclass
+    class Money:
+        cents: int
+
+    register_codec(
+        Money, schema={"type": "string"}, decode=lambda text: Money(int(text)), encode=lambda m: f"{m.cents}c"
+    )
+    assert converted([Money(5), Money(6)]) == ["5c", "6c"]
+
+
+def test_a_codec_that_gives_the_value_back_is_passed_over():
+    """That is no JSON form; its fields are."""
+
+    @dataclasses.dataclass
+    class Same:
+        x: int
+
+    register_codec(Same, schema={"type": "object"}, decode=lambda value: value, encode=lambda value: value)
+    assert converted(Same(1)) == {"x": 1}
+
+
+def is_hashable(value):
+    try:
+        return hash(value) is not None
+    except TypeError:
+        return False
+
+
+_LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec=None))
+    | st.binary(max_size=5)
+    | st.complex_numbers()
+    | st.decimals()
+    | st.datetimes()
+    | st.uuids()
+    | st.sampled_from([Colour.RED, Level.LOW, Point(1, 2.0), Nothing(), BadStr(), Order("a"), object, ValueError("x")])
+)
+_ANYTHING = st.recursive(
+    _LEAVES,
+    lambda deeper: (
+        st.lists(deeper, max_size=3)
+        | st.tuples(deeper, deeper)
+        | st.dictionaries(_LEAVES.filter(is_hashable), deeper, max_size=3)
+        | st.builds(Order, deeper, deeper, deeper)
+        | st.builds(Attrs, deeper, deeper)
+    ),
+    max_leaves=10,
+)
+
+
+@given(_ANYTHING)
+def test_anything_becomes_strict_json(value):
+    """Written without NaN, encoded as UTF-8, read back the same."""
+    form = converted(value)
+    assert is_strict(form)
+    assert as_json(form) == form
+    as_text(form).encode()
+
+
+@given(json_values())
+def test_json_stays_as_it_is(value):
+    """Equal, and not the same object: whoever returned it may go on changing it."""
+    form = as_json(value)
+    assert form == value
+    assert form is not value or not isinstance(form, (list, dict)) or form in ([], {})
+
+
+@pytest.mark.parametrize("value", [(1,), {1: 2}, {"a": (1,)}, [{"a": {2: 3}}], Level.LOW, {"a": Text("b")}])
+def test_what_json_would_change_is_not_strict(value):
+    """Tuples, keys that are no text, subclasses."""
+    assert not is_strict(value)
+
+
+def test_texts_are_compact():
+    """Nobody pays for spaces; text is not quoted."""
+    assert as_text({"sum": 5, "ä": [1, None]}) == '{"sum":5,"ä":[1,null]}'
+    assert as_text("plain") == "plain"
+
+
+def test_cleaning_leaves_clean_text_alone():
+    """The same object, so that nothing is copied."""
+    text = "grün"
+    assert cleaned(text) is text
+    assert described("\udc80") == "?"
+    assert described("") == "<str>"
+    assert described([1]) == "<list>"

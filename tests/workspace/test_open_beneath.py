@@ -1,0 +1,215 @@
+"""Opening beneath a folder: no link is passed, by either way."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from toolkit.errors import ToolError
+from toolkit.workspace.open_beneath import LOOK, READ, Folder, kernel_has_openat2, open_beneath
+
+from .faults import refusing
+
+FLAGS = {"look": LOOK, "read": READ, "folder": LOOK | os.O_DIRECTORY, "list": READ | os.O_DIRECTORY}
+
+
+@pytest.fixture
+def tree(root):
+    """Files, folders and links of every kind."""
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "file").write_text("inside")
+    (root / "to_folder").symlink_to("a")
+    (root / "to_file").symlink_to("a/b/file")
+    (root / "to_self").symlink_to("to_self")
+    (root / "to_nothing").symlink_to("nothing")
+    (root / "out").symlink_to(root.parent / "outside")
+    (root / "a" / "up").symlink_to("../..")
+    return root
+
+
+def answer(folder, path, flags):
+    """What opening gives: the identity of a file, or the error's number."""
+    try:
+        fd = open_beneath(folder, path, flags)
+    except OSError as error:
+        return error.errno
+    try:
+        status = os.fstat(fd)
+        return status.st_dev, status.st_ino
+    finally:
+        os.close(fd)
+
+
+@pytest.mark.parametrize("path", [".", "a", "a/b", "a/b/file"])
+def test_what_is_there_is_opened(tree, way, path):
+    """A path without links gives exactly that file or folder."""
+    status = os.lstat(tree / path)
+    assert answer(Folder(str(tree), way=way), path, LOOK) == (status.st_dev, status.st_ino)
+
+
+@pytest.mark.parametrize("flags", FLAGS.values(), ids=FLAGS)
+@pytest.mark.parametrize(
+    "path", ["to_folder", "to_file", "to_self", "to_nothing", "out", "a/up", "to_folder/b/file", "out/secret.txt"]
+)
+def test_a_link_is_told_as_one(tree, way, path, flags):
+    """A link anywhere in the path is ELOOP, whatever it is opened for."""
+    assert answer(Folder(str(tree), way=way), path, flags) == errno.ELOOP
+
+
+@pytest.mark.parametrize(
+    ("path", "flags", "number"),
+    [
+        ("nothing", LOOK, errno.ENOENT),
+        ("nothing/file", LOOK, errno.ENOENT),
+        ("a/b/file/more", LOOK, errno.ENOTDIR),
+        ("a/b/file", READ | os.O_DIRECTORY, errno.ENOTDIR),
+        ("n" * 256, LOOK, errno.ENAMETOOLONG),
+    ],
+)
+def test_what_is_not_there_is_an_error(tree, way, path, flags, number):
+    """Both ways give the error that the system gives."""
+    assert answer(Folder(str(tree), way=way), path, flags) == number
+
+
+@pytest.mark.parametrize("path", ["", "/etc/passwd", "..", "a/../a", "a/./b", "a//b", "a/", "./a", "../outside"])
+def test_a_path_that_is_not_plain_is_refused(tree, way, path):
+    """What could lead upwards or elsewhere never reaches the system."""
+    with pytest.raises(ValueError, match="plain path"):
+        open_beneath(Folder(str(tree), way=way), path, LOOK)
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map("/".join)
+TARGETS = st.one_of(PATHS, PATHS.map(lambda path: f"../{path}"), st.sampled_from(["/", "..", ".", "/etc/passwd"]))
+TREES = st.lists(st.tuples(PATHS, st.one_of(st.sampled_from(["file", "folder"]), TARGETS)), max_size=12)
+
+
+def plant(folder, tree):
+    """Make what fits of a drawn tree."""
+    for path, kind in tree:
+        place = os.path.join(folder, path)
+        try:
+            if kind == "file":
+                open(place, "x").close()
+            elif kind == "folder":
+                os.mkdir(place)
+            else:
+                os.symlink(kind, place)
+        except OSError:
+            pass
+
+
+@pytest.mark.skipif(not kernel_has_openat2(), reason="NOT TESTED: this kernel has no openat2")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(tree=TREES, paths=st.lists(PATHS, min_size=1, max_size=8), flags=st.sampled_from(list(FLAGS.values())))
+def test_both_ways_agree(scratch, tree, paths, flags):
+    """On any tree, for any path, the walk finds what openat2 finds, or fails as it does."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        plant(folder, tree)
+        fast, slow = Folder(folder, way="openat2"), Folder(folder, way="walk")
+        for path in paths:
+            assert answer(fast, path, flags) == answer(slow, path, flags), path
+
+
+def test_a_folder_is_let_go_with_the_last_who_holds_it(root):
+    """The descriptor is closed when the object goes, not before."""
+    folder = Folder(str(root))
+    number = folder.fd
+    os.fstat(number)
+    del folder
+    gc.collect()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(number)
+
+
+def test_a_folder_that_cannot_be_opened_leaves_nothing_to_close(root):
+    """A failed opening raises the system's error, and nothing more when it is collected."""
+    with pytest.raises(FileNotFoundError):
+        Folder(str(root / "nothing"))
+    gc.collect()
+
+
+@pytest.mark.parametrize("replacement", ["nothing", "folder", "link"])
+def test_a_replaced_folder_is_noticed(root, replacement):
+    """A folder that was moved away is not taken for the one that has its path now."""
+    folder = Folder(str(root))
+    folder.check()
+    root.rename(root.parent / "moved")
+    if replacement == "folder":
+        root.mkdir()
+    elif replacement == "link":
+        root.symlink_to("outside")
+    with pytest.raises(ToolError, match="was moved or replaced; make a new Workspace"):
+        folder.check()
+
+
+def test_descriptors_are_not_inherited(tree, way):
+    """A program that is started sees none of them."""
+    folder = Folder(str(tree), way=way)
+    fd = open_beneath(folder, "a/b/file", READ)
+    try:
+        assert not os.get_inheritable(folder.fd)
+        assert not os.get_inheritable(fd)
+    finally:
+        os.close(fd)
+
+
+def test_no_descriptor_is_left_open(tree, way):
+    """Whether it succeeds or fails, opening leaves only what it returns."""
+    folder = Folder(str(tree), way=way)
+    before = len(os.listdir("/proc/self/fd"))
+    for path in ("a/b/file", "a/b/nothing", "to_folder/b", "a/b/file/more", "to_self"):
+        for flags in FLAGS.values():
+            answer(folder, path, flags)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM], ids=["absent", "forbidden"])
+def test_without_openat2_the_walk_is_taken(number):
+    """An old kernel, or a filter that forbids the call, is noticed."""
+    asked_anew = kernel_has_openat2.__wrapped__
+    assert refusing("openat2", number, asked_anew) is False
+
+
+@pytest.mark.skipif(not kernel_has_openat2(), reason="NOT TESTED: this kernel has no openat2")
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EINTR])
+def test_a_busy_system_is_asked_only_so_often(tree, number):
+    """What could be tried again for ever is an error in the end."""
+    folder = Folder(str(tree), way="openat2")
+    assert refusing("openat2", number, lambda: answer(folder, "a", LOOK)) == number
+
+
+def test_a_machine_without_openat2_does_not_promise_it(root):
+    """Whoever insists on a way that the system does not have is told, in a process that never had it."""
+    script = f"""
+        import errno, sys
+        sys.path.insert(0, {os.getcwd()!r})
+        from tests.workspace.faults import refusing
+        from toolkit.workspace import Workspace
+
+        def insist():
+            print(Workspace({str(root)!r}).entries())
+            try:
+                Workspace({str(root)!r}, way="openat2")
+            except ValueError as error:
+                print(error)
+
+        refusing("openat2", errno.ENOSYS, insist)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False, timeout=60
+    )
+    if "NOT TESTED" in done.stderr:
+        pytest.skip(done.stderr[-200:])
+    assert done.stdout.splitlines()[:1] == ["[]"], done.stderr
+    assert "there is no openat2 here" in done.stdout

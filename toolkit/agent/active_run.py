@@ -1,0 +1,265 @@
+"""
+A run under way: the conversation as it grows, and whoever wants to know.
+
+A talk watches its own calls, so that it can be ended at any moment and still
+be a valid conversation: every call has a result, if only that it was cut short.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from ..context import Progress
+from ..providers.base import Reply, Request, Usage
+from ..providers.messages import AssistantMessage, Message, PerMessage, ToolMessage, UserMessage
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from .budgets import Ledger
+from .compaction import compacted, size_of
+from .events import Compacted, Event, Inner, Refused, ToolFinished, ToolProgress, ToolStarted
+from .options import Manner
+from .result_marks import FRAME_PROMPT, framed, marked, unmarked
+from .runs import Run, Status, Stop, SubRun
+from .toolbox import Toolbox
+from .valid_messages import is_empty, sound, unfinished, used_ids
+
+__all__ = ["Ending", "Talk", "Tell"]
+
+_log = logging.getLogger("toolkit")
+
+Tell: TypeAlias = Callable[[Event], object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a talk ended, for now."""
+
+    status: Status
+    reason: str = ""
+    stop: Stop | None = None
+    error: BaseException | None = None
+
+
+class Talk:
+    """
+    One conversation while it is worked on.
+
+    Attributes:
+        key: The run's id.
+        messages: What was said so far; a valid conversation whenever nobody is in the middle of a turn.
+        subs: The sub-runs that wait, by the call they belong to.
+        busy: The calls that have a sub-run under way.
+        plan: What the model has handed over with `exit_plan`.
+        resources: What every call is given, by type; see `Dispatcher.call`.
+        depth: How many runs there are around it.
+        tools: The names a sub-run may call; None if it was not told.
+    """
+
+    def __init__(
+        self,
+        manner: Manner,
+        toolbox: Toolbox,
+        ledger: Ledger,
+        session: Session,
+        *,
+        run: Run | None = None,
+        tell: Tell | None = None,
+        resources: Mapping[Any, Any] | None = None,
+        depth: int = 0,
+        tools: tuple[str, ...] | None = None,
+    ) -> None:
+        self.manner = manner
+        self.toolbox = toolbox
+        self.ledger = ledger
+        self.session = session
+        self.messages: list[Message] = [] if run is None else list(run.messages)
+        self.usage = Usage() if run is None else run.usage
+        self.subs: dict[str, SubRun] = {} if run is None else {sub.call_id: sub for sub in run.subs}
+        self.busy: set[str] = set()
+        self.plan = None if run is None else run.plan
+        self.resources = resources
+        self.depth = depth
+        self.tools = tools
+        self.key = secrets.token_hex(8) if run is None else run.id
+        self._tell = tell
+        self._sizes = PerMessage(size_of)
+        self._framed = PerMessage(framed)
+        self._used = used_ids(self.messages)
+        self._started: set[str] = set()
+        self._results: dict[str, ToolResult] = {}
+        self._overruled: dict[str, ToolResult] = {}
+
+    @property
+    def has_listeners(self) -> bool:
+        return self._tell is not None
+
+    @property
+    def is_planning(self) -> bool:
+        """Whether the model is to plan; a sub-run only keeps to reading."""
+        return self.depth == 0 and self.toolbox.mode_of(self.session) == "plan"
+
+    def tell(self, event: Event) -> None:
+        """Tell whoever listens; what they raise is logged, because the run is not their business."""
+        if self._tell is not None:
+            try:
+                self._tell(event)
+            except Exception:  # noqa: BLE001 -- a stranger's; see above
+                _log.exception("a listener to an agent's events failed")
+
+    # What is said.
+
+    def say(self, prompt: UserMessage) -> None:
+        self.messages.append(prompt)
+
+    def request(self) -> Request:
+        """What the model is asked next: the tools as they are now, old results cut if there are too many."""
+        most = self.manner.compact_at
+        cut = None if most is None else compacted(self.messages, most, self._sizes.of(self.messages))
+        if cut is not None:
+            self.messages[:] = cut.messages
+            self.tell(Compacted(cut.results, cut.characters))
+        return Request(
+            messages=tuple(self._framed.of(self.messages)),
+            system=self._system(),
+            catalog=self.toolbox.offered(self.session),
+            session=self._offering(),
+        )
+
+    def _system(self) -> str:
+        manner = self.manner
+        parts = [
+            manner.system,
+            manner.plan_prompt if self.is_planning else "",
+            FRAME_PROMPT if manner.frame_results else "",
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+    def _offering(self) -> Session:
+        """Whose loaded tools are offered; a sub-run is offered what it was given, deferred or not."""
+        if self.tools is None:
+            return self.session
+        offering = Session()
+        offering.load(*self.tools, *self.session.loaded)
+        return offering
+
+    def take(self, reply: Reply) -> tuple[ToolCall, ...]:
+        """Keep what the model said; the calls it wants, which `answer` has to answer."""
+        self.usage += reply.usage
+        self.ledger.add_turn(reply.usage, reply.model)
+        message, calls = sound(reply.message, self._used)
+        self._used.update(call.id for call in calls)
+        if not is_empty(message):
+            self.messages.append(message)
+        self._started, self._results = set(), {}  # of the turn before; nobody asks for them any more
+        turn = self.ledger.spent.turns
+        return tuple(ToolCall(call.name, call.arguments, call.id, turn=turn) for call in calls)
+
+    # What is called.
+
+    def answer(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+        """Keep the results of *calls*, in order; one that nobody has told of is told of now."""
+        told = [
+            result if call.id in self._results else self.ended(call, result)
+            for call, result in zip(calls, results, strict=True)
+        ]
+        said = self.messages[-1]
+        assert isinstance(said, AssistantMessage)  # noqa: S101 -- ours
+        self.messages.append(ToolMessage(tuple(map(self._kept, said.calls, told))))
+
+    def cut_short(self, calls: Sequence[ToolCall], why: str) -> None:
+        """Answer *calls* with the results there are, and with why the others have none."""
+        self.answer(calls, [self._result_of(call) or self._unfinished(call, why) for call in calls])
+
+    def _result_of(self, call: ToolCall) -> ToolResult | None:
+        return self._results.get(call.id) or self._overruled.get(call.id)
+
+    def _unfinished(self, call: ToolCall, why: str) -> ToolResult:
+        return unfinished(call, why, was_started=call.id in self._started)
+
+    def amend(self, index: int, result: ToolResult) -> None:
+        """Put *result* in the place of one of the last turn, which was waiting."""
+        calls, results = self.last_turn()
+        amended = self._kept(calls[index], result)
+        self.messages[-1] = ToolMessage((*results[:index], amended, *results[index + 1 :]))
+
+    def _kept(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        """*result* as it stands in the conversation: under the name that was called, since providers compare."""
+        kept = copy.copy(result)
+        kept.tool = call.name
+        return marked(kept) if self.manner.frame_results else unmarked(kept)
+
+    def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
+        """The calls of the last turn, and their results."""
+        said, answered = self.messages[-2:]
+        assert isinstance(said, AssistantMessage) and isinstance(answered, ToolMessage)  # noqa: S101, PT018 -- ours
+        return said.calls, answered.results
+
+    # As whoever watches the calls.
+
+    def started(self, call: ToolCall) -> None:
+        self._started.add(call.id)
+        if self._tell is not None:
+            self.tell(ToolStarted(call, self.toolbox.summary_of(call)))
+
+    def left_seconds(self) -> float | None:
+        return self.ledger.left_seconds()
+
+    def progressed(self, progress: Progress) -> None:
+        self.tell(ToolProgress(progress))
+
+    def ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
+        result = self._overruled.pop(call.id, result)
+        if result.kind == "waiting" and result.request is None:  # a tool may return whatever it likes
+            result = unfinished(call, "it waits for an answer, and does not say for which", was_started=True)
+        self._results[call.id] = result
+        if result.kind == "safety":
+            self.tell(Refused(call, result.text if result.error is None else result.error.message))
+        self.tell(ToolFinished(call, result))
+        return result
+
+    def planned(self, plan: str) -> bool:
+        # The first of a turn counts: the host must not be shown another than the one that hooks agreed to.
+        if not self.is_planning or self.plan is not None:
+            return False
+        self.plan = plan
+        return True
+
+    def overrule(self, result: ToolResult) -> None:
+        """Let *result* count for its call, whatever the tool returns: its sub-run waits, or was halted."""
+        self._overruled[result.call_id] = result
+
+    def hold(self, call: ToolCall, sub: SubRun) -> ToolResult:
+        """Keep the sub-run of a call, which waits; the result of the call."""
+        self.subs[call.id] = sub
+        request = sub.run.requests[0]
+        text = f"waiting: inside it `{request.tool}` waits for a person: {request.reason}"
+        return ToolResult(text, None, "waiting", request=request, call_id=call.id, tool=call.name)
+
+    def told_inside(self, call_id: str) -> Tell | None:
+        """For a sub-run of a call: tell what happens in it as something inside this one."""
+        return None if self._tell is None else lambda event: self.tell(Inner(call_id, event))
+
+    # The end, or a pause.
+
+    def run(self, ending: Ending) -> Run:
+        """The talk as a value."""
+        made = Run(
+            id=self.key,
+            status=ending.status,
+            reason=ending.reason,
+            stop=ending.stop,
+            error=ending.error,
+            messages=tuple(self.messages),
+            spent=self.ledger.spent,
+            usage=self.usage,
+            plan=self.plan,
+            subs=tuple(self.subs.values()),
+            session=self.session,
+        )
+        # A run that was cut short while others of its calls wait can still be resumed.
+        return replace(made, status="waiting") if made.requests else made

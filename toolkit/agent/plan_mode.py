@@ -1,0 +1,143 @@
+"""
+Planning before doing: what the model is told, the tool that hands over a plan, and who keeps it to reading.
+
+Only the host leaves plan mode. A text answer or `exit_plan` ends the run with a plan, and
+nothing that a model says changes the mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from .._option_checks import several
+from ..catalogs.views import CatalogView
+from ..content import TextPart
+from ..decisions import ApprovalRequest
+from ..decorator import tool
+from ..errors import BadArgs, ToolError
+from ..hooks.base import Deny, Proceed
+from ..providers.messages import AssistantMessage, ToolMessage, UserMessage
+from ..results import ToolCall
+from ..session import Session
+from ..spec import Tool
+from ..values.strictjson.digests import digest_of
+from .call_watcher import watching
+from .runs import Run
+
+__all__ = [
+    "EXECUTE_PROMPT",
+    "EXIT_PLAN",
+    "PLAN_PROMPT",
+    "PlanGuard",
+    "agreement",
+    "chosen_names",
+    "exit_plan_tool",
+    "is_for_planning",
+    "with_plan",
+]
+
+EXIT_PLAN = "exit_plan"
+
+PLAN_PROMPT = f"""\
+You are planning, not doing. Look around with the tools you have, which only read, and think the task through.
+Nothing can be changed until the user has agreed to your plan, so do not try.
+When you know what to do, call `{EXIT_PLAN}` with the plan: the steps in order, the files and commands they touch, \
+how you will check that it worked, and what you are not sure of."""
+
+EXECUTE_PROMPT = "The plan is approved. Carry it out."
+
+
+def exit_plan_tool() -> Tool:
+    """The tool that ends planning."""
+
+    @tool(catalog=None, name=EXIT_PLAN, read_only=True, concurrency_safe=False, activity="handing over the plan")
+    async def exit_plan(plan: str) -> str:
+        """Hand your plan to the user, who decides whether it is carried out. Planning ends with it.
+
+        Args:
+            plan: The whole plan, in Markdown: the user reads this and nothing else.
+        """
+        if not plan.strip():
+            raise BadArgs("plan: expected a text that is not empty")
+        watcher = watching.get()
+        if watcher is None or not watcher.planned(plan):
+            raise ToolError("nothing is being planned here, or a plan was handed over already; go on without this one")
+        return "The plan was handed to the user."
+
+    return Tool.of(exit_plan)
+
+
+def is_for_planning(tool: Tool, chosen: Collection[str] | None) -> bool:
+    """Whether *tool* may be used while planning; *chosen* are the names of those that may, of all that only read."""
+    return tool.facts.read_only and (chosen is None or tool.name in chosen)
+
+
+def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset[str] | None:
+    """The names in *given*, checked; `ValueError` for one that is no read-only tool of *catalog*."""
+    if given is None:
+        return None
+    names: set[str] = set()
+    for name in several(given, "plan_tools", "names"):
+        found = catalog.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise ValueError(f"plan_tools: there is no tool {name!r}; known are {', '.join(catalog.names()) or 'none'}")
+        if not found.facts.read_only:
+            raise ValueError(f"plan_tools: `{found.name}` is not read-only, so it cannot be used while planning")
+        names.add(found.name)
+    return frozenset(names)
+
+
+def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
+    """
+    *prompt*, and the plan of *run* if that is not what the model handed over.
+
+    A hook may have changed it, or whoever kept the run: what the host was shown is what is carried out.
+    """
+    if run.plan is None or run.plan == _handed_over(run):
+        return prompt
+    return UserMessage(
+        (*prompt.parts, TextPart(f"This is the plan that was agreed to, whatever was said before:\n\n{run.plan}"))
+    )
+
+
+def _handed_over(run: Run) -> Any:
+    """What the conversation of *run* ends with: a text, or the plan that the first `exit_plan` was given."""
+    last = run.messages[-1] if run.messages else None
+    if not isinstance(last, ToolMessage):
+        return run.text
+    said = run.messages[-2]
+    calls = said.calls if isinstance(said, AssistantMessage) else ()
+    plans = [
+        call.arguments
+        for call, result in zip(calls, last.results, strict=True)
+        if call.name == EXIT_PLAN and result.kind == "ok"
+    ]
+    return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None
+
+
+def agreement(run: Run) -> ApprovalRequest:
+    """What is kept of the word to carry out the plan of *run*: the same for the same run, wherever it is read."""
+    # One conversation can plan twice; the second plan is further down.
+    key = digest_of(EXIT_PLAN, [run.id, len(run.messages)])
+    return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
+
+
+class PlanGuard:
+    """
+    The hook that keeps planning to what only reads, where permissions do not, and to what was chosen.
+
+    Args:
+        mode_of: The mode of a session.
+        may_use: Whether a tool may be used while planning.
+    """
+
+    def __init__(self, mode_of: Callable[[Session | None], str | None], may_use: Callable[[Tool], bool]) -> None:
+        self._mode_of = mode_of
+        self._may_use = may_use
+
+    def before(self, call: ToolCall) -> Proceed | Deny:
+        if self._mode_of(call.session) != "plan" or self._may_use(call.tool):
+            return Proceed()
+        why = "was not chosen for it" if call.tool.facts.read_only else "is not read-only"
+        return Deny(f"only tools that read are used in mode `plan`, and `{call.tool.name}` {why}")

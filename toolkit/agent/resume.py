@@ -1,0 +1,160 @@
+"""
+Going on with a run that waits: answers are taken, and what was held back is run, in order.
+
+A call that was held back runs once nothing before it waits. What cannot be
+answered any more is told to the model; what can, but not like this, is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from ..approvals import ApprovalError
+from ..decisions import ApprovalRequest, Decision
+from ..results import ToolCall, ToolResult
+from .active_run import Ending, Talk
+from .loop import called, concluded, watched_by
+from .runs import Run, checked_run
+from .valid_messages import unfinished
+
+__all__ = ["Decisions", "check_decisions", "settle", "withdraw_unknown"]
+
+Decisions: TypeAlias = Mapping[str, Decision]
+GoOnInside: TypeAlias = Callable[[Talk, ToolCall, Decisions], Awaitable[ToolResult]]
+"""Goes on with the sub-run of a call; the call's result, which may be waiting again."""
+
+# The host can mend these, and answer again: somebody else, something else, a little later.
+_RAISED = frozenset(("principal", "grant", "arguments", "running", "store"))
+
+
+async def check_decisions(
+    run: Run, decisions: Decisions, is_true: Callable[[ApprovalRequest], Awaitable[bool]]
+) -> None:
+    """Refuse *decisions* that are none, or about something else than what the run waits for."""
+    if checked_run(run).status != "waiting":
+        raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
+    for decision in decisions.values():
+        if not isinstance(decision, Decision):
+            raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
+    known = {request.id: request for request in run.requests}
+    unknown = [key for key in decisions if key not in known]
+    if unknown:
+        held = {result.request.id for result in run.waiting() if result.request is not None} - known.keys()
+        hint = "; a call that is held back is asked about when its turn comes" if held & {*unknown} else ""
+        shown = ", ".join(repr(str(key)[:64]) for key in unknown)
+        raise ApprovalError(f"the run does not wait for {shown}{hint}; it waits for {_listed(known)}", why="unknown")
+    for key, decision in decisions.items():
+        if decision.approved and not await is_true(known[key]):
+            raise ApprovalError(
+                f"request {key} of this run is not what was asked: somebody has changed the run; "
+                "answer what the store has in pending()",
+                why="forged",
+            )
+
+
+def _listed(known: Mapping[str, ApprovalRequest]) -> str:
+    return ", ".join(f"{key} (`{request.tool}`)" for key, request in known.items())
+
+
+async def withdraw_unknown(talk: Talk, run: Run) -> None:
+    """Withdraw what was asked in the conversation of *run* and is not known to it; *run* goes on as *talk*."""
+    held = {result.request.id for result in run.waiting() if result.request is not None}
+    await talk.toolbox.withdraw_unknown(talk.session, held | {request.id for request in run.requests})
+
+
+async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending | None:
+    """Take *decisions*, and run what was held back; an ending if the run still waits, or is over."""
+    calls, before = talk.last_turn()
+    if any(each.kind == "halted" for each in before):  # it was cancelled before everything else was closed
+        return await concluded(talk)
+    for index, call in enumerate(calls):
+        results = talk.last_turn()[1]
+        work = _work(talk, call, results[index], decisions, inside)
+        is_held = _is_held(results[index])
+        if work is None or (is_held and any(each.kind == "waiting" for each in results[:index])):
+            continue
+        try:
+            talk.amend(index, await work())
+        except BaseException as error:
+            _cut_short(talk, index, error)
+            raise
+        if talk.last_turn()[1][index].kind == "halted":
+            break
+    return await concluded(talk)
+
+
+def _work(
+    talk: Talk, call: ToolCall, result: ToolResult, decisions: Decisions, inside: GoOnInside
+) -> Callable[[], Awaitable[ToolResult]] | None:
+    """What has to be done to get the result of a call; None if it has one, or nobody has answered."""
+    if result.kind != "waiting":
+        return None
+    if call.id in talk.subs:
+        is_answered = any(request.id in decisions for request in talk.subs[call.id].run.requests)
+        return (lambda: inside(talk, call, decisions)) if is_answered else None
+    request = result.request
+    if request is not None and request.waits_for is not None:
+        return lambda: _run(talk, call, request)
+    if request is None or request.id not in decisions:
+        return None
+    return lambda: _answered(talk, call, request, decisions[request.id])
+
+
+async def _run(talk: Talk, call: ToolCall, held: ApprovalRequest) -> ToolResult:
+    """The result of a call that was held back; a run may be resumed twice, and it runs once."""
+    if not await talk.toolbox.is_first(held):
+        why = "somebody else has gone on with this run"
+        return talk.ended(call, unfinished(call, why, was_started=True))
+    again = ToolCall(call.name, call.arguments, call.id, turn=talk.ledger.spent.turns)
+    return (await called(talk, [again]))[0]
+
+
+async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decision: Decision) -> ToolResult:
+    """The result of a call that somebody has decided about."""
+    toolbox = talk.toolbox
+    tool = toolbox.catalog.get(request.tool)
+    is_blocked = toolbox.mode_of(talk.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
+    left = talk.left_seconds()
+    if decision.approved and is_blocked:
+        decision = Decision.deny(f"only tools that read are used in mode `plan`, and `{request.tool}` is none")
+    elif decision.approved and left == 0:
+        decision, left = Decision.deny(talk.ledger.words("seconds")[1]), None
+    talk.started(call)
+    try:
+        with watched_by(talk):
+            result = await toolbox.resume(
+                request, decision, session=talk.session, resources=talk.resources, timeout_seconds=left
+            )
+    except ApprovalError as error:
+        if error.why in _RAISED:
+            raise
+        result = _too_late(error)
+    result.call_id, result.tool = call.id, request.tool
+    return talk.ended(call, result)
+
+
+def _too_late(error: ApprovalError) -> ToolResult:
+    """The result of a call whose request cannot be answered any more; what came of it elsewhere, if that is known."""
+    if error.outcome is not None:
+        return ToolResult.from_json(error.outcome)
+    return ToolResult.error("denied", str(error), advice="It was not run; call it again if it is still needed.")
+
+
+def _cut_short(talk: Talk, index: int, error: BaseException) -> None:
+    """Leave a valid conversation when the work on one call is broken off; the others wait on if somebody can answer."""
+    calls, results = talk.last_turn()
+    if isinstance(error, ApprovalError) or calls[index].id in talk.subs:
+        return  # it waits as before, or something in it does
+    why = "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
+    talk.amend(index, unfinished(calls[index], why, was_started=True))
+    if talk.run(Ending(status="stopped")).requests:
+        return
+    for place, (call, result) in enumerate(zip(calls, results, strict=True)):
+        if place > index and result.kind == "waiting":
+            talk.amend(place, unfinished(call, why))
+
+
+def _is_held(result: ToolResult) -> bool:
+    return result.kind == "waiting" and result.request is not None and result.request.waits_for is not None

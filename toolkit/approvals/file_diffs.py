@@ -1,0 +1,177 @@
+"""
+A file as it is, and the difference to what it would become, for people.
+
+A unified diff where there are lines to compare, sizes and digests where there
+are not. The work is bounded: where finding the shortest difference would take
+long, everything between the first and the last changed line is shown as replaced.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import io
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..decisions import Precondition
+
+__all__ = ["Present", "difference", "measured", "present", "unchanged"]
+
+_MOST_BYTES = 2 * 1024 * 1024
+# A pipe must not block; what became a link since it was resolved is not followed. Windows knows only the last.
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
+_MOST_PAIRS = 200_000
+_CONTEXT = 3
+_RANGE = re.compile(r"@@ -(\d+)(.*) \+(\d+)(.*) @@\n\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """
+    A file as it is.
+
+    Attributes:
+        content: What is in it; None if that is too much to compare.
+        facts: What else a person should know before it is changed.
+    """
+
+    content: bytes | None
+    size: int
+    sha256: str
+    facts: tuple[str, ...] = ()
+
+    @property
+    def measure(self) -> str:
+        """How much it is, and its digest."""
+        return f"{self.size:,} bytes (sha256 {self.sha256})"
+
+
+def present(path: str) -> Present | None:
+    """The file at *path*, which is resolved; None if there is none, `OSError` if it is not one that can be read."""
+    try:
+        handle = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return None
+    try:
+        status = os.fstat(handle)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is not a regular file")
+        digest, size, kept = hashlib.sha256(), 0, bytearray()
+        while chunk := os.read(handle, 1 << 20):
+            digest.update(chunk)
+            size += len(chunk)
+            kept += chunk if size <= _MOST_BYTES else b""
+    finally:
+        os.close(handle)
+    facts = []
+    if status.st_mode & 0o111:
+        facts.append(f"can be executed (mode {stat.S_IMODE(status.st_mode):o})")
+    if status.st_nlink > 1:
+        facts.append(f"has {status.st_nlink} names; the file behind all of them changes")
+    return Present(bytes(kept) if size <= _MOST_BYTES else None, size, digest.hexdigest(), tuple(facts))
+
+
+def unchanged(preconditions: Iterable[Precondition]) -> list[str]:
+    """Which paths are not what they were: another content, a link in the way, or not to be read. Empty if all are."""
+    return [each.path for each in preconditions if not _holds(each)]
+
+
+def _holds(condition: Precondition) -> bool:
+    if condition.kind != "file":
+        return condition.kind == "tool"  # which looks itself; what nobody knows does not hold
+    try:
+        file = present(condition.path)
+        is_same_place = os.path.realpath(condition.path) == condition.path
+    except (OSError, ValueError):
+        return False
+    return is_same_place and (None if file is None else file.sha256) == condition.sha256
+
+
+def difference(old: bytes | None, new: bytes | None, name: str) -> str:
+    """What turns *old* into *new*, as text that ends in a newline; None is a file that is not there."""
+    if old == new:
+        return f"no change: {name} {'is not there' if old is None else 'has this content already'}\n"
+    header = f"--- {'/dev/null' if old is None else f'a/{name}'}\n+++ {'/dev/null' if new is None else f'b/{name}'}\n"
+    before, after = _text(old), _text(new)
+    if before is None or after is None:
+        return f"{header}not compared as text: {measured(old)} before, {measured(new)} after\n"
+    notes = []
+    endings = [_line_ending(text) for text in (before, after)]
+    if None not in endings and endings[0] != endings[1]:
+        notes.append(f"line endings change from {endings[0]} to {endings[1]}\n")
+    return "".join([*notes, header, *_body(_lines(before), _lines(after))])
+
+
+def measured(content: bytes | None) -> str:
+    """How much *content* is, and its digest; None is a file that is not there."""
+    if content is None:
+        return "no file"
+    return Present(content, len(content), hashlib.sha256(content).hexdigest()).measure
+
+
+def _text(content: bytes | None) -> str | None:
+    """*content* as text; None if it is none that a person could read, or too much."""
+    if content is None:
+        return ""
+    if len(content) > _MOST_BYTES or b"\0" in content:
+        return None
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _line_ending(text: str) -> str | None:
+    ends, carriage_returns = text.count("\n"), text.count("\r\n")
+    if not ends:
+        return None
+    return {0: "LF", ends: "CRLF"}.get(carriage_returns, "mixed ones")
+
+
+def _lines(text: str) -> list[str]:
+    # Not `splitlines`, to which a form feed or a line separator is an end of line too.
+    return list(io.StringIO(text, newline="\n"))
+
+
+def _body(old: list[str], new: list[str]) -> Iterator[str]:
+    least = min(len(old), len(new))
+    first = next((index for index in range(least) if old[index] != new[index]), least)
+    # The lines at the end that are the same, and not among those at the beginning.
+    same = next((count for count in range(least - first) if old[-1 - count] != new[-1 - count]), least - first)
+    if not first and not same and not (old and new):
+        return (yield from _replaced(old, new, 0, 0))
+    start = max(0, first - _CONTEXT)
+    stop = max(0, same - _CONTEXT)
+    old, new = old[start : len(old) - stop], new[start : len(new) - stop]
+    if len(old) * len(new) > _MOST_PAIRS:
+        yield (
+            f"too much for the shortest diff: {len(old):,} lines are shown as replaced by {len(new):,}, "
+            "although some of them may be the same\n"
+        )
+        return (yield from _replaced(old, new, first - start, same - stop, start))
+    for line in list(difflib.unified_diff(old, new, n=_CONTEXT))[2:]:
+        if found := _RANGE.match(line):
+            yield f"@@ -{int(found[1]) + start}{found[2]} +{int(found[3]) + start}{found[4]} @@\n"
+        else:
+            yield _whole(line)
+
+
+def _replaced(old: Sequence[str], new: Sequence[str], head: int, tail: int, start: int = 0) -> Iterator[str]:
+    """All of *old* but the *head* and *tail* that stay, as replaced by all of *new*; both follow line *start*."""
+    yield f"@@ -{_range(start, len(old))} +{_range(start, len(new))} @@\n"
+    yield from (_whole(f" {line}") for line in old[:head])
+    yield from (_whole(f"-{line}") for line in old[head : len(old) - tail])
+    yield from (_whole(f"+{line}") for line in new[head : len(new) - tail])
+    yield from (_whole(f" {line}") for line in old[len(old) - tail :])
+
+
+def _range(start: int, count: int) -> str:
+    return f"{start + 1 if count else start},{count}"
+
+
+def _whole(line: str) -> str:
+    return line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

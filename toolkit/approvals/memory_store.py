@@ -1,0 +1,162 @@
+"""Approvals that last as long as the process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import EllipsisType
+
+from .._forks import renew_in_children
+from ..decisions import ApprovalRequest
+from .packed_record import PackedRecord, shorten_outcome
+from .records import ApprovalError, Record
+from .store import Change, Changing
+
+__all__ = ["MemoryApprovals"]
+
+
+class MemoryApprovals(Changing):
+    """
+    Keep approvals in memory, for the threads and loops of one process.
+
+    What waits or runs is never forgotten. For a new request the oldest ones that are over are forgotten; if that
+    makes too little room, the new request is refused. An outcome that is too large for the room there is is kept
+    without its value, and with the beginning of its text.
+
+    Args:
+        size: How many are kept.
+        max_bytes: How much memory they take together: requests, arguments and outcomes as JSON text.
+        until_expired: Whether what is over is kept as long as it could have been answered. For requests
+            that come back from outside, sealed: one that is forgotten could be used again. Where room is needed,
+            only their outcomes are shortened.
+    """
+
+    blocking = False
+
+    def __init__(self, *, size: int = 10_000, max_bytes: int = 64 * 2**20, until_expired: bool = False) -> None:
+        for name, value in (("size", size), ("max_bytes", max_bytes)):
+            if value < 1:
+                raise ValueError(f"{name} has to be at least 1, got {value!r}")
+        self._size = size
+        self._max_bytes = max_bytes
+        self._until_expired = until_expired
+        self._kept: dict[str, PackedRecord] = {}
+        self.renew_after_fork()
+        renew_in_children(self)
+
+    def renew_after_fork(self) -> None:
+        """Count anew what is kept; a change that another thread was making stayed in the parent of a fork."""
+        self._lock = threading.Lock()
+        self._bytes = sum(packed.size for packed in self._kept.values())
+
+    def add(self, record: Record) -> None:
+        """Keep a record that is pending; `ValueError` if its id is taken."""
+        if record.state != "pending":
+            raise ValueError(f"only a pending request can be added; this one is {record.state}")
+        packed, name = PackedRecord(self._signed(record)), record.request.id
+        with self._lock:
+            if name in self._kept:
+                raise ValueError(f"there is a request {name!r} already")
+            self._make_room(packed.size, 1, packed.created_at)
+            self._check_room(packed)
+            self._put(name, packed)
+
+    def get(self, request_id: str) -> Record | None:
+        """The record of exactly this id, as it is now."""
+        packed = self._kept.get(request_id)
+        return None if packed is None else self._checked(packed.unpack())
+
+    def pending(
+        self,
+        *,
+        session: str | EllipsisType | None = ...,
+        principal: str | EllipsisType | None = ...,
+        now: float | None = None,
+    ) -> list[ApprovalRequest]:
+        """What can still be answered *now*, the oldest first."""
+        now = time.time() if now is None else now
+        with self._lock:
+            kept = list(self._kept.values())
+        waiting = [
+            packed
+            for packed in kept
+            if packed.state == "pending"
+            and not packed.is_expired(now)
+            and session in (..., packed.session)
+            and principal in (..., packed.principal)
+        ]
+        return [packed.unpack().request for packed in sorted(waiting, key=lambda packed: packed.created_at)]
+
+    def purge(self, *, before: float) -> int:
+        """Forget what was denied, done or expired *before*, and say how many."""
+        with self._lock:
+            old = [
+                name
+                for name, packed in self._kept.items()
+                if self._can_go(packed, before) and packed.over_since is not None and packed.over_since < before
+            ]
+            for name in old:
+                self._forget(name)
+        return len(old)
+
+    def _change(self, request_id: str, change: Change) -> bool:
+        with self._lock:
+            packed = self._kept.get(request_id)
+            record = None if packed is None else packed.unpack()
+            changed = None if record is None else change(record)
+            if packed is None or record is None or changed is None:
+                return False
+            is_checked = changed.arguments is record.arguments
+            replacement = PackedRecord(self._signed(changed), is_checked=is_checked)
+            self._forget(request_id)
+            self._make_room(replacement.size, 0, changed.decided_at or 0.0)
+            if changed.outcome is not None and self._bytes + replacement.size > self._max_bytes:
+                replacement = self._shortened(changed)
+            self._put(request_id, replacement)
+            self._remember(changed)
+            return True
+
+    def _put(self, name: str, packed: PackedRecord) -> None:
+        self._kept[name] = packed
+        self._bytes += packed.size
+
+    def _forget(self, name: str) -> None:
+        self._bytes -= self._kept.pop(name).size
+
+    def _make_room(self, size: int, count: int, now: float) -> None:
+        """Forget or shorten what is over, the oldest first, until *count* more of *size* bytes fit, or none is left."""
+        if self._has_room(size, count):
+            return
+        for name, packed in list(self._kept.items()):
+            if self._can_go(packed, now):
+                self._forget(name)
+            elif packed.state == "done" and not packed.is_short:
+                self._forget(name)
+                self._put(name, self._shortened(packed.unpack()))
+            if self._has_room(size, count):
+                return
+
+    def _shortened(self, record: Record) -> PackedRecord:
+        return PackedRecord(self._signed(shorten_outcome(record)), is_checked=True, is_short=True)
+
+    def _has_room(self, size: int, count: int) -> bool:
+        return len(self._kept) + count <= self._size and self._bytes + size <= self._max_bytes
+
+    def _check_room(self, packed: PackedRecord) -> None:
+        if len(self._kept) >= self._size:
+            raise ApprovalError(
+                f"{self._size:,} calls wait for an answer or run, and no more are kept; "
+                "answer some, give requests a time to expire, or make the store larger with size=",
+                why="store",
+            )
+        if self._bytes + packed.size > self._max_bytes:
+            raise ApprovalError(
+                f"the request takes {packed.size:,} bytes, and {len(self._kept):,} that wait for an answer or run take "
+                f"{self._bytes:,} of the {self._max_bytes:,} that are kept; answer some, give requests a time to "
+                "expire, make the store larger with max_bytes=, or keep approvals in a file with SQLiteApprovals",
+                why="store",
+            )
+
+    def _can_go(self, packed: PackedRecord, now: float) -> bool:
+        is_answered = packed.state in ("denied", "done")
+        return packed.state != "claimed" and (packed.is_expired(now) or (is_answered and not self._until_expired))

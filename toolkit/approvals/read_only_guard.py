@@ -1,0 +1,157 @@
+"""
+Keeps preview code from changing anything.
+
+Inside `read_only` whatever Python reports as a write, a new process or a way
+out of this machine is refused: files opened for writing, renames, sockets,
+subprocesses. It is a guard against mistakes, not a boundary: what is written to
+a file that was open before, from a thread the code starts itself, or by compiled
+code that reports nothing, is not seen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from .._forks import unlock_in_children
+from ..errors import Safety
+
+__all__ = ["WriteRefused", "read_only", "refusal"]
+
+
+class WriteRefused(Safety, PermissionError):  # noqa: N818 -- named by what happened
+    """A preview tried to change something. To code that handles it, it is a file that may not be written."""
+
+
+@contextlib.contextmanager
+def read_only() -> Iterator[list[str]]:
+    """
+    Refuse every reported write in this context, and in the tasks and threads that inherit it.
+
+    The list collects what was tried: code that swallows the refusal has tried all the same.
+    """
+    tried: list[str] = []
+    token = _tried.set(tried)
+    try:
+        _install()
+        yield tried
+    finally:
+        _tried.reset(token)
+
+
+_PROBE = "toolkit.read_only"
+_tried: ContextVar[list[str] | None] = ContextVar("toolkit_read_only", default=None)
+_installing = unlock_in_children(threading.Lock())
+
+
+def _install() -> None:
+    """Add the one hook, on first use only: it cannot be removed, and every event of the process passes through it."""
+    with _installing:
+        if not _is_watching():
+            sys.addaudithook(_hook)
+        if not _is_watching():  # another hook may keep ours out, and nobody would be told
+            raise Safety("a preview cannot be watched here: another audit hook keeps ours out")
+
+
+def _is_watching() -> bool:
+    seen: list[bool] = []
+    sys.audit(_PROBE, seen)
+    return bool(seen)
+
+
+# Bound as defaults, because the hook is still called when the interpreter has emptied this module.
+def _hook(event: str, args: tuple[Any, ...], tried: ContextVar[list[str] | None] = _tried) -> None:
+    found = tried.get()
+    if found is not None:
+        _judge(event, args, found)
+
+
+def _judge(event: str, args: tuple[Any, ...], tried: list[str]) -> None:
+    if event == _PROBE:
+        args[0].append(True)
+        return
+    reason = refusal(event, args)
+    if reason is not None:
+        if not _is_bytecode(args):
+            tried.append(reason)
+        raise WriteRefused(f"a preview may only read, and this one tried to {reason}")
+
+
+def refusal(event: str, args: tuple[Any, ...]) -> str | None:
+    """What an audit event would do that a preview must not; None if it only reads."""
+    if event == "open":
+        return f"open {_shown(args)} for writing" if _writes(*args[1:3]) else None
+    if event == "sqlite3.connect":
+        return None if _reads_only(args[0]) else f"open the database {_shown(args)} for writing"
+    words = _REFUSED.get(event)
+    if words is None and event.startswith(_REFUSED_FAMILIES):
+        words = f"use {event.partition('.')[0]}"
+    return None if words is None else f"{words} ({event} {_shown(args)})"
+
+
+_REFUSED = {
+    **dict.fromkeys(
+        (
+            *("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate"),
+            *("os.chmod", "os.chown", "os.chflags", "os.utime", "os.setxattr", "os.removexattr"),
+            *("tempfile.mkstemp", "tempfile.mkdtemp"),
+        ),
+        "change files",
+    ),
+    **dict.fromkeys(
+        (
+            *("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn"),
+            *("os.startfile", "os.startfile/2", "pty.spawn", "webbrowser.open", "_winapi.CreateProcess"),
+            "cpython.PyInterpreterState_New",
+        ),
+        "start something",
+    ),
+    **dict.fromkeys(
+        (
+            *("socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.sethostname"),
+            *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"),
+            *("http.client.send", "ftplib.sendcmd", "smtplib.send", "imaplib.send", "poplib.putline"),
+            *("nntplib.putline", "telnetlib.Telnet.write", "syslog.syslog"),
+        ),
+        "reach outside",
+    ),
+    **dict.fromkeys(
+        (
+            *("os.putenv", "os.unsetenv", "os.chdir", "resource.setrlimit", "resource.prlimit"),
+            *("os.kill", "os.killpg", "signal.pthread_kill", "sqlite3.enable_load_extension"),
+        ),
+        "change this process or another",
+    ),
+}
+_REFUSED_FAMILIES = ("shutil.", "ctypes.", "winreg.Create", "winreg.Delete", "winreg.Set", "winreg.Load", "winreg.Save")
+_WRITING_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+
+def _writes(mode: Any, flags: Any) -> bool:
+    if isinstance(mode, str) and not {"w", "a", "x", "+"}.isdisjoint(mode):
+        return True
+    return isinstance(flags, int) and bool(flags & _WRITING_FLAGS)
+
+
+def _reads_only(database: Any) -> bool:
+    name = os.fsdecode(database) if isinstance(database, (str, bytes, os.PathLike)) else ""
+    if name == ":memory:":
+        return True
+    address = urllib.parse.urlsplit(name)
+    return address.scheme == "file" and urllib.parse.parse_qs(address.query).get("mode") == ["ro"]
+
+
+def _is_bytecode(args: tuple[Any, ...]) -> bool:
+    """Whether Python itself only wanted to keep what it compiled; it does without if it may not."""
+    name = args[0] if args and isinstance(args[0], str) else ""
+    return os.path.basename(name) == "__pycache__" or os.path.basename(os.path.dirname(name)) == "__pycache__"
+
+
+def _shown(args: tuple[Any, ...]) -> str:
+    return repr(args[0])[:200] if args and isinstance(args[0], (str, bytes, int, os.PathLike)) else ""

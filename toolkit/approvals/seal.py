@@ -1,0 +1,163 @@
+"""
+Signing: a request that travels and that no store keeps, and a record in a store that others could write.
+
+A seal says that this dispatcher made the request, for this tool, and that nobody
+has altered it. It does not say that the request was never used before: only a
+store can, and whoever takes a sealed request has to remember its id.
+
+A record is signed as a whole in each of its states: what was shown, what runs, who decided, who claimed it and
+what came of it. A record that carries no signature, or a wrong one, is refused. An older copy of a record has a
+valid signature of its own; a store object refuses one that is older than what it has seen itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .._forks import unlock_in_children
+from ..decisions import ApprovalRequest
+from ..values.strictjson.canonical import canonical, digest
+from .records import ApprovalError, Record, dumped
+
+__all__ = ["RecordSeal", "Seal"]
+
+_VERSION = "v1"
+_LEAST_BYTES = 32
+_MOST_REMEMBERED = 10_000
+_CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
+# How far a record has come. Nothing follows the last step.
+_STEPS = {"pending": 0, "claimed": 1, "denied": 2, "done": 2}
+
+
+class Seal:
+    """
+    Sign requests, and tell one's own from forged or altered ones.
+
+    Args:
+        key: At least 32 random bytes that only the dispatchers have. Of several the first signs and
+            all verify, so that a key can be replaced while requests are on their way.
+    """
+
+    __slots__ = ("_keys",)
+
+    def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
+        self._keys = _read_keys(key)
+
+    def sealed(self, request: ApprovalRequest, identity: str) -> ApprovalRequest:
+        """*request* with its seal, for the tool of this *identity*; `ValueError` if it is not JSON."""
+        return replace(request, seal=_sign(self._keys[0], _content(request, identity)))
+
+    def verify(self, request: ApprovalRequest, identity: str) -> bool:
+        """Whether *request* is just as it was sealed, for the tool of this *identity*."""
+        try:
+            content = _content(request, identity)
+        except ValueError:
+            return False  # what cannot be written was never sealed
+        return _is_signed(self._keys, content, request.seal)
+
+
+class RecordSeal:
+    """
+    Sign the records of a store, and refuse those that others have written, altered or put back.
+
+    Args:
+        key: As for `Seal`.
+    """
+
+    def __init__(self, key: bytes | str | Sequence[bytes | str]) -> None:
+        self._keys = _read_keys(key)
+        self._steps: dict[str, int] = {}
+        self._lock = unlock_in_children(threading.Lock())
+
+    def has_same_keys(self, other: RecordSeal) -> bool:
+        """Return whether both sign and verify with the same keys."""
+        return len(self._keys) == len(other._keys) and all(map(hmac.compare_digest, self._keys, other._keys))
+
+    def sign(self, record: Record) -> Record:
+        """Return *record* with its signature; `ValueError` if it is not JSON."""
+        return replace(record, seal=_sign(self._keys[0], _record_content(record)))
+
+    def check(self, record: Record) -> None:
+        """Raise `ApprovalError` unless *record* is just as it was signed, and no older than what was seen before."""
+        name = record.request.id[:64]
+        if record.seal is None:
+            raise ApprovalError(
+                f"request {name} carries no signature: it was kept without the key, or altered; call "
+                f"`{record.request.tool[:64]}` again",
+                why="forged",
+            )
+        if not self._is_own(record):
+            raise ApprovalError(
+                f"the signature of request {name} does not fit: its record was altered, or signed with another key; "
+                f"call `{record.request.tool[:64]}` again",
+                why="forged",
+            )
+        if _STEPS[record.state] < self._steps.get(record.request.id, 0):
+            raise ApprovalError(
+                f"request {name} is {record.state} in the store, and was answered before: an older copy was put back",
+                why="forged",
+            )
+        self.remember(record)
+
+    def _is_own(self, record: Record) -> bool:
+        try:
+            content = _record_content(record)
+        except (ValueError, RecursionError):
+            return False  # what cannot be written was never signed
+        return _is_signed(self._keys, content, record.seal)
+
+    def remember(self, record: Record) -> None:
+        """Remember how far *record*, which is in the store now, has come."""
+        step = _STEPS[record.state]
+        if step:
+            with self._lock:
+                self._steps.pop(record.request.id, None)
+                self._steps[record.request.id] = step
+                if len(self._steps) > _MOST_REMEMBERED:
+                    del self._steps[next(iter(self._steps))]
+
+
+def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
+    is_one = isinstance(key, (bytes, str)) or not isinstance(key, Sequence)
+    keys: list[Any] = [key] if is_one else list(key)
+    if not keys:
+        raise ValueError(f"a seal needs a key; {_REMEDY}")
+    return [_checked(one) for one in keys]
+
+
+_REMEDY = "make one with secrets.token_bytes(32), and keep it where only the dispatchers can read it"
+
+
+def _checked(key: Any) -> bytes:
+    if not isinstance(key, (bytes, str)):
+        raise ValueError(f"a key has to be bytes or text, got {type(key).__name__}; {_REMEDY}")  # noqa: TRY004 -- options
+    data = key.encode() if isinstance(key, str) else key
+    if len(data) < _LEAST_BYTES:
+        raise ValueError(f"a key needs at least {_LEAST_BYTES} bytes, got {len(data)}; {_REMEDY}")
+    return data
+
+
+def _content(request: ApprovalRequest, identity: str) -> bytes:
+    fields = {name: value for name, value in request.to_json().items() if name != "seal"}
+    return digest("toolkit approval request", _VERSION, canonical(fields), identity).encode()
+
+
+def _record_content(record: Record) -> bytes:
+    # Read back from its text, so that what is verified later is compared with what the store holds.
+    fields = json.loads(dumped(replace(record, seal=None)))
+    return digest("toolkit approval record", _VERSION, _CANONICAL.encode(fields)).encode()
+
+
+def _sign(key: bytes, content: bytes) -> str:
+    return f"{_VERSION}.{hmac.new(key, content, 'sha256').hexdigest()}"
+
+
+def _is_signed(keys: Sequence[bytes], content: bytes, seal: str | None) -> bool:
+    signature = (seal or "").encode(errors="surrogatepass")
+    # Every key is tried: the time it takes tells nothing.
+    return sum(hmac.compare_digest(_sign(key, content).encode(), signature) for key in keys) > 0

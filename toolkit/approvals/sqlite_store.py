@@ -1,0 +1,235 @@
+"""
+Approvals in one SQLite file that processes share, and that outlives them.
+
+Each call opens the file, does its work in one transaction and closes it again:
+nothing is held by a thread, carried into a fork, or left to be closed. A change
+is on the disk before the call returns, so that neither `kill -9` nor a power cut
+takes it back. The file holds arguments with their secrets: only its owner may
+read it, in a folder where only its owner can put anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import EllipsisType
+from typing import Any
+
+from ..decisions import ApprovalRequest
+from .private_files import UnsafeFileError, check_private, make_private
+from .records import ApprovalError, Record, dumped, loaded
+from .store import Change, Changing, is_pending
+
+__all__ = ["SQLiteApprovals"]
+
+_log = logging.getLogger("toolkit")
+
+_FORMAT = 1
+_APPLICATION = 0x746B6170  # "tkap": tells our file from any other SQLite file
+_SCHEMA = f"""
+CREATE TABLE approvals (
+    id BLOB PRIMARY KEY,
+    state TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    over_since REAL,
+    record TEXT NOT NULL
+);
+CREATE INDEX approvals_by_state ON approvals (state, created_at);
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_FORMAT};
+"""
+_SETTINGS = (
+    # A journal that is deleted needs no shared memory, and EXTRA makes sure that the deletion, too, is on the disk.
+    "PRAGMA journal_mode = DELETE",
+    "PRAGMA synchronous = EXTRA",
+    # What is forgotten held secrets.
+    "PRAGMA secure_delete = ON",
+)
+
+
+class SQLiteApprovals(Changing):
+    """
+    Keep approvals in the file at *path*, which is made with mode 0600 if there is none.
+
+    Args:
+        path: The file; safety checks keep tools away from one that is named `*.approvals.sqlite`.
+            Its folder has to exist, and nobody else may be able to write there.
+        timeout_seconds: How long to wait while other processes write.
+
+    Raises:
+        ApprovalError: The file cannot be used, here or in any later call; `why` is "store".
+    """
+
+    blocking = True
+
+    def __init__(self, path: str | os.PathLike[str], *, timeout_seconds: float = 10.0) -> None:
+        folder, name = os.path.split(os.path.abspath(path))
+        self._path = os.path.join(os.path.realpath(folder), name)
+        self._timeout = timeout_seconds
+        with self._failing():
+            make_private(self._path)
+        with self._opened(change=True, make=True):
+            pass
+
+    @property
+    def path(self) -> str:
+        """Where the approvals are kept."""
+        return self._path
+
+    def add(self, record: Record) -> None:
+        """Keep a record that is pending; `ValueError` if its id is taken."""
+        if record.state != "pending":
+            raise ValueError(f"only a pending request can be added; this one is {record.state}")
+        with self._opened(change=True) as connection:
+            if self._read(connection, record.request.id) is not None:
+                raise ValueError(f"there is a request {record.request.id!r} already")
+            _write(connection, self._signed(record))
+
+    def get(self, request_id: str) -> Record | None:
+        """The record of exactly this id, as it is now."""
+        with self._opened() as connection:
+            return self._read(connection, request_id)
+
+    def pending(
+        self,
+        *,
+        session: str | EllipsisType | None = ...,
+        principal: str | EllipsisType | None = ...,
+        now: float | None = None,
+    ) -> list[ApprovalRequest]:
+        """Return what can still be answered *now*, the oldest first; a record with a wrong signature is only logged."""
+        now = time.time() if now is None else now
+        with self._opened() as connection:
+            rows = connection.execute(
+                "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
+            ).fetchall()
+        records = filter(None, (self._listed(*row) for row in rows))
+        return [each.request for each in records if is_pending(each, session, principal, now)]
+
+    def purge(self, *, before: float) -> int:
+        """Forget what was denied, done or expired *before*, and say how many."""
+        with self._opened(change=True) as connection:
+            return connection.execute("DELETE FROM approvals WHERE over_since < ?", (before,)).rowcount
+
+    def _change(self, request_id: str, change: Change) -> bool:
+        with self._opened(change=True) as connection:
+            record = self._read(connection, request_id)
+            changed = None if record is None else change(record)
+            if changed is not None:
+                _write(connection, self._signed(changed))
+        if changed is not None:
+            self._remember(changed)
+        return changed is not None
+
+    @contextmanager
+    def _opened(self, *, change: bool = False, make: bool = False) -> Iterator[sqlite3.Connection]:
+        """One transaction; what is not left normally has not happened."""
+        with self._failing():
+            check_private(self._path)
+            # Opened only if it is there: SQLite would make it for everyone to read.
+            address = f"{Path(self._path).as_uri()}?mode=rw"
+            with closing(sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None)) as connection:
+                for setting in _SETTINGS:
+                    connection.execute(setting)
+                # A change takes the lock before it reads: nobody else can come in between.
+                connection.execute("BEGIN IMMEDIATE" if change else "BEGIN")
+                self._check_format(connection, make)
+                yield connection
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            # An extended code holds the plain one in its last byte.
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            raise self._error(_PROBLEMS.get(code, "cannot be used: {}").format(error)) from error
+        except OSError as error:
+            raise self._error(f"cannot be used: {error.strerror or error}; check the path and its folder") from error
+        except UnicodeDecodeError as error:
+            # SQLite quotes the file in its messages, and what is damaged there need not be text.
+            raise self._error(f"is damaged; {_MOVE_IT}") from error
+        except UnsafeFileError as error:
+            raise self._error(str(error)) from None
+
+    def _check_format(self, connection: sqlite3.Connection, make: bool) -> None:
+        application, version, things = connection.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+            " FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
+        if make and (application, version, things) == (0, 0, 0):
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+        elif application != _APPLICATION:
+            raise self._error("is a SQLite file, but not one of approvals; give another path")
+        elif version != _FORMAT:
+            raise self._error(
+                f"has format {version}, and this version of toolkit reads format {_FORMAT}; "
+                "update toolkit, or give another path"
+            )
+
+    def _read(self, connection: sqlite3.Connection, request_id: str) -> Record | None:
+        row = connection.execute("SELECT id, state, record FROM approvals WHERE id = ?", (_key(request_id),)).fetchone()
+        return None if row is None else self._record(*row)
+
+    def _record(self, key: Any, state: Any, text: Any) -> Record:
+        try:
+            record = loaded(text)
+        except ValueError as error:
+            raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_IT}") from error
+        if _key(record.request.id) != key:
+            raise self._error(f"holds a record under another's id; {_MOVE_IT}")
+        if record.state != state:
+            raise self._error(f"holds a record in another state than its own; {_MOVE_IT}")
+        return self._checked(record)
+
+    def _listed(self, key: Any, state: Any, text: Any) -> Record | None:
+        """Return a record for a list; None for one that others wrote, so that it does not hide the rest."""
+        try:
+            return self._record(key, state, text)
+        except ApprovalError as error:
+            if error.why != "forged":
+                raise
+            _log.warning("left out of the list of pending requests: %s", error)
+            return None
+
+    def _error(self, problem: str) -> ApprovalError:
+        return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")
+
+
+_MOVE_IT = "restore it from a copy, or move it away and ask again"
+_PROBLEMS = {
+    sqlite3.SQLITE_BUSY: "is busy: other processes have been writing for too long; try again, or raise timeout_seconds",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
+    sqlite3.SQLITE_READONLY: "cannot be written; check its folder and the file system",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its folder and the file system",
+    sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check the disk",
+    sqlite3.SQLITE_NOTADB: f"is not a SQLite file, or damaged; {_MOVE_IT}",
+    sqlite3.SQLITE_CORRUPT: f"is damaged ({{}}); {_MOVE_IT}",
+}
+
+
+def _key(request_id: str) -> bytes:
+    # As bytes: compared exactly, and any text can be asked for.
+    return request_id.encode(errors="surrogatepass")
+
+
+def _write(connection: sqlite3.Connection, record: Record) -> None:
+    connection.execute(
+        "INSERT INTO approvals (id, state, created_at, over_since, record) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET state = excluded.state, over_since = excluded.over_since,"
+        " record = excluded.record",
+        (
+            _key(record.request.id),
+            record.state,
+            record.request.created_at,
+            record.over_since(),
+            dumped(record),
+        ),
+    )

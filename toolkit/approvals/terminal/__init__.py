@@ -1,0 +1,1 @@
+"""Ask for an approval in a terminal."""

@@ -1,0 +1,183 @@
+"""
+What a person at a terminal says to a request, until it is an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from typing import Any, TextIO
+
+from ...decisions import ApprovalRequest, Decision
+from ...policies.redaction import MASK
+from ...values.strictjson.checks import flaws, loads
+from ...values.visible import visible
+from .screens import Screen, grant_in_words
+
+__all__ = ["Conversation", "in_editor"]
+
+
+class Conversation:
+    """
+    One request, shown and asked until the answer is clear.
+
+    Nothing but a clear yes approves; whatever is not understood is asked again, and the end of input is a no.
+    """
+
+    def __init__(
+        self, request: ApprovalRequest, answers: TextIO, screen: Screen, *, edit: Callable[[str], str], by: str
+    ) -> None:
+        self._request = request
+        self._answers = answers
+        self._screen = screen
+        self._edit = edit
+        self._by = by
+        self._draft: str | None = None
+        self._words: dict[str, Callable[[], Decision | None]] = {
+            **dict.fromkeys(("y", "yes"), self._approved),
+            **dict.fromkeys(("n", "no"), self._refused),
+            **dict.fromkeys(("q", "quit"), self._denied),
+        }
+
+    def decision(self, now: float) -> Decision:
+        """Show the request, ask, and go on asking."""
+        try:
+            return self._talk(now)
+        except EOFError:
+            return self._ended("nobody answered")
+        except KeyboardInterrupt:
+            return self._ended("interrupted")
+        except (OSError, ValueError) as error:  # the terminal is gone, or closed, or sends what is no text
+            return self._ended(f"nobody could be asked: {error}")
+
+    def _talk(self, now: float) -> Decision:
+        question = self._offer(is_whole=self._screen.show(self._request, now))
+        _forget_typed(self._answers)
+        while True:
+            answer = self._asked(question)
+            act = self._words.get(answer.lower())
+            if act is None:
+                known = ", ".join(dict.fromkeys(self._words))
+                self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {known}")
+            elif (decision := act()) is not None:
+                return decision
+
+    def _ended(self, reason: str) -> Decision:
+        with contextlib.suppress(OSError, ValueError):
+            self._screen.say()
+        return self._denied(reason)
+
+    def _offer(self, *, is_whole: bool) -> str:
+        """The question, once it is clear what may be answered."""
+        if self._request.auth is not None:
+            return "Have they been given? [y]es, [n]o: "
+        offered = ["[y]es", "[n]o"]
+        if is_whole and self._request.grants:
+            self._words |= dict.fromkeys(("a", "always"), self._granted)
+            offered.append("[a]lways")
+        self._words |= dict.fromkeys(("e", "edit"), self._edited)
+        return f"May it run? {', '.join([*offered, '[e]dit'])}: "
+
+    def _asked(self, question: str) -> str:
+        self._screen.say(question, end="")
+        line = self._answers.readline()
+        if not line:
+            raise EOFError
+        return line.strip()
+
+    def _approved(self, **more: Any) -> Decision:
+        return Decision.approve(by=self._by, principal=self._request.principal, **more)
+
+    def _denied(self, reason: str = "") -> Decision:
+        return Decision.deny(reason, by=self._by, principal=self._request.principal)
+
+    def _refused(self) -> Decision:
+        try:
+            return self._denied(self._asked("Why not? The model is told; it may be left empty: "))
+        except EOFError:
+            return self._denied()
+
+    def _granted(self) -> Decision | None:
+        """Approve with one of the grants that were offered; None if the person thinks again."""
+        grants = self._request.grants
+        for number, grant in enumerate(grants, 1):
+            self._screen.say(f"  {number}  {grant_in_words(grant)}")
+        numbers = {str(number): grant for number, grant in enumerate(grants, 1)}
+        while answer := self._asked("Which one? A number, or nothing to go back: "):
+            if answer in numbers:
+                return self._approved(grant=numbers[answer])
+            self._screen.say(f"there is no such number; they go from 1 to {len(grants)}")
+        return None
+
+    def _edited(self) -> Decision | None:
+        """Approve with the arguments as the person has changed them; None, and why, if they cannot be used."""
+        before = _json(self._request.arguments)
+        try:
+            self._draft = self._edit(before if self._draft is None else self._draft)
+            arguments = _checked(self._draft)
+        except (ValueError, OSError) as error:
+            self._screen.say(f"not changed: {visible(str(error), keep_lines=False)}")
+            return None
+        if _json(arguments) == before:
+            self._draft = None
+            self._screen.say("nothing was changed")
+            return None
+        return self._approved(arguments=arguments)
+
+
+def _checked(text: str) -> dict[str, Any]:
+    """The arguments that *text* is; `ValueError` if they cannot be used."""
+    arguments = loads(text)
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments have to be a JSON object")  # noqa: TRY004 -- the text is wrong, not its type
+    if found := flaws(arguments):
+        raise ValueError(str(found[0]))
+    if MASK in json.dumps(arguments):
+        # What is masked here is not known here; the mask itself would run in its place.
+        raise ValueError(f"write the value in place of {MASK}, or answer yes or no")
+    return arguments
+
+
+def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mapping[str, str] = os.environ) -> str:
+    """*text* as the person leaves it in $VISUAL or $EDITOR; `ValueError` if there is no editor, or it fails."""
+    command = shlex.split(environment.get("VISUAL") or environment.get("EDITOR") or "")
+    if not command:
+        raise ValueError("no editor is known; set VISUAL or EDITOR to one")
+    with tempfile.TemporaryDirectory(prefix="toolkit-") as folder:
+        path = os.path.join(folder, "arguments.json")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
+        ended = subprocess.run(  # noqa: S603 -- the person's own editor
+            [*command, path], check=False, stdin=_real(answers), stdout=_real(output)
+        )
+        if ended.returncode:
+            raise ValueError(f"the editor ended with {ended.returncode}")
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+
+
+def _json(arguments: Mapping[str, Any]) -> str:
+    text = json.dumps(dict(arguments), ensure_ascii=False, indent=2)
+    # What a terminal would not show as it is, an editor would not either.
+    return text if visible(text) == text else json.dumps(dict(arguments), indent=2)
+
+
+def _real(stream: TextIO) -> int | None:
+    """The descriptor of *stream*, for another program; None if it has none."""
+    with contextlib.suppress(OSError, ValueError):
+        return stream.fileno()
+    return None
+
+
+def _forget_typed(stream: TextIO) -> None:
+    """Drop what was typed before there was a question; it cannot have been meant as its answer."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        if stream.isatty():
+            termios.tcflush(stream.fileno(), termios.TCIFLUSH)

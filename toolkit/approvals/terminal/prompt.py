@@ -1,0 +1,96 @@
+"""
+Asking whoever sits at the terminal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TextIO
+
+from ..._forks import unlock_in_children
+from ...decisions import ApprovalRequest, Decision
+from .conversation import Conversation, in_editor
+from .screens import Screen
+
+__all__ = ["TerminalPrompt"]
+
+
+class TerminalPrompt:
+    """
+    Ask whoever sits at the terminal: yes, no, always, or yes with other arguments.
+
+    No answer is a no: the end of input and Ctrl-C deny. What was typed before the question was
+    shown does not answer it. Several requests at once are asked one after the other.
+
+    Args:
+        input: Where answers are read from; the terminal unless given, or standard input if there is none.
+        output: Where the request is shown; likewise.
+        terminal: The device that is the terminal.
+        edit: Gets the arguments as JSON text and returns them changed; $VISUAL or $EDITOR unless given.
+        colour: Whether to use colours; unless stated, on a terminal if NO_COLOR is not set.
+        by: Who is written down as having answered; the name of the user unless given.
+        clock: Seconds since 1970.
+    """
+
+    blocking = True
+    _one_at_a_time = unlock_in_children(threading.Lock())  # of all prompts, because there is one terminal
+
+    def __init__(
+        self,
+        *,
+        input: TextIO | None = None,  # noqa: A002 -- what it is called everywhere
+        output: TextIO | None = None,
+        terminal: str = "/dev/tty",
+        edit: Callable[[str], str] | None = None,
+        colour: bool | None = None,
+        by: str | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._input = input
+        self._output = output
+        self._terminal = terminal
+        self._edit = edit
+        self._colour = colour
+        self._by = by
+        self._clock = clock
+
+    def ask(self, request: ApprovalRequest) -> Decision | None:
+        """The person's answer; None if it is too late for one."""
+        with self._one_at_a_time:
+            if request.expires_at is not None and self._clock() >= request.expires_at:
+                return None
+            with _streams(self._input, self._output, self._terminal) as (answers, output):
+                if answers is None or output is None:  # a service may have neither
+                    return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
+                edit = self._edit or (lambda text: in_editor(text, answers, output))
+                screen = Screen(output, colour=self._colour)
+                talk = Conversation(request, answers, screen, edit=edit, by=self._by or _user())
+                return talk.decision(self._clock())
+
+
+@contextlib.contextmanager
+def _streams(
+    given: TextIO | None, shown: TextIO | None, terminal: str
+) -> Iterator[tuple[TextIO | None, TextIO | None]]:
+    """Where to read and where to write: what was given, the terminal, or the standard streams."""
+    with contextlib.ExitStack() as stack:
+        try:
+            if given is None:
+                given = stack.enter_context(open(terminal, errors="replace"))
+            if shown is None:
+                shown = stack.enter_context(open(terminal, "w", errors="backslashreplace"))
+        except OSError:
+            given, shown = given or sys.stdin, shown or sys.stdout
+        yield given, shown
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "the terminal"

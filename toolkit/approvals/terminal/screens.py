@@ -1,0 +1,163 @@
+"""
+A request on a terminal: everything a person needs to decide, and nothing that could deceive them.
+
+Foreign text is made visible and stands behind a bar, line by line and wrapped
+to the screen, so that no part of it can pass for a line of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import unicodedata
+from collections.abc import Iterator
+from typing import TextIO
+
+from ...decisions import ApprovalRequest, AuthRequest, Grant
+from ...values.visible import visible
+
+__all__ = ["Screen", "grant_in_words"]
+
+_BAR = "  | "
+_MOST_CHARACTERS = 20_000
+_NARROWEST = 20
+_STYLES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
+_DIFF_STYLES = (("+++ ", "bold"), ("--- ", "bold"), ("@@ ", "cyan"), ("+", "green"), ("-", "red"))
+_SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+
+
+class Screen:
+    """
+    Where a request is shown.
+
+    Args:
+        colour: Whether to use colours; unless stated, on a terminal if NO_COLOR is not set.
+    """
+
+    def __init__(self, output: TextIO, *, colour: bool | None = None) -> None:
+        self._output = output
+        self._width = _width(output)
+        if colour is None:
+            plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+            colour = self._width is not None and not plain
+        self._colour = colour
+
+    def show(self, request: ApprovalRequest, now: float) -> bool:
+        """Print *request*; whether all of it could be shown."""
+        tool = _line(request.tool)
+        self.say()
+        self.say(f"`{tool}` needs credentials" if request.auth else f"`{tool}` asks for permission", style="bold")
+        for label, text in _facts(request, now):
+            self._fact(label, text)
+        arguments = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
+        is_whole = len(arguments) <= _MOST_CHARACTERS
+        if request.arguments:
+            cut = "" if is_whole else f", cut: {_MOST_CHARACTERS:,} of {len(arguments):,} characters shown"
+            self.say(f"  with{cut}:")
+            self._block(visible(arguments[:_MOST_CHARACTERS]))
+        if request.preview:
+            self.say("  which would do:")
+            text = visible(request.preview)
+            self._block(text, is_diff="\n@@ " in text)
+        return is_whole and not request.is_cut
+
+    def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:
+        """Print a line of our own; what is foreign in it has been made visible."""
+        self._write(self._styled(text, style) + end)
+        self._output.flush()
+
+    def _fact(self, label: str, text: str) -> None:
+        shown = f"  {label}: {_line(text)}"
+        if self._width is None or _cells(shown) <= self._width:
+            self.say(shown)
+        else:
+            self.say(f"  {label}:")
+            self._block(_line(text))
+
+    def _block(self, text: str, *, is_diff: bool = False) -> None:
+        for line in text.removesuffix("\n").split("\n"):
+            style = next((style for start, style in _DIFF_STYLES if is_diff and line.startswith(start)), None)
+            for piece in _wrapped(line, None if self._width is None else self._width - len(_BAR)):
+                self._write(f"{_BAR}{self._styled(piece, style)}\n")
+
+    def _styled(self, text: str, style: str | None) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour and style and text else text
+
+    def _write(self, text: str) -> None:
+        try:
+            self._output.write(text)
+        except UnicodeEncodeError as error:  # a terminal that knows fewer letters
+            self._output.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+
+
+def grant_in_words(grant: Grant) -> str:
+    """What a person agrees to with *grant*, on one line."""
+    targets = {"tool": "every call of it", "command": f"commands that start with {grant.target}"}
+    words = grant.shown or targets.get(grant.scope, f"everything under {grant.target}")
+    return f"{_line(words)}, for the rest of the session"
+
+
+def _facts(request: ApprovalRequest, now: float) -> Iterator[tuple[str, str]]:
+    yield "because", request.reason
+    if request.asked_by:
+        yield "asked by", ", ".join(request.asked_by)
+    if request.principal is not None:
+        yield "on behalf of", request.principal
+    if request.waits_for is not None:
+        yield "after", request.waits_for
+    for repair in request.repairs:
+        yield "mended before", repair
+    if request.auth is not None:
+        yield from _auth_facts(request.auth)
+    if request.expires_at is not None:
+        yield "can be answered for", _span(request.expires_at - now)
+
+
+def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:
+    yield "credentials of", auth.provider
+    if auth.scopes:
+        yield "which permit", ", ".join(auth.scopes)
+    if auth.url is not None:
+        yield "given at", auth.url
+    if auth.reason:
+        yield "needed for", auth.reason
+
+
+def _span(seconds: float) -> str:
+    for length, unit in _SPANS:
+        if seconds >= 2 * length:
+            return f"{seconds // length:.0f} {unit}"
+    return "a moment"
+
+
+def _line(text: str) -> str:
+    return visible(text[:_MOST_CHARACTERS], keep_lines=False)
+
+
+def _width(output: TextIO) -> int | None:
+    """How many cells a line has; None if it is not a terminal that would wrap it."""
+    try:
+        if not output.isatty():
+            return None
+        return max(_NARROWEST, os.get_terminal_size(output.fileno()).columns or 80)
+    except (OSError, ValueError):
+        return None
+
+
+def _wrapped(line: str, width: int | None) -> Iterator[str]:
+    """*line* in pieces of at most *width* cells; at least one, even if it is empty."""
+    if width is None:
+        yield line
+        return
+    start = used = 0
+    for index, character in enumerate(line):
+        cells = _cells(character)
+        if used + cells > width:
+            yield line[start:index]
+            start, used = index, 0
+        used += cells
+    yield line[start:]
+
+
+def _cells(text: str) -> int:
+    return sum(8 if each == "\t" else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)

@@ -1,0 +1,1 @@
+"""Run commands, and the jobs that go on in the background."""

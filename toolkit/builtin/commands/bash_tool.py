@@ -1,0 +1,243 @@
+"""
+`bash`: a command line in a sandbox.
+
+Between calls only the working folder and the variables named by the caller are kept, for each conversation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from ...access import Command
+from ...approvals.previews import Preview
+from ...context import Context
+from ...decorator import tool
+from ...errors import BadArgs, Problem, ToolError
+from ...results import ErrorInfo, Kind, ToolCall, ToolResult
+from ...sandbox.base import Sandbox
+from ...sandbox.selection import best_sandbox
+from ...sandbox.visible_files import grounds_of
+from ...spec import Tool
+from ...workspace.space import Workspace
+from .jobs import UNCOVERED
+from .outputs import readable
+from .process import Ended
+from .runner import Ran, Runner
+from .shell_state import checked_names, shell_for, shell_of
+from .start_state import Standing, Standings, standing_of
+
+__all__ = ["bash_for"]
+
+_DEFAULT_SECONDS = 120.0
+_MOST_SECONDS = 600.0
+_MOST_SECONDS_OF_A_JOB = 24 * 3600.0
+_MOST_BYTES_OF_A_COMMAND = 100_000
+# What is left for the answer, when the whole call has a limit of its own.
+_MARGIN_SECONDS = 1.0
+
+
+def bash_for(
+    workspace: Workspace,
+    *,
+    sandbox: Sandbox | Literal["none"] | None = None,
+    network: bool = False,
+    env: Mapping[str, str] | None = None,
+    keep: Sequence[str] = (),
+    max_output_bytes: int = 30_000,
+) -> Tool:
+    """
+    The tool that runs commands in *workspace*.
+
+    Args:
+        sandbox: What commands run in; the strongest one here unless given. "none" runs them as the user, unasked
+            if the permissions say so; without it, and without a real sandbox on this machine, every command asks.
+        network: Whether commands may reach the network.
+        env: Variables that every command finds, besides a few harmless ones. Nothing else of ours is passed on.
+        keep: Names of variables that a command leaves to the next one of its conversation.
+        max_output_bytes: Of each stream; the beginning and the end are kept.
+    """
+    chosen = _chosen(workspace, sandbox, network)
+    standings = Standings(workspace)
+    runner = Runner(
+        workspace=workspace,
+        sandbox=chosen,
+        env=_checked(env or {}),
+        keep=checked_names(keep),
+        max_output_bytes=max_output_bytes,
+        marks=grounds_of(workspace).marks,
+    )
+
+    @tool(
+        catalog=None,
+        description=_about(chosen, max_output_bytes),
+        destructive=True,
+        group="shell",
+        search_hint="execute shell terminal script program tests build git",
+        approval="always" if chosen.name == "limits" else "never",
+        validate=_objections,
+        preflight=standings.preflight,
+        preview=lambda arguments, call=None: _preview(arguments, call, runner),
+        summary=lambda arguments: f"$ {arguments['command']}",
+        activity="running a command",
+        metadata={"sandbox": {"name": chosen.name, "network": chosen.network, "contained": chosen.contained}},
+    )
+    async def bash(
+        command: Annotated[str, Command],
+        *,
+        timeout_seconds: float = _DEFAULT_SECONDS,
+        background: bool = False,
+        context: Context,
+    ) -> str | ToolResult:
+        """Run a command; what a model is told besides depends on the sandbox.
+
+        Args:
+            command: The command line; several lines are fine.
+            timeout_seconds: When to end it, with everything it started; at most 600.
+            background: Return at once, with the name of a job for `job_output` and `job_stop`.
+        """
+        if problems := _objections({"command": command, "timeout_seconds": timeout_seconds}):
+            raise BadArgs(problems)
+        standing = standings.bound(context, command)
+        if background:
+            return _started(runner, command, standing, context)
+        return await _finished(runner, command, standing, timeout_seconds, context)
+
+    return Tool.of(bash)
+
+
+def _preview(arguments: Any, call: ToolCall | None, runner: Runner) -> Preview:
+    """What a person sees before they agree: the command, where it would start, and what keeps it in."""
+    standing = standing_of(None if call is None else call.session, runner.workspace)
+    text = f"$ {arguments['command']}\n\n{standing.shown()}\n{runner.sandbox.describe()}"
+    return Preview(text=text, preconditions=(standing.precondition(),))
+
+
+def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
+    """What a model has to know before it runs a command here."""
+    network = "has the network" if sandbox.network else "has no network, so nothing can be downloaded"
+    held = "" if sandbox.name in {"limits", "none"} else " It sees and changes only the workspace, without its secrets."
+    return (
+        "Run a command with bash in the workspace, and return what it printed.\n\n"
+        "It starts in the folder where the last command ended, without a terminal and with empty standard input, "
+        f"and {network}.{held} What it leaves running is ended with it: use `background` for servers and watchers. "
+        f"Of more than {max_output_bytes:,} bytes of output the beginning and the end are kept."
+    )
+
+
+def _started(runner: Runner, command: str, standing: Standing, context: Context) -> str:
+    if context.session is None:
+        raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
+    shell = shell_of(context.session, runner.workspace.root)
+    job = shell.jobs.start(command, runner.start(command, shell, standing, _MOST_SECONDS_OF_A_JOB))
+    return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
+
+
+async def _finished(
+    runner: Runner, command: str, standing: Standing, timeout_seconds: float, context: Context
+) -> str | ToolResult:
+    with shell_for(context.session, runner.workspace.root) as shell:
+        seconds = _left(timeout_seconds, context.deadline)
+        ran = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
+    text = _told(ran, seconds, runner.workspace)
+    return _failure(text, ran.ended, seconds) if ran.ended.why is not None or ran.ended.exit_code else text
+
+
+def _failure(text: str, ended: Ended, seconds: float) -> ToolResult:
+    """
+    Return the result of a command that failed, was killed or took too long: an error whose text holds the output.
+
+    Every exit code but 0 is a failure, also the 1 with which `grep` says that it found nothing: which programs mean
+    something else by it is not known here, and the model reads the output and the code in any case.
+    """
+    kind: Kind = "timeout" if ended.why == "timeout" else "tool"
+    message = _reason(ended, seconds)
+    details = {"exit_code": ended.exit_code} if ended.why is None else {"stopped": ended.why}
+    return ToolResult(text, None, kind, error=ErrorInfo(message, details))
+
+
+def _reason(ended: Ended, seconds: float) -> str:
+    """Why a command failed, in a line; nothing if it did not."""
+    if ended.why is not None:
+        return _WHY[ended.why].format(seconds=seconds)
+    return f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}" if ended.exit_code else ""
+
+
+def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
+    """What a model reads: stdout, then the rest by name."""
+    ended = ran.ended
+    if ended.why == "uncovered":
+        return _WHY[ended.why]  # and nothing of what it printed
+    lines = [ran.stdout.rstrip("\n")] if ran.stdout.strip() else []
+    if ran.stderr.strip():
+        lines.append(f"stderr: {ran.stderr.rstrip(chr(10))}")
+    if reason := _reason(ended, seconds):
+        lines.append(reason)
+    if ended.left and ended.why is None:
+        were = "process still ran and was" if ended.left == 1 else "processes still ran and were"
+        lines.append(f"note: {ended.left} {were} ended with it; use `background` for such")
+    lines += [f"note: {note}" for note in (_changed(ended, workspace), ran.note) if note]
+    return "\n".join(lines) or "(no output)"
+
+
+def _changed(ended: Ended, workspace: Workspace) -> str:
+    """A warning, if a command changed what other programs take orders from."""
+    if not ended.changed:
+        return ""
+    names = ", ".join(readable(workspace.shown(path)) for path in ended.changed[:5])
+    more = f" and {len(ended.changed) - 5} more" if len(ended.changed) > 5 else ""
+    return f"it changed {names}{more}, which can make other programs run code; have a person look at that"
+
+
+_WHY = {
+    "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
+    "stopped": "stopped: it was ended, with everything it started",
+    "crowd": "stopped: it started more processes than it may, and all were ended",
+    "uncovered": UNCOVERED,
+}
+
+
+def _meaning(code: int) -> str:
+    meanings = {137: "killed", 152: "out of CPU time", 153: "a file became too large"}
+    return f" ({meanings[code]})" if code in meanings else ""
+
+
+def _objections(arguments: Any) -> list[Problem]:
+    command, seconds = arguments["command"], arguments["timeout_seconds"]
+    found = []
+    if not command.strip():
+        found.append(Problem("is empty; say what to run", ["command"]))
+    if "\0" in command:
+        found.append(Problem("holds a NUL character, which no command can", ["command"]))
+    if len(command.encode(errors="replace")) > _MOST_BYTES_OF_A_COMMAND:
+        found.append(Problem("is too long for a command line; write it to a file and run that", ["command"]))
+    if not 0 < seconds <= _MOST_SECONDS:
+        found.append(Problem(f"has to be above 0 and at most {_MOST_SECONDS:g}, got {seconds:g}", ["timeout_seconds"]))
+    return found
+
+
+def _left(seconds: float, deadline: float | None) -> float:
+    """How long a command may take, such that its answer still arrives before *deadline*."""
+    if deadline is None:
+        return seconds
+    return max(0.1, min(seconds, deadline - time.monotonic() - _MARGIN_SECONDS))
+
+
+def _chosen(workspace: Workspace, sandbox: Sandbox | Literal["none"] | None, network: bool) -> Sandbox:
+    if isinstance(sandbox, Sandbox):
+        if network and not sandbox.network:
+            raise ValueError("the sandbox has no network; make it with best_sandbox(workspace, network=True)")
+        return sandbox
+    if sandbox is not None and sandbox != "none":
+        raise TypeError(f'sandbox: expected a Sandbox, "none" or None, got {sandbox!r}; see best_sandbox(level=...)')
+    return best_sandbox(workspace, network=network, level=sandbox)
+
+
+def _checked(env: Mapping[str, str]) -> dict[str, str]:
+    for name, value in env.items():
+        if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+            raise ValueError(f"env: {name!r} cannot be the name of a variable")
+        if not isinstance(value, str) or "\0" in value:
+            raise ValueError(f"env: the value of {name} has to be text without NUL characters")
+    return dict(env)

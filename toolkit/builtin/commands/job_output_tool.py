@@ -1,0 +1,50 @@
+"""
+`job_output`: what commands in the background print.
+"""
+
+from __future__ import annotations
+
+from ...context import Context
+from ...decorator import tool
+from ...spec import Tool
+from ...workspace.space import Workspace
+from .jobs import Job
+from .outputs import readable
+from .shell_state import shell_of
+
+__all__ = ["job_output_for"]
+
+_MOST_OF_A_LINE = 200
+
+
+def job_output_for(workspace: Workspace) -> Tool:
+    """The tool that lists and reads the jobs that `bash` started in *workspace*."""
+
+    @tool(
+        catalog=None,
+        read_only=True,
+        idempotent=False,
+        concurrency_safe=False,
+        group="shell",
+        search_hint="background jobs list read log output running server watcher",
+    )
+    def job_output(*, job: str | None = None, context: Context) -> str:
+        """Show what a background job printed since this was last asked, and whether it still runs.
+
+        Args:
+            job: Its name, as `bash` returned it; without one, all jobs are listed.
+        """
+        jobs = shell_of(context.session, workspace.root).jobs
+        if job is None:
+            return "\n".join(map(_line, jobs.all())) or "(no jobs)"
+        found = jobs.get(job)
+        state = found.state()  # before the output, or what it printed last would be missed
+        printed = found.read().rstrip("\n")
+        return f"{printed or '(no new output)'}\n{found.id}: {state}"
+
+    return Tool.of(job_output)
+
+
+def _line(job: Job) -> str:
+    command = readable(job.command).replace("\n", " ")
+    return f"{job.id}: {job.state()}: {command[:_MOST_OF_A_LINE]}{'...' * (len(command) > _MOST_OF_A_LINE)}"

@@ -1,0 +1,34 @@
+"""
+`job_stop`: the end of a command in the background.
+"""
+
+from __future__ import annotations
+
+from ...context import Context
+from ...decorator import tool
+from ...errors import ToolError
+from ...spec import Tool
+from ...workspace.space import Workspace
+from .shell_state import shell_of
+
+__all__ = ["job_stop_for"]
+
+
+def job_stop_for(workspace: Workspace, *, patience_seconds: float = 15.0) -> Tool:
+    """The tool that ends jobs that `bash` started in *workspace*, and waits until they have."""
+
+    @tool(catalog=None, idempotent=True, group="shell", search_hint="background jobs stop kill end terminate")
+    def job_stop(job: str, *, context: Context) -> str:
+        """End a background job, with everything that it started.
+
+        Args:
+            job: Its name, as `bash` returned it.
+        """
+        found = shell_of(context.session, workspace.root).jobs.get(job)
+        found.process.stop()
+        if not found.process.wait(patience_seconds):
+            raise ToolError(f"{found.id} was asked to end, and has not yet; look again with `job_output`")
+        printed = found.read().rstrip("\n")
+        return f"{printed}\n{found.id}: {found.state()}".lstrip("\n")
+
+    return Tool.of(job_stop)

@@ -1,0 +1,121 @@
+"""
+Commands in the background: they can be listed, read and stopped, and end with their conversation.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from ..._forks import unlock_in_children
+from ...errors import ToolError, nearest
+from .outputs import Latest
+from .process import Process, Start
+
+__all__ = ["UNCOVERED", "Job", "Jobs"]
+
+_MOST_RUNNING = 20
+_MOST_KEPT = 50
+_MOST_OUTPUT = 200_000
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """
+    One command in the background.
+
+    Attributes:
+        id: What it is called by.
+        command: What was asked for.
+    """
+
+    id: str
+    command: str
+    process: Process
+    output: Latest
+    began: float
+    lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
+
+    def state(self) -> str:
+        """How it is, in a few words."""
+        if not self.process.is_over:
+            return f"running for {time.monotonic() - self.began:.0f} s"
+        try:
+            ended = self.process.ended
+        except ToolError as error:
+            return f"failed: {error}"
+        return _WHY.get(ended.why or "", f"exit code: {ended.exit_code}")
+
+    def read(self) -> str:
+        """What it printed since this was last asked, both streams as they came; nothing if that is withheld."""
+        with self.lock:
+            printed = self.output.take()
+        return "" if self.state() == _WHY["uncovered"] else printed
+
+
+UNCOVERED = "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
+_WHY = {
+    "stopped": "stopped",
+    "timeout": "stopped: it took too long",
+    "crowd": "stopped: it started more processes than it may",
+    "uncovered": UNCOVERED,
+}
+
+
+class Jobs:
+    """The jobs of one conversation, in the order they were started; of those that ended, the last are kept."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, Job] = {}
+        self._count = 0
+        self._lock = unlock_in_children(threading.Lock())
+        self._is_closed = False
+
+    def start(self, command: str, start: Start) -> Job:
+        """Start *command* in the background; `ToolError` if too many run already."""
+        with self._lock:
+            if self._is_closed:
+                raise ToolError("the conversation has ended, and its jobs with it")
+            running = [each for each in self._jobs.values() if not each.process.is_over]
+            if len(running) >= _MOST_RUNNING:
+                raise ToolError(f"{len(running)} jobs run already ({', '.join(each.id for each in running)}); stop one")
+            self._count += 1
+            output, lock = Latest(_MOST_OUTPUT), unlock_in_children(threading.Lock())
+
+            def take(stream: str, data: bytes) -> None:
+                with lock:
+                    output.add(data)
+
+            job = Job(f"job_{self._count}", command, Process(start, take), output, time.monotonic(), lock)
+            self._jobs[job.id] = job
+            ended = [each.id for each in self._jobs.values() if each.process.is_over]
+            for name in ended[: max(0, len(self._jobs) - _MOST_KEPT)]:
+                del self._jobs[name]
+            return job
+
+    def all(self) -> list[Job]:
+        """Those that run, and those that ended not long ago."""
+        with self._lock:
+            return list(self._jobs.values())
+
+    def get(self, name: str) -> Job:
+        """The job of that name; `ToolError` with the nearest ones if there is none."""
+        with self._lock:
+            job = self._jobs.get(name)
+            known = list(self._jobs)
+        if job is None:
+            hint = ", ".join(nearest(name, known) or known[-3:])
+            raise ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
+        return job
+
+    def close(self, *, wait_seconds: float = 3.0) -> None:
+        """End all of them, and wait a while until they have."""
+        with self._lock:
+            self._is_closed = True
+            jobs = list(self._jobs.values())
+        for job in jobs:
+            job.process.stop()
+        until = time.monotonic() + wait_seconds
+        for job in jobs:
+            job.process.wait(max(0.0, until - time.monotonic()))

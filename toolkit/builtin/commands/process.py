@@ -1,0 +1,201 @@
+"""
+A command that runs: what it prints is read, its time is kept, and nothing of it is left behind.
+
+Each has a thread of its own, which starts it, reads its pipes, and lives as long as it does: the system is told to
+end a command when the thread that started it ends, so a process that is killed takes its commands along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import subprocess
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..._forks import unlock_in_children
+from ...errors import ToolError
+from .process_reader import MARK, Ended, Reading, Start
+
+__all__ = ["Ended", "Process", "Start"]
+
+
+class Process:
+    """
+    One command, started at once.
+
+    Args:
+        on_output: Gets what it prints, "stdout" or "stderr" and the bytes, in the process's own thread; empty
+            bytes now and then when it prints nothing.
+    """
+
+    def __init__(self, start: Start, on_output: Callable[[str, bytes], object]) -> None:
+        self._start = start
+        self._on_output = on_output
+        self._mark = secrets.token_hex(8)
+        self._wake_read, self._wake_write = os.pipe()
+        self._wake_lock = unlock_in_children(threading.Lock())
+        self._over = threading.Event()
+        self._ended: Ended | None = None
+        self._error: BaseException | None = None
+        self._waiting: list[Callable[[], object]] = []
+        self._pid = os.getpid()
+        self._thread = threading.Thread(target=self._live, name="toolkit-command", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._close_wake()
+            raise ToolError("the system has no thread left to run a command in; try again later") from error
+
+    @property
+    def is_over(self) -> bool:
+        return self._over.is_set()
+
+    @property
+    def ended(self) -> Ended:
+        """How it ended; `ToolError` if it could not be started. Only once it is over."""
+        if self._error is not None:
+            raise self._error
+        if self._ended is None:
+            raise RuntimeError("the command still runs")
+        return self._ended
+
+    def stop(self) -> None:
+        """Have it ended, with everything that it started; returns at once."""
+        with self._wake_lock:
+            if self._wake_write >= 0 and os.getpid() == self._pid:
+                os.write(self._wake_write, b"s")
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Whether it is over, after at most that long."""
+        return threading.current_thread() is not self._thread and self._over.wait(timeout_seconds)
+
+    async def finished(self) -> Ended:
+        """How it ended, when it has; whoever is cancelled meanwhile ends it first."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who waited
+                loop.call_soon_threadsafe(_settle, future)
+
+        self._when_over(tell)
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError:
+            self.stop()
+            await asyncio.wait({future}, timeout=self._start.grace_seconds + 2.0)
+            raise
+        return self.ended
+
+    def _when_over(self, then: Callable[[], object]) -> None:
+        with self._wake_lock:
+            if not self.is_over:
+                self._waiting.append(then)
+                return
+        then()
+
+    # In its own thread.
+
+    def _live(self) -> None:
+        try:
+            self._ended = self._run()
+        except ToolError as error:
+            self._error = error
+        except Exception as error:  # noqa: BLE001 -- raised where somebody waits for it
+            self._error = ToolError(f"the command could not be run: {error}")
+            self._error.__cause__ = error
+        finally:
+            self._close_wake()
+            with self._wake_lock:
+                self._over.set()
+                waiting, self._waiting = self._waiting, []
+            for then in waiting:
+                then()
+
+    def _close_wake(self) -> None:
+        with self._wake_lock:
+            os.close(self._wake_read)
+            os.close(self._wake_write)
+            self._wake_read = self._wake_write = -1
+
+    def _run(self) -> Ended:
+        start = self._start
+        before = start.marks()
+        ended = self._run_it()
+        after = start.marks()
+        changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+        return replace(ended, changed=tuple(changed))
+
+    def _run_it(self) -> Ended:
+        start = self._start
+        with contextlib.ExitStack() as stack:
+            status_read, status_write = _pipe(stack)
+            said_read, said_write = _pipe(stack)
+            argv, env = start.sandbox.command(
+                start.argv,
+                cwd=start.cwd,
+                env={**start.env, MARK: self._mark},
+                private=start.private,
+                status_fd=status_write.fileno(),
+                third_fd=said_write.fileno(),
+                grace_seconds=start.grace_seconds,
+            )
+            process = _started(argv, env, (status_write.fileno(), said_write.fileno()))
+            try:
+                status_write.close()
+                said_write.close()
+                return Reading(
+                    process,
+                    {"status": status_read, "said": said_read, "stdout": process.stdout, "stderr": process.stderr},
+                    wake=self._wake_read,
+                    on_output=self._on_output,
+                    start=start,
+                    mark=self._mark,
+                ).ended()
+            finally:
+                self._clear(process)
+
+    def _clear(self, process: subprocess.Popen[bytes]) -> None:
+        """Whatever happened here, the command does not go on."""
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(self._start.grace_seconds + self._start.patience_seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[Any, Any]:
+    read, write = os.pipe()
+    return stack.enter_context(os.fdopen(read, "rb", 0)), stack.enter_context(os.fdopen(write, "wb", 0))
+
+
+def _started(argv: list[str], env: dict[str, str], fds: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 -- the argument list is ours
+            argv,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            pass_fds=fds,
+            start_new_session=True,
+            cwd="/",
+        )
+    except OSError as error:
+        raise ToolError(f"no process could be started ({error.strerror or error}); try again later") from error

@@ -1,0 +1,186 @@
+"""
+What comes from a command while it runs: its output, its last words, and how it ended.
+
+Time is kept here, too: a command whose time is up, or that is to stop, is asked to end, and then made to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import ToolError
+from ...sandbox.base import Sandbox
+
+__all__ = ["MARK", "Ended", "Reading", "Start"]
+
+MARK = "TOOLKIT_COMMAND"
+_MOST_OF_A_READ = 1 << 16
+_MOST_OF_A_MESSAGE = 1 << 18
+# How long pipes may stay open after the command has ended: somebody who was not caught holds them.
+_LINGER_SECONDS = 0.5
+_TICK_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """
+    What to run, and how.
+
+    Attributes:
+        private: A folder that the command may fill.
+        timeout_seconds: When it is ended; None if it may run as long as it likes.
+        grace_seconds: How long it may take to end by itself once it is asked to.
+        patience_seconds: How long the launcher may take beyond that; then it is not waited for.
+        marks: What tells whether files were changed that should not be; asked before and after.
+    """
+
+    argv: Sequence[str]
+    sandbox: Sandbox
+    cwd: str
+    env: dict[str, str]
+    private: str | None = None
+    timeout_seconds: float | None = None
+    grace_seconds: float = 2.0
+    patience_seconds: float = 12.0
+    marks: Callable[[], Mapping[str, object]] = dict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """
+    How a command ended.
+
+    Attributes:
+        exit_code: As a shell counts them: 128 and the signal's number, if it was killed.
+        why: "timeout", "stopped", "crowd" (more processes than allowed) or "uncovered" (a protected file could be
+            seen, because somebody saved it anew), if it did not end by itself.
+        left: How many processes it had left running; they were ended.
+        said: What it wrote to descriptor 3.
+        changed: The files among those with marks that were changed, made or removed.
+    """
+
+    exit_code: int
+    why: str | None = None
+    left: int = 0
+    said: bytes = b""
+    changed: tuple[str, ...] = ()
+
+
+class Reading:
+    """The pipes of one command, read until it is over."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        pipes: dict[str, Any],
+        *,
+        wake: int,
+        on_output: Callable[[str, bytes], object],
+        start: Start,
+        mark: str,
+    ) -> None:
+        self._process = process
+        self._on_output = on_output
+        self._grace = start.grace_seconds + start.patience_seconds
+        self._mark = mark
+        self._why: str | None = None
+        self._messages = {"status": bytearray(), "said": bytearray()}
+        self._deadline = None if start.timeout_seconds is None else time.monotonic() + start.timeout_seconds
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(wake, selectors.EVENT_READ, "wake")
+        for name, pipe in pipes.items():
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, selectors.EVENT_READ, name)
+        self._open = set(pipes)
+
+    def ended(self) -> Ended:
+        with self._selector:
+            # Only the launcher holds the other end of this one, so its end is the launcher's.
+            while "status" in self._open:
+                self._step(_TICK_SECONDS)
+                if self._deadline is not None and time.monotonic() >= self._deadline:
+                    self._hurry()
+            code = self._process.wait()
+            linger = time.monotonic() + _LINGER_SECONDS
+            while self._open and time.monotonic() < linger:
+                self._step(0.05)
+        return self._told(code)
+
+    def _hurry(self) -> None:
+        """Ask for the end when time is up; do not ask when it has been asked for."""
+        if self._why is None:
+            self._ask("timeout")
+        else:
+            self._process.kill()
+            self._deadline = None
+
+    def _ask(self, why: str) -> None:
+        self._why = why
+        self._process.terminate()
+        self._deadline = time.monotonic() + self._grace
+
+    def _step(self, seconds: float) -> None:
+        if self._deadline is not None:
+            seconds = max(0.0, min(seconds, self._deadline - time.monotonic()))
+        ready = self._selector.select(seconds)
+        if not ready:
+            self._on_output("stdout", b"")
+        for key, _ in ready:
+            if key.data == "wake":
+                self._selector.unregister(key.fileobj)
+                if self._why is None:
+                    self._ask("stopped")
+            else:
+                self._read(key)
+
+    def _read(self, key: selectors.SelectorKey) -> None:
+        data = os.read(key.fd, _MOST_OF_A_READ)
+        if not data:
+            self._selector.unregister(key.fileobj)
+            self._open.discard(key.data)
+        elif key.data in self._messages:
+            message = self._messages[key.data]
+            message += data[: _MOST_OF_A_MESSAGE - len(message)]
+        else:
+            self._on_output(key.data, data)
+
+    def _told(self, code: int) -> Ended:
+        try:
+            outcome = json.loads(self._messages["status"].decode())
+        except ValueError:
+            # The launcher was killed: what it looked after may be anywhere.
+            _sweep(self._mark)
+            outcome = {"exit": code if code >= 0 else 128 - code}
+        if "failed" in outcome:
+            raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
+        why = "crowd" if outcome.get("stopped") == "crowd" else self._why
+        if "path" in outcome:  # also if it had ended before anybody noticed
+            why = "uncovered"
+        return Ended(
+            exit_code=int(outcome["exit"]),
+            why=why,
+            left=int(outcome.get("left", 0)),
+            said=bytes(self._messages["said"]),
+        )
+
+
+def _sweep(mark: str) -> None:
+    """End every process that still carries *mark* in its environment."""
+    wanted = f"{MARK}={mark}".encode()
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            with open(f"/proc/{name}/environ", "rb") as file:
+                is_ours = wanted in file.read().split(b"\0")
+            if is_ours:
+                os.kill(int(name), signal.SIGKILL)

@@ -1,0 +1,148 @@
+"""
+Where the next command of a conversation would start, and with which of its variables.
+
+A person who agrees to a command agrees to it there: they are shown the place, and it is a precondition of the call.
+If the conversation has moved on when the answer comes, they are asked again. What rules allow unasked starts where it
+was judged to start, though another call may have moved the conversation meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import shlex
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..._forks import unlock_in_children
+from ...access import Command
+from ...context import Context
+from ...decisions import Changed, Precondition
+from ...errors import ToolError
+from ...policies.redaction import MASK
+from ...results import ToolCall
+from ...session import Session
+from ...workspace.space import Workspace
+from .outputs import readable
+from .shell_state import folder_at, known_shell
+
+__all__ = ["Standing", "Standings", "standing_of"]
+
+_MOST_OF_A_VALUE = 80
+_SECRET_NAMES = re.compile(r"(?i)key|token|secret|pass|auth|cred|cookie|session|private")
+_SECRET_VALUES = re.compile(
+    r"sk-|gh[opsu]_|github_pat_|xox[a-z]-|AKIA|eyJ|-----BEGIN|[a-z+]+://[^/\s]*:[^/\s]*@|\S{32,}"
+)
+# Of this process alone: a digest of a short secret could be guessed from.
+_KEY = secrets.token_bytes(32)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """
+    The state that a command would find.
+
+    Attributes:
+        root: Of the workspace.
+        folder: Where it would start.
+        variables: What was kept for it.
+    """
+
+    root: str
+    folder: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def shown(self) -> str:
+        """What a person reads about it; values that look secret are masked."""
+        kept = "".join(f"\nkept: {name}={_shown(name, value)}" for name, value in self.variables.items())
+        return f"in {readable(self.folder)}{kept}"
+
+    def read_from_root(self, command: str) -> str:
+        """*command* as it would have to be written at the root: what rules and checks have to judge."""
+        return command if self.folder == self.root else f"cd {shlex.quote(self.folder)}\n{command}"
+
+    def precondition(self) -> Precondition:
+        """What has to be so when the command runs."""
+        kept = {
+            name: hmac.digest(_KEY, value.encode(errors="surrogateescape"), "sha256").hex()
+            for name, value in self.variables.items()
+        }
+        state = json.dumps([self.folder, kept], sort_keys=True)
+        return Precondition(path=self.folder, sha256=hashlib.sha256(state.encode()).hexdigest(), kind="tool")
+
+    def check(self, agreed: tuple[Precondition, ...]) -> None:
+        """Raise `Changed` if a person agreed, and not to this."""
+        if agreed and self.precondition() not in agreed:
+            raise Changed(f"it would start in {readable(self.folder)}, and not as it was shown when somebody agreed")
+
+
+def standing_of(session: Session | None, workspace: Workspace) -> Standing:
+    """Where the next command of *session* would start; nothing is made for it."""
+    shell = known_shell(session, workspace.root)
+    if shell is None:
+        return Standing(root=workspace.root, folder=workspace.root)
+    return Standing(root=workspace.root, folder=shell.folder(workspace), variables=dict(shell.variables))
+
+
+class Standings:
+    """
+    Where the calls of one tool were judged to start, from the verdict until they do.
+
+    Args:
+        most: How many calls are remembered. One that is forgotten is judged again when it runs.
+    """
+
+    def __init__(self, workspace: Workspace, *, most: int = 1000) -> None:
+        self._workspace = workspace
+        self._most = most
+        self._judged: dict[tuple[str, str, str], list[Standing]] = {}
+        self._lock = unlock_in_children(threading.Lock())
+
+    def preflight(self, arguments: Any, call: ToolCall | None = None) -> list[Command]:
+        """What the verdict is about: the command, where it would start now."""
+        command = arguments["command"]
+        standing = standing_of(None if call is None else call.session, self._workspace)
+        if call is not None and call.session is not None:
+            key = (call.session_key, call.id, command)
+            with self._lock:
+                before = self._judged.pop(key, [])
+                # Two places tell as much as more do: that it was not one.
+                self._judged[key] = before if standing in before else [*before[:1], standing]
+                if len(self._judged) > self._most:
+                    del self._judged[next(iter(self._judged))]
+        return [Command(standing.read_from_root(command))]
+
+    def bound(self, context: Context, command: str) -> Standing:
+        """
+        Where the call that runs has to start.
+
+        Raises:
+            Changed: A person agreed, and not to where it would start now.
+            ToolError: It cannot start where it was judged to, or may not start here.
+        """
+        now = standing_of(context.session, self._workspace)
+        with self._lock:
+            judged = self._judged.pop((context.call.session_key, context.call.id, command), [])
+        if context.permissions.preconditions:
+            now.check(context.permissions.preconditions)
+            return now
+        if len(judged) != 1:  # ids need not be different
+            context.permissions.check(Command(now.read_from_root(command)))
+            return now
+        if folder_at(self._workspace, judged[0].folder) != judged[0].folder:
+            raise ToolError(
+                f"{readable(judged[0].folder)}, where it was to start, is no folder any more; call it again"
+            )
+        return judged[0]
+
+
+def _shown(name: str, value: str) -> str:
+    if _SECRET_NAMES.search(name) or _SECRET_VALUES.match(value):
+        return MASK
+    text = readable(value).replace("\n", "\\n")
+    return text if len(text) <= _MOST_OF_A_VALUE else f"{text[:_MOST_OF_A_VALUE]}..."

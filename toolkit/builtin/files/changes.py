@@ -1,0 +1,109 @@
+"""
+A change to one file: shown to a person before it is made, and made only to the file that was shown.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from ...approvals.file_diffs import difference
+from ...approvals.previews import Preview, file_change
+from ...context import Context
+from ...decisions import Changed
+from ...errors import ToolError
+from ...workspace.space import Workspace
+from ..time_limit import Stopped, Watch
+from .encodings import UTF_8, decoded
+from .read_stamps import check_seen, digest, remember, where
+
+__all__ = ["check_time", "check_unchanged", "make", "present", "shown_change"]
+
+_MOST_CHARACTERS = 30_000
+
+
+def present(workspace: Workspace, path: str) -> bytes | None:
+    """The content of a file; None if it is not there."""
+    try:
+        size = workspace.stat(path).size
+        if size <= workspace.max_read_bytes:
+            return workspace.read(path)
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        if isinstance(error.__cause__, NotADirectoryError):
+            remedy = "a name on the way to it is a file and no folder; choose another place"
+            raise ToolError(f"{workspace.shown(path)} cannot be written: {remedy}") from error
+        raise
+    raise ToolError(
+        f"{workspace.shown(path)} has {size:,} bytes, and files of more than {workspace.max_read_bytes:,} are not "
+        f"changed here; use a command"
+    )
+
+
+def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context: Context) -> None:
+    """Raise `ToolError` if the file is another than the one that the session has read."""
+    check_seen(context.session, where(workspace.root, path), digest(old), workspace.shown(path))
+
+
+def shown_change(workspace: Workspace, path: str, old: bytes | None, new: bytes) -> Preview:
+    """What a person reads before the change from *old* to *new* is made; *old* has to stay until then."""
+    name = workspace.shown(path)
+    preview = file_change(path, new, root=workspace.root, shown_as=name)
+    if any(condition.sha256 != digest(old) for condition in preview.preconditions):
+        raise ToolError(f"{name} is being changed by somebody else; try again")
+    before, after = _as_utf_8(old), _as_utf_8(new)
+    if (before, after) == (old, new):
+        return preview
+    return replace(preview, text=f"{preview.text}\nthe same, as text:\n{difference(before, after, name)}")
+
+
+def check_time(watch: Watch, name: str) -> None:
+    """Raise `ToolError` if there is no time left to change the file called *name*, or nobody waits for it."""
+    try:
+        watch.look()
+    except Stopped:
+        raise ToolError(f"the time was up before {name} was changed, so it is as it was; change less at once") from None
+
+
+def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context, watch: Watch) -> str:
+    """
+    Change the file from *old* to *new*; gives the difference, and the folders that had to be made.
+
+    Raises:
+        Changed: A person agreed to the change of another content than the file has now.
+        ToolError: Somebody else changed it just now, or the time is up.
+    """
+    place = where(workspace.root, path)
+    agreed = context.permissions.preconditions
+    if agreed and (place, digest(old)) not in [(each.path, each.sha256) for each in agreed]:
+        raise Changed(f"{workspace.shown(path)} is not as it was when somebody agreed")
+    check_time(watch, workspace.shown(path))  # the last moment: whoever gave up is not surprised later
+    try:
+        written = workspace.write(path, new, expected=digest(old))
+    except Changed as error:
+        if agreed:
+            raise
+        raise ToolError(
+            f"{workspace.shown(path)} was changed by somebody else just now; read it again first"
+        ) from error
+    remember(context.session, place, str(digest(new)))
+    notes = [f"(made folders: {', '.join(written.created_folders)})"] if written.created_folders else []
+    if place != os.path.normpath(os.path.join(workspace.root, path)):
+        notes.append(f"({workspace.shown(path)} leads to {workspace.shown(place)}, and that file was changed)")
+    return "\n".join([_difference(old, new, workspace.shown(path)), *notes])
+
+
+def _difference(old: bytes | None, new: bytes, name: str) -> str:
+    text = difference(_as_utf_8(old), _as_utf_8(new), name).removesuffix("\n")
+    if len(text) <= _MOST_CHARACTERS:
+        return text
+    kept = text[: text.rfind("\n", 0, _MOST_CHARACTERS)]
+    more = text.count("\n", len(kept))
+    return f"{kept}\n... [diff cut: {more:,} more lines]"
+
+
+def _as_utf_8(content: bytes | None) -> bytes | None:
+    """*content* as a diff can show it."""
+    found = None if content is None else decoded(content)
+    return content if found is None or found[1] == UTF_8 else found[0].encode()

@@ -1,0 +1,98 @@
+"""
+`edit`: exact replacements in a file, all of them or none.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+from ...access import Reads, Writes
+from ...approvals.previews import Preview
+from ...context import Context
+from ...decorator import tool
+from ...errors import BadArgs, ToolError
+from ...spec import Tool
+from ...workspace.space import Workspace
+from ..time_limit import Watch, watch_for
+from .changes import check_time, check_unchanged, make, present, shown_change
+from .encodings import decoded
+from .missing_paths import missing
+from .replacements import Edit, Edits, edited, objections
+
+__all__ = ["edit_for"]
+
+_PREVIEW_SECONDS = 4.0  # a little less than previews are waited for
+
+
+def edit_for(workspace: Workspace) -> Tool:
+    """The tool that edits files of *workspace*."""
+
+    def preview(arguments: Any) -> Preview:
+        path = arguments["path"]
+        old = _content(workspace, path)
+        new, _ = _applied(workspace, path, old, arguments["edits"], Watch(_PREVIEW_SECONDS, lambda: False))
+        return shown_change(workspace, path, old, new)
+
+    @tool(
+        catalog=None,
+        group="files",
+        search_hint="change modify patch update rewrite part of code",
+        summary=lambda arguments: arguments["path"],
+        timeout_seconds=workspace.timeout_seconds,
+        preflight=lambda arguments: [Reads(arguments["path"])],
+        preview=preview,
+        validate=lambda arguments: objections(arguments["edits"]),
+    )
+    def edit(path: Annotated[str, Writes], edits: Edits, *, context: Context) -> str:
+        """Replace exact pieces of a text file; if one of the edits fails, none is made.
+
+        Every edit is looked up in the file as it is now, not in what the others make of it. Line endings
+        are kept: `old` and `new` may be written with plain newlines. Refused if the file has changed
+        since you read it.
+
+        Args:
+            path: The file, relative to the workspace or absolute.
+            edits: The replacements; their places must not overlap.
+        """
+        if problems := objections(edits):
+            raise BadArgs(problems)
+        watch = watch_for(workspace, context)
+        old = _content(workspace, path)
+        check_unchanged(workspace, path, old, context)
+        new, count = _applied(workspace, path, old, edits, watch)
+        change = make(workspace, path, old, new, context, watch)
+        return f"Edited {workspace.shown(path)}: {count} replacement{'s' * (count != 1)}\n{change}"
+
+    return Tool.of(edit)
+
+
+def _content(workspace: Workspace, path: str) -> bytes:
+    old = present(workspace, path)
+    if old is None:
+        raise ToolError(f"{workspace.shown(path)} {missing(workspace, path)} (a new file is made with `write`)")
+    return old
+
+
+def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit], watch: Watch) -> tuple[bytes, int]:
+    """The file with all *edits* made, and how many places they changed."""
+    name = workspace.shown(path)
+    found = decoded(old)
+    if found is None:
+        raise ToolError(f"{name} is not a text file, and `edit` changes text")
+    text, encoding = found
+    look = partial(check_time, watch, name)
+    new, count = edited(text, edits, name, most_characters=workspace.max_write_bytes, look=look)
+    try:
+        data = encoding.encode(new)
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            f"{name} is encoded in {encoding.name}, which has no {new[error.start]!r}; "
+            f"choose other words, or write the whole file anew with `write`, which makes it UTF-8"
+        ) from None
+    if encoding.is_guess and (decoded(data) or (None,))[0] != new:
+        raise ToolError(
+            f"{name} would not be read back as it is meant: it seemed to be {encoding.name}, and would not any more; "
+            f"write the whole file anew with `write`, which makes it UTF-8"
+        )
+    return data, count

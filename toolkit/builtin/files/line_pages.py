@@ -1,0 +1,184 @@
+"""
+A page of lines from a file of any size.
+
+The file is read in chunks and never held: newlines before the page are counted, not split, and of
+a long line only the beginning is kept. A line ends at `\\n`; a `\\r` before it belongs to the end.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from .encodings import Encoding
+
+__all__ = ["Line", "Page", "Survey", "page", "survey"]
+
+_CHUNK = 1 << 18
+_MOST_CHARACTERS_OF_A_LINE = 2000
+_CHARACTERS_OF_A_NUMBER = 8
+_MOST_BYTES_OF_A_LINE = 4 * _MOST_CHARACTERS_OF_A_LINE + 4
+
+Step = Callable[[int], None]
+"""Is told how many bytes were read; may raise to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """
+    What is known of a file once all of it was read.
+
+    Attributes:
+        sha256: Of its bytes; empty if nobody asked.
+        lines: How many there are; a last one without a newline counts.
+        marks: Places in the file, in order, and how many newlines come before each.
+    """
+
+    sha256: str
+    lines: int
+    marks: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """
+    One line, without its end.
+
+    Attributes:
+        cut: How many bytes it has, if it is too long to be shown whole; otherwise 0.
+        ending: "", "\\n" or "\\r\\n".
+        is_damaged: Whether some of its bytes are no text, and shown as U+FFFD.
+    """
+
+    text: str
+    ending: str
+    cut: int = 0
+    is_damaged: bool = False
+
+
+@dataclass(slots=True)
+class Page:
+    """
+    Some lines of a file.
+
+    Attributes:
+        passed: How many lines come before them; all lines, if there are fewer than that.
+        is_last: Whether nothing comes after them.
+    """
+
+    lines: list[Line] = field(default_factory=list)
+    passed: int = 0
+    is_last: bool = False
+
+
+def survey(file: BinaryIO, encoding: Encoding, *, step: Step, hashed: bool = True) -> Survey:
+    """Read all of *file*, and keep nothing of it; what is not *hashed* is read a few times faster."""
+    sha256, newlines, marks, last = hashlib.sha256(), 0, [(0, 0)], b""
+    transcode = _transcoder(encoding)
+    file.seek(0)
+    while raw := file.read(_CHUNK):
+        if hashed:
+            sha256.update(raw)
+        chunk = transcode(raw if last else raw[len(encoding.mark) :])
+        newlines += chunk.count(b"\n")
+        last = chunk[-1:] or last
+        if not encoding.is_wide:  # a decoder cannot start in the middle
+            marks.append((file.tell(), newlines))
+        step(len(raw))
+    lines = newlines + (last not in (b"", b"\n"))
+    return Survey(sha256.hexdigest() if hashed else "", lines, tuple(marks))
+
+
+def page(
+    file: BinaryIO,
+    encoding: Encoding,
+    *,
+    first: int,
+    most_lines: int,
+    most_characters: int,
+    step: Step,
+    marks: tuple[tuple[int, int], ...] = ((0, 0),),
+) -> Page:
+    """
+    The lines of *file* from number *first* on, counted from 1.
+
+    Args:
+        most_characters: The page ends after the line that reaches this many.
+        marks: Of a survey: where the page may be looked for from.
+    """
+    found = Page()
+    # A mark may stand inside a line, so it has to come before the newline that the page begins after.
+    place, found.passed = max(mark for mark in marks if mark[0] == 0 or mark[1] < first - 1)
+    chunks = _chunks(file, encoding, place, step)
+    chunk = b""
+    for chunk in chunks:
+        missing = first - 1 - found.passed
+        newlines = chunk.count(b"\n")
+        if newlines >= missing:
+            chunk = chunk.split(b"\n", missing)[-1]  # noqa: PLW2901 -- the rest of it
+            found.passed += missing
+            break
+        found.passed += newlines
+    else:
+        found.passed += chunk[-1:] not in (b"", b"\n")
+        found.is_last = True
+        return found
+    left = most_characters
+    for line, is_last in _lines(chunk, chunks, encoding):
+        found.lines.append(line)
+        found.is_last = is_last
+        left -= len(line.text) + _CHARACTERS_OF_A_NUMBER
+        if left <= 0 or len(found.lines) == most_lines:
+            break
+    found.is_last = found.is_last or not found.lines
+    return found
+
+
+def _chunks(file: BinaryIO, encoding: Encoding, place: int, step: Step) -> Iterator[bytes]:
+    """The text from *place* on, in bytes of which a newline is one: as it is, or as UTF-8."""
+    transcode = _transcoder(encoding)
+    file.seek(place or len(encoding.mark))
+    while raw := file.read(_CHUNK):
+        step(len(raw))
+        if chunk := transcode(raw):
+            yield chunk
+
+
+def _transcoder(encoding: Encoding) -> Callable[[bytes], bytes]:
+    if not encoding.is_wide:
+        return lambda raw: raw
+    decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
+    return lambda raw: decoder.decode(raw).encode("utf-8", "replace")
+
+
+def _lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterator[tuple[Line, bool]]:
+    """Each line, and whether it is the last one; they begin in *chunk* and go on in *chunks*."""
+    kept, length, at = b"", 0, 0
+    chunk = chunk or next(chunks, b"")
+    while chunk:
+        end = chunk.find(b"\n", at)
+        stop = len(chunk) if end == -1 else end
+        kept += chunk[at : min(stop, at + _MOST_BYTES_OF_A_LINE - len(kept))]
+        length += stop - at
+        at = stop + 1
+        # One chunk ahead: only then is it known whether the line is the last one.
+        following = chunk if at < len(chunk) else next(chunks, b"")
+        if end != -1 or not following:
+            yield _line(kept, length, encoding, "" if end == -1 else "\n"), not following
+            kept, length = b"", 0
+        if following is not chunk:
+            chunk, at = following, 0
+
+
+def _line(kept: bytes, length: int, encoding: Encoding, ending: str) -> Line:
+    codec = "utf-8" if encoding.is_wide else encoding.codec
+    text = kept.decode(codec, errors="replace")
+    if length == len(kept) and ending and text.endswith("\r"):
+        text, ending = text[:-1], "\r\n"
+    is_cut = len(text) > _MOST_CHARACTERS_OF_A_LINE or length > len(kept)
+    text = text[:_MOST_CHARACTERS_OF_A_LINE]
+    is_damaged = "\ufffd" in text and "\ufffd".encode() not in kept
+    return Line(text, ending, length if is_cut else 0, is_damaged)

@@ -1,0 +1,38 @@
+"""
+What to say of a path that leads to nothing: what it is instead, or what it was probably meant to be.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from ...errors import Safety, ToolError, nearest
+from ...safety.paths import shown as quoted
+from ...workspace import Entry, Workspace
+
+__all__ = ["missing", "present_at"]
+
+
+def present_at(workspace: Workspace, path: str) -> Entry:
+    """What *path* leads to; `ToolError` that says what would be right if that is nothing."""
+    try:
+        return workspace.stat(path)
+    except Safety:
+        raise
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            raise ToolError(f"{quoted(path)} {missing(workspace, path)}") from error
+        raise
+
+
+def missing(workspace: Workspace, path: str) -> str:
+    """Why there is nothing at *path*, and where to look instead."""
+    folder, name = posixpath.split(path.rstrip("/"))
+    try:
+        known = {entry.name: entry for entry in workspace.entries(folder or ".")}
+    except ToolError:
+        return f"does not exist, nor does the folder {quoted(folder)}; look for it with `glob`"
+    if name in known and known[name].kind == "link":
+        return "is a link that leads to nothing"
+    near = " or ".join(quoted(posixpath.join(folder, each)) for each in nearest(name, known))
+    return f"does not exist; did you mean {near}?" if near else "does not exist; look for it with `glob`"

@@ -1,0 +1,189 @@
+"""
+`read`: a file as a model can use it.
+
+Text comes with numbered lines, a page at a time, also out of a file of gigabytes; images as
+images; anything else is described and never dumped.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any, BinaryIO
+
+from ...access import Reads
+from ...content import ImagePart, TextPart
+from ...context import Context
+from ...decorator import tool
+from ...errors import BadArgs, Problem, Safety, ToolError
+from ...safety.paths import shown as quoted
+from ...spec import Tool
+from ...workspace.space import Workspace
+from .encodings import UTF_8, Encoding, detected
+from .file_kinds import Kind, image_size, kind_of
+from .line_pages import Line, Page, Step, Survey, page, survey
+from .missing_paths import missing
+from .read_stamps import remember, where
+
+__all__ = ["read_for"]
+
+_MOST_CHARACTERS = 90_000
+_MOST_IMAGE_BYTES = 3_750_000  # what providers take, once it is written in base64
+_SAMPLE = 1 << 18
+_REPORT_EVERY = 1 << 28
+
+
+def read_for(workspace: Workspace) -> Tool:
+    """The tool that reads files of *workspace*."""
+
+    @tool(
+        catalog=None,
+        read_only=True,
+        group="files",
+        search_hint="show open view cat head tail print content",
+        summary=lambda arguments: arguments["path"],
+        timeout_seconds=workspace.timeout_seconds,
+        validate=_objections,
+    )
+    def read(
+        path: Annotated[str, Reads], *, offset: int = 1, limit: int = 2000, context: Context
+    ) -> str | list[TextPart | ImagePart]:
+        """Read a file: text with numbered lines, or an image.
+
+        Each line comes as its number, a tab and its text. What follows in parentheses says whether
+        the file ends there or where to go on. Very long lines are cut, and say so.
+
+        Args:
+            path: The file, relative to the workspace or absolute.
+            offset: The first line, counted from 1; a negative one counts from the end: -20 is the last 20 lines.
+            limit: How many lines at most.
+        """
+        if problems := _objections({"offset": offset, "limit": limit}):
+            raise BadArgs(problems)
+        name = workspace.shown(path)
+        with _opened(workspace, path) as file:
+            size = os.fstat(file.fileno()).st_size
+            sample = file.read(_SAMPLE)
+            encoding = detected(sample, is_whole=len(sample) < _SAMPLE)
+            step = _watch(context, size)
+            seen = None
+            if size <= workspace.max_read_bytes:
+                # Before anything is shown: if somebody writes meanwhile, the stamp is too old and not too new.
+                seen = survey(file, encoding or UTF_8, step=step)
+                remember(context.session, where(workspace.root, path), seen.sha256)
+            kind = kind_of(sample) if encoding is None or encoding.is_guess else None
+            if encoding is None or kind is not None:
+                return _described(file, name, size, kind)
+            return _page(file, encoding, size, seen, offset, limit, step)
+
+    return Tool.of(read)
+
+
+def _objections(arguments: Any) -> list[Problem]:
+    wrong = {
+        "offset": (arguments["offset"] == 0, "lines are counted from 1, or from the end with negative numbers; got 0"),
+        "limit": (arguments["limit"] < 1, f"has to be at least 1, got {arguments['limit']}"),
+    }
+    return [Problem(message, (name,)) for name, (is_wrong, message) in wrong.items() if is_wrong]
+
+
+def _opened(workspace: Workspace, path: str) -> BinaryIO:
+    """The file, or an error that says what would be right."""
+    try:
+        return workspace.open(path)
+    except Safety:
+        raise
+    except ToolError as error:
+        hint = _hint(workspace, path)
+        if hint is None:
+            raise
+        raise ToolError(f"{quoted(path)} {hint}") from error
+
+
+def _hint(workspace: Workspace, path: str) -> str | None:
+    """What *path*, which is no file that can be read, is instead; None if there is nothing to add."""
+    try:
+        is_folder = workspace.stat(path).kind == "folder"
+    except ToolError as error:
+        return missing(workspace, path) if isinstance(error.__cause__, FileNotFoundError) else None
+    return "is a folder, and `read` reads files; list it with `glob`" if is_folder else None
+
+
+def _watch(context: Context, size: int) -> Step:
+    """Stops when nobody waits any more, and gives a sign of life now and then."""
+    done = 0
+
+    def step(count: int) -> None:
+        nonlocal done
+        if context.cancelled:
+            raise ToolError("it was stopped before the lines were found")
+        done, before = done + count, done
+        if done // _REPORT_EVERY > before // _REPORT_EVERY:
+            context.report(done, size, "looking for the lines")
+
+    return step
+
+
+# Text.
+
+
+def _page(
+    file: BinaryIO, encoding: Encoding, size: int, seen: Survey | None, offset: int, limit: int, step: Step
+) -> str:
+    if seen is None and offset < 0:
+        seen = survey(file, encoding, step=step, hashed=False)
+    first = offset if offset > 0 or seen is None else max(1, seen.lines + 1 + offset)
+    marks = ((0, 0),) if seen is None else seen.marks
+    found = page(
+        file, encoding, first=first, most_lines=limit, most_characters=_MOST_CHARACTERS, step=step, marks=marks
+    )
+    if not found.lines and first > 1:
+        lines = found.passed if seen is None else seen.lines
+        raise BadArgs(Problem(f"there is no line {first}; the file has {_counted(lines)} in all", ("offset",)))
+    numbered = [f"{number}\t{_shown(line)}" for number, line in enumerate(found.lines, first)]
+    return "\n".join([*numbered, _note(found, encoding, size, None if seen is None else seen.lines, first)])
+
+
+def _shown(line: Line) -> str:
+    return f"{line.text}... [cut: the line has {line.cut:,} bytes]" if line.cut else line.text
+
+
+def _note(found: Page, encoding: Encoding, size: int, lines: int | None, first: int) -> str:
+    """What the model has to know besides the lines."""
+    last = first + len(found.lines) - 1
+    if not found.lines:
+        notes = ["the file is empty"]
+    elif found.is_last:
+        notes = [f"end of file: {_counted(last)} in all"]
+    else:
+        whole = f"{size:,} bytes" if lines is None else _counted(lines)
+        notes = [f"lines {first}-{last}; {whole} in all; more: continue with offset={last + 1}"]
+    if found.lines and found.is_last and not found.lines[-1].ending:
+        notes.append("no newline at the end")
+    endings = {line.ending for line in found.lines if line.ending}
+    if "\r\n" in endings:
+        notes.append("lines end in CRLF" if len(endings) == 1 else "some lines end in CRLF, others in LF")
+    if encoding != UTF_8:
+        notes.append(f"encoding: {encoding.name}{', which is a guess' if encoding.is_guess else ''}")
+    if any(line.is_damaged for line in found.lines):
+        notes.append("some bytes are not text in this encoding, and shown as \ufffd")
+    return f"({'; '.join(notes)})"
+
+
+def _counted(lines: int) -> str:
+    return "1 line" if lines == 1 else f"{lines:,} lines"
+
+
+# Anything else.
+
+
+def _described(file: BinaryIO, name: str, size: int, kind: Kind | None) -> str | list[TextPart | ImagePart]:
+    what = f"{name}: {'binary file of no known kind' if kind is None else kind.name}, {size:,} bytes"
+    if kind is None or kind.media_type is None:
+        return f"{what}; its content is not shown, because it is not text"
+    if size > _MOST_IMAGE_BYTES:
+        return f"{what}; it is too large to be shown, the limit is {_MOST_IMAGE_BYTES:,} bytes"
+    file.seek(0)
+    data = file.read(_MOST_IMAGE_BYTES)
+    if pixels := image_size(data):
+        what += f", {pixels[0]} x {pixels[1]} pixels"
+    return [TextPart(what), ImagePart(data, kind.media_type)]

@@ -1,0 +1,160 @@
+"""
+Exact replacements in a text, all of them or none.
+
+Pure: text in, text out. Every edit is looked up in the text as it is, so their order does not
+matter, and two that touch the same place are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from typing import Annotated
+
+from ...errors import Problem, ToolError
+from ...values.codecs import Codec, Reader, assembled
+from ...values.codecs.limits import length, limited
+from .encodings import Text, unwritable
+from .near_matches import near_help
+
+__all__ = ["MOST_EDITS", "Edit", "Edits", "edited", "objections"]
+
+MOST_EDITS = 100
+_MOST_PLACES = 100_000
+_MOST_PLACES_NAMED = 10
+_MOST_HELPED = 3  # looking for what is near takes long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """
+    One replacement.
+
+    Attributes:
+        old: The text to replace, exactly as it is in the file, without line numbers. It must occur once.
+        new: What to put in its place; empty to take it out.
+        replace_all: Whether every occurrence is replaced, however many there are.
+    """
+
+    old: str
+    new: str
+    replace_all: bool = False
+
+
+def _edits_codec() -> Codec:
+    reader = Reader()
+    codec = reader.codec(list[Edit])
+    codec = replace(codec, schema=assembled(codec.schema, reader.definitions))
+    return limited(codec, list(length(codec, "max_length", MOST_EDITS)))
+
+
+Edits = Annotated[list[Edit], _edits_codec()]
+"""The edits of one call; how many there may be at most is in the schema."""
+
+
+def objections(edits: Sequence[Edit]) -> list[Problem]:
+    """What is wrong with *edits*, whatever the file holds."""
+    if not edits:
+        return [Problem("there is nothing to do; give at least one edit", ("edits",))]
+    if len(edits) > MOST_EDITS:
+        remedy = f"{len(edits):,} are too many for one call, which takes {MOST_EDITS}; make several calls"
+        return [Problem(remedy, ("edits",))]
+    found = []
+    for index, edit in enumerate(edits):
+        if not edit.old:
+            found.append(Problem("it is empty; give the text to replace, or use `write`", ("edits", index, "old")))
+        elif edit.old == edit.new:
+            found.append(Problem("it is the same as `old`, so nothing would change", ("edits", index, "new")))
+        elif _plain(edit.old) == _plain(edit.new):
+            found.append(Problem("it differs from `old` only in line endings, which are kept", ("edits", index, "new")))
+        if problem := unwritable(edit.new):
+            found.append(Problem(problem, ("edits", index, "new")))
+    return found
+
+
+def edited(
+    text: str, edits: Sequence[Edit], name: str, *, most_characters: int, look: Callable[[], object] = lambda: None
+) -> tuple[str, int]:
+    """
+    *text* with all *edits* made, and at how many places.
+
+    Raises `ToolError`, which says everything that is in the way.
+
+    Args:
+        name: What the file is called in errors.
+        look: Called before each edit; what it raises ends the work.
+    """
+    if not text:
+        raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")
+    source = Text(text)
+    found: list[tuple[int, int, str, int]] = []
+    wrong: list[str] = []
+    for index, edit in enumerate(edits):
+        look()
+        which = f"edits[{index}]: " if len(edits) > 1 else ""
+        room = _MOST_PLACES - len(found)
+        starts = list(islice(_starts(source.plain, edit), room + 1 if edit.replace_all else _MOST_PLACES_NAMED))
+        if not starts:
+            wrong.append(f"{which}`old` does not appear in {name}{_help(source, edits, edit, len(wrong))}")
+        elif not edit.replace_all and (ambiguous := _ambiguous(source.plain, edit, starts)):
+            wrong.append(f"{which}`old` {ambiguous}")
+        elif len(starts) > room:
+            most = f"one call changes {_MOST_PLACES:,} places at most"
+            wrong.append(f"{which}`old` appears more than {room:,} times, and {most}; use a command")
+            break
+        length = len(_plain(edit.old))
+        found += ((start, start + length, edit.new, index) for start in starts)
+    found.sort()
+    for one, other in pairwise(found) if not wrong else ():
+        if other[0] < one[1]:
+            line = _line(source.plain, other[0])
+            wrong.append(f"edits[{one[3]}] and edits[{other[3]}] overlap at line {line} of {name}; make them one edit")
+            break
+    if wrong:
+        raise ToolError("\n".join(wrong))
+    size = len(text) + sum(len(new) - (end - start) for start, end, new, _ in found)
+    if size > most_characters:
+        raise ToolError(f"{name} would get {size:,} characters, and the limit is {most_characters:,}; write less")
+    return source.replaced([place[:3] for place in found]), len(found)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _starts(text: str, edit: Edit) -> Iterator[int]:
+    """Where `old` stands, as `str.replace` counts."""
+    old = _plain(edit.old)
+    at = text.find(old)
+    while at != -1:
+        yield at
+        at = text.find(old, at + len(old))
+
+
+def _ambiguous(text: str, edit: Edit, starts: Sequence[int]) -> str | None:
+    """Which places `old` could mean; None if it is one."""
+    old, first = _plain(edit.old), starts[0]
+    if text.find(old, first + 1) == -1:
+        return None
+    if len(starts) == 1:
+        return f"appears 2 times, overlapping, from line {_line(text, first)} on; give more of the text around it"
+    lines = dict.fromkeys(_line(text, start) for start in starts[:_MOST_PLACES_NAMED])
+    count = text.count(old)
+    more = f" and {count - _MOST_PLACES_NAMED} more" if count > _MOST_PLACES_NAMED else ""
+    return (
+        f"appears {count} times, at lines {', '.join(map(str, lines))}{more}; "
+        "give more of the text around the one you mean, or set `replace_all`"
+    )
+
+
+def _help(source: Text, edits: Sequence[Edit], edit: Edit, before: int) -> str:
+    """Why `old` was not found, and what to do."""
+    old = _plain(edit.old)
+    if any(old in _plain(other.new) for other in edits if other is not edit):
+        return ", only in what another edit puts in; all are looked up in the file as it is, so make them one edit"
+    return near_help(source.plain, old) if before < _MOST_HELPED else ""
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1

@@ -1,0 +1,1 @@
+"""Find files by their names and their content."""

@@ -1,0 +1,207 @@
+"""
+What `.gitignore` files leave out.
+
+The rules are git's, to the letter: nested files, the last line that matches counts, `!` takes
+back, a folder that is left out is not looked into, a `/` ties a pattern to its folder. Only the
+`.gitignore` files of the workspace count; a person's own settings would make the same tree look
+different to each. One implementation, because an answer should not depend on what is installed,
+and because no line of a hostile file may stall it: pathspec hands each line to `re`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ...errors import ToolError
+from ...values.patterns import Undecidable
+from ...workspace import Entry, Workspace
+from .globs import pattern_of, regex_of
+
+__all__ = ["Ignoring", "Rules", "start_of"]
+
+_MOST_BYTES = 500_000
+# Each of them is tried on every name; a file with more was not written by a person.
+_MOST_WILD = 1_000
+
+
+class Ignoring:
+    """
+    Tells which entries below a folder are left out, and counts them; for `workspace.walk(skip=...)`.
+
+    The folder itself is never left out, since somebody asked for it. `.git` always is.
+
+    Attributes:
+        left_out: How many entries it has left out because of a `.gitignore`.
+    """
+
+    def __init__(self, workspace: Workspace, path: str = ".", *, ignored: bool = False) -> None:
+        self._workspace = workspace
+        self._off = ignored
+        self.left_out = 0
+        self._known: dict[str, tuple[tuple[int, Rules], ...]] = {}
+        if not ignored:
+            found: tuple[tuple[int, Rules], ...] = ()
+            for folder in _chain(workspace, path):
+                found = self._known[folder] = (*found, *self._own(folder))
+
+    def __call__(self, entry: Entry) -> bool:
+        """Whether *entry* is left out; its folder was asked about before."""
+        path, name = entry.path.removeprefix("./"), entry.name
+        if name == ".git":
+            return True
+        if self._off:
+            return False
+        folder = path[: -len(name)]
+        rules = self._known.get(folder)
+        if rules is None:
+            above = folder[: folder.rfind("/", 0, -1) + 1]
+            rules = self._known[folder] = (*self._known.get(above, ()), *self._own(folder))
+        if not rules:
+            return False
+        path, name = _bytewise(path), _bytewise(name)
+        is_folder = entry.kind == "folder"
+        for start, each in reversed(rules):
+            verdict = each.judge(path[start:], name, is_folder=is_folder)
+            if verdict is not None:
+                self.left_out += verdict
+                return verdict
+        return False
+
+    def _own(self, folder: str) -> Iterator[tuple[int, Rules]]:
+        try:
+            # From the root of the disk: a relative path that begins with `~` would be refused.
+            path = os.path.join(self._workspace.root, folder, ".gitignore")
+            data = self._workspace.read(path, max_bytes=_MOST_BYTES)
+        except ToolError:
+            return  # there is none, or none that could be read
+        yield len(_bytewise(folder)), Rules(data)
+
+
+def _chain(workspace: Workspace, path: str) -> list[str]:
+    """The folders from the top of the workspace down to *path*, as entries' paths begin."""
+    whole = os.path.normpath(os.path.join(workspace.root, path))
+    tops = [each for each in (*workspace.folders, *workspace.read_only) if _is_inside(whole, each)]
+    # In the root the root's own rules hold, whatever else is named; elsewhere those of the innermost folder.
+    top = workspace.root if workspace.root in tops else max(tops, key=len, default=whole)
+    names = [name for name in whole[len(top) :].split("/") if name]
+    return [start_of(workspace, os.path.join(top, *names[:count])) for count in range(len(names) + 1)]
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def start_of(workspace: Workspace, folder: str) -> str:
+    """What the paths of entries in *folder* begin with, not counting the `./` before a `~`."""
+    shown = workspace.shown(folder).removeprefix("./")
+    if shown == ".":
+        return ""
+    return shown if shown.endswith("/") else f"{shown}/"
+
+
+def _bytewise(text: str) -> str:
+    """*text* with one character a byte, as git compares names."""
+    return text if text.isascii() else os.fsencode(text).decode("latin-1")
+
+
+class _Rule(NamedTuple):
+    order: int
+    takes_back: bool
+    only_folders: bool
+
+
+_Table = dict[str, list[_Rule]]
+
+
+class Rules:
+    """The lines of one `.gitignore`, sorted by how they can be looked up."""
+
+    def __init__(self, data: bytes) -> None:
+        self._names: _Table = {}
+        self._paths: _Table = {}
+        self._endings: _Table = {}
+        self._wild: list[tuple[_Rule, bool, Callable[[str], bool]]] = []
+        for order, line in enumerate(_lines(data)):
+            self._add(order, line)
+        for table in (self._names, self._paths, self._endings):
+            for rules in table.values():
+                rules.reverse()
+        self._wild.reverse()
+        self._lengths = sorted({len(each) for each in self._endings})
+
+    def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
+        """
+        Whether *path*, from the folder of these rules, is left out; None if no line speaks of it.
+
+        Paths have one character a byte.
+        """
+        best: _Rule | None = None
+        found = [self._names.get(name), self._paths.get(path)]
+        found += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]
+        for rules in found:
+            for rule in rules or ():
+                if is_folder or not rule.only_folders:
+                    if best is None or rule.order > best.order:
+                        best = rule
+                    break
+        for rule, is_of_name, matches in self._wild:
+            if best is not None and rule.order < best.order:
+                break
+            if (is_folder or not rule.only_folders) and matches(name if is_of_name else path):
+                best = rule
+                break
+        return None if best is None else not best.takes_back
+
+    def _add(self, order: int, line: str) -> None:
+        takes_back = line.startswith("!")
+        pattern = line[takes_back:]
+        only_folders = pattern.endswith("/")
+        pattern = pattern.removesuffix("/")
+        rule = _Rule(order, takes_back, only_folders)
+        is_of_name = "/" not in pattern
+        if _PLAIN.fullmatch(pattern):
+            table = self._names if is_of_name else self._paths
+            table.setdefault(pattern.removeprefix("/"), []).append(rule)
+        elif is_of_name and pattern[0] == "*" and _PLAIN.fullmatch(pattern[1:]):
+            self._endings.setdefault(pattern[1:], []).append(rule)
+        elif len(self._wild) < _MOST_WILD:
+            # What follows the plain part is a pattern of its own to git: `a**/b` finds `a/x/b`.
+            head = "" if is_of_name else _PLAIN.match(pattern)[0]  # type: ignore[index]  # it matches the empty text
+            try:
+                regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
+            except ValueError:
+                return  # it can match nothing
+            self._wild.append((rule, is_of_name, _matcher(regex)))
+
+
+_PLAIN = re.compile(r"[^*?\[\\]*")
+
+
+def _matcher(regex: str) -> Callable[[str], bool]:
+    pattern = pattern_of(regex)
+
+    def matches(text: str) -> bool:
+        try:
+            return pattern.search(text)
+        except Undecidable:
+            return False
+
+    return matches
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
+    for written in text.split("\n"):
+        line = _without_blanks(written.removesuffix("\r").partition("\0")[0])
+        if line and line[0] != "#":
+            yield line
+
+
+def _without_blanks(line: str) -> str:
+    """*line* without the blanks at its end, unless a backslash keeps them."""
+    bare = line.rstrip(" ")
+    backslashes = len(bare) - len(bare.rstrip("\\"))
+    return line[: len(bare) + 1] if backslashes % 2 and len(bare) < len(line) else bare

@@ -1,0 +1,193 @@
+"""
+`glob`: files and folders by their names, newest first.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from ...access import Reads
+from ...context import Context
+from ...decorator import tool
+from ...errors import BadArgs, Problem, ToolError
+from ...spec import Tool
+from ...workspace import Entry, Workspace
+from ..files.missing_paths import present_at
+from ..time_limit import Stopped, Watch, watch_for
+from .gitignore import Ignoring, start_of
+from .globs import Glob
+from .search_report import shown_path
+
+__all__ = ["glob_for"]
+
+_MOST_LIMIT = 2000
+
+
+def glob_for(workspace: Workspace) -> Tool:
+    """The tool that lists files and folders of *workspace*."""
+
+    @tool(
+        catalog=None,
+        read_only=True,
+        group="search",
+        search_hint="directory ls find tree name look around",
+        summary=lambda arguments: arguments["pattern"],
+        timeout_seconds=workspace.timeout_seconds,
+        validate=_objections,
+    )
+    def glob(
+        pattern: str = "*",
+        *,
+        path: Annotated[str, Reads] = ".",
+        limit: int = 200,
+        ignored: bool = False,
+        context: Context,
+    ) -> str:
+        """List files and folders whose paths match a pattern, the one that changed last first.
+
+        One path a line, from the workspace; folders end in `/`. What .gitignore leaves out is not listed.
+
+        Args:
+            pattern: `*` lists a folder, `*.py` files in it, `**/*.py` files at any depth, `src/**/*.{ts,tsx}`
+                files of two kinds below src, `**/` all folders. `?` is one character, `[a-z]` one of a set.
+            path: The folder that the pattern starts from; the workspace unless given.
+            limit: How many to show at most.
+            ignored: Whether to list what .gitignore leaves out, too.
+        """
+        if problems := _objections({"pattern": pattern, "limit": limit}):
+            raise BadArgs(problems)
+        finding = _Finding(
+            _Wanted(pattern.removeprefix("./")),
+            ignoring=Ignoring(workspace, path, ignored=ignored),
+            watch=watch_for(workspace, context),
+            start=len(start_of(workspace, path)),
+        )
+        if present_at(workspace, path).kind != "folder":
+            raise ToolError(f"{workspace.shown(path)} is no folder; give the folder that it is in as `path`")
+        finding.walk(workspace, path)
+        found = sorted(finding.found, key=lambda entry: (-entry.modified, entry.path))
+        notes = _notes(len(found), limit, finding.left_out, is_whole=finding.is_whole)
+        if not found and pattern != "*" and "/" not in pattern and "**" not in pattern:
+            notes.append(f"`{pattern}` looks in one folder; `**/{pattern}` looks at any depth")
+        return "\n".join([*map(_row, found[:limit]), *(f"({note})" for note in notes)])
+
+    return Tool.of(glob)
+
+
+def _objections(arguments: Any) -> list[Problem]:
+    found = []
+    pattern, limit = arguments["pattern"], arguments["limit"]
+    if not 1 <= limit <= _MOST_LIMIT:
+        found.append(Problem(f"has to be from 1 to {_MOST_LIMIT:,}, got {limit}", ("limit",)))
+    if pattern.startswith("/"):
+        remedy = "it starts at the root of the disk; give the folder as `path`, and the pattern from there on"
+        found.append(Problem(remedy, ("pattern",)))
+    elif ".." in pattern.split("/"):
+        found.append(Problem("it leaves the folder with `..`; give the folder as `path`", ("pattern",)))
+    else:
+        try:
+            _Wanted(pattern.removeprefix("./"))
+        except ValueError as error:
+            found.append(Problem(str(error), ("pattern",)))
+    return found
+
+
+class _Finding:
+    """
+    What a walk finds.
+
+    Attributes:
+        found: What is wanted, and not left out.
+        left_out: How much of that .gitignore leaves out.
+        is_whole: Whether there was time for everything.
+
+    Args:
+        start: How many characters of each path lead to the folder that the walk starts in.
+    """
+
+    def __init__(self, wanted: _Wanted, *, ignoring: Ignoring, watch: Watch, start: int) -> None:
+        self._wanted = wanted
+        self._ignoring = ignoring
+        self._watch = watch
+        self._start = start
+        self.found: list[Entry] = []
+        self.left_out = 0
+        self.is_whole = True
+
+    def walk(self, workspace: Workspace, path: str) -> None:
+        try:
+            for _ in workspace.walk(path, skip=self._skips):
+                pass
+        except Stopped:
+            self.is_whole = False
+
+    def _skips(self, entry: Entry) -> bool:
+        """Take *entry* if it is wanted, and say whether what is in it can be passed over."""
+        self._watch.look()
+        inner, is_folder = entry.path.removeprefix("./")[self._start :], entry.kind == "folder"
+        is_taken = self._wanted.takes(inner, is_folder=is_folder)
+        goes_on = is_folder and self._wanted.goes_into(inner)
+        if self._ignoring(entry):
+            self.left_out += entry.name != ".git" and (is_taken or goes_on)
+            return True
+        if is_taken:
+            self.found.append(entry)
+        return is_folder and not goes_on
+
+
+class _Wanted:
+    """Which paths a pattern takes, and which folders can hold such paths."""
+
+    def __init__(self, pattern: str) -> None:
+        self._only_folders = pattern.endswith("/")
+        self._whole = Glob(pattern.removesuffix("/") or pattern)
+        self._ways = [_way(each) for each in self._whole.alternatives]
+
+    def takes(self, path: str, *, is_folder: bool) -> bool:
+        return (is_folder or not self._only_folders) and self._whole.matches(path)
+
+    def goes_into(self, folder: str) -> bool:
+        names = folder.split("/")
+        return any(_leads_on(way, names) for way in self._ways)
+
+
+def _way(pattern: str) -> list[Glob | None]:
+    """One pattern for each name on the way to what *pattern* takes; None where there may be any number."""
+    way: list[Glob | None] = []
+    try:
+        for name in pattern.split("/"):
+            if "**" in name:
+                break
+            way.append(Glob(name))
+        else:
+            return way
+    except ValueError:
+        pass  # a `/` inside a set: it matches nothing, but cannot be taken apart
+    return [*way, None]
+
+
+def _leads_on(way: list[Glob | None], names: list[str]) -> bool:
+    """Whether there can be more below the folder that *names* lead to."""
+    for glob, name in zip(way, names, strict=False):
+        if glob is None:
+            return True
+        if not glob.matches(name):
+            return False
+    return len(way) > len(names)
+
+
+def _row(entry: Entry) -> str:
+    return shown_path(entry.path) + ("/" if entry.kind == "folder" else "")
+
+
+def _notes(count: int, limit: int, left_out: int, *, is_whole: bool) -> list[str]:
+    notes = []
+    if not count:
+        notes.append("nothing matches")
+    if count > limit:
+        notes.append(f"{count - limit:,} more; narrow the pattern or the path, or raise the limit")
+    if left_out:
+        notes.append(f"{left_out:,} left out by .gitignore; ignored=true lists them")
+    if not is_whole:
+        notes.append("the time was up before everything was looked at; narrow the pattern or the path")
+    return notes

@@ -1,0 +1,227 @@
+"""
+File patterns such as `src/**/*.{ts,tsx}`, turned into regular expressions that cannot stall.
+
+`*` and `?` stay within one name, `**` as a whole name is any number of folders, `[a-z]` one
+character of a set and `[!a-z]` one that is not, `{a,b}` one of several, and a backslash takes the
+next character as it is. Without braces this is the language of `.gitignore`, to the letter.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from itertools import pairwise
+
+from ...errors import ToolError
+from ...values.patterns import Pattern, Undecidable, compile_pattern
+
+__all__ = ["Glob", "expanded", "pattern_of", "regex_of"]
+
+_MOST_CHARACTERS = 1000
+_MOST_ALTERNATIVES = 100
+_MOST_BRACES_INSIDE = 10
+
+
+class Glob:
+    """
+    A pattern that paths are held against, whole.
+
+    Raises `ValueError` if it cannot be read; the message says what would be right.
+
+    Attributes:
+        alternatives: The pattern without braces, once for each way to read it.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        if not pattern:
+            raise ValueError("it is empty; write `*` for everything in a folder, `**` for everything below it")
+        if len(pattern) > _MOST_CHARACTERS:
+            raise ValueError(f"it is longer than {_MOST_CHARACTERS:,} characters; shorten it")
+        if "\0" in pattern:
+            raise ValueError("it holds a NUL character, which no path can")
+        self.alternatives = expanded(pattern)
+        self._pattern = pattern_of("|".join(map(regex_of, self.alternatives)))
+
+    def matches(self, path: str) -> bool:
+        """Whether the pattern is that of *path*, from its first character to its last."""
+        found = self._pattern
+        if len(path) <= found.fast_limit:
+            return found.fast_search(path) is not None
+        try:
+            return found.search(path)
+        except Undecidable as error:
+            raise ToolError(f"the pattern has too many stars for a path of {len(path):,} characters") from error
+
+
+def pattern_of(regex: str) -> Pattern:
+    """*regex*, ready to be held against a whole path."""
+    return compile_pattern(rf"(?s)\A(?:{regex})\Z")
+
+
+def expanded(pattern: str) -> list[str]:
+    """*pattern* once for each choice that its braces give; braces without a comma stand for themselves."""
+    done: list[str] = []
+    waiting = [(pattern, 0)]
+    while waiting:
+        text, depth = waiting.pop()
+        found = _first_braces(text)
+        if found is None:
+            done.append(text)
+        elif depth == _MOST_BRACES_INSIDE:
+            raise ValueError(f"it has more than {_MOST_BRACES_INSIDE} braces; write fewer")
+        else:
+            start, end, choices = found
+            waiting += [(text[:start] + each + text[end:], depth + 1) for each in reversed(choices)]
+        if len(done) + len(waiting) > _MOST_ALTERNATIVES:
+            raise ValueError(f"its braces give more than {_MOST_ALTERNATIVES} patterns; write fewer")
+    return list(dict.fromkeys(done))
+
+
+def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
+    """Where the first braces with a comma start and end, and what they hold."""
+    opened: list[tuple[int, list[int]]] = []
+    at = 0
+    found: tuple[int, int, list[int]] | None = None
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            at = _end_of_set(text, at)
+        elif char == "{":
+            opened.append((at, []))
+        elif char == "," and opened:
+            opened[-1][1].append(at)
+        elif char == "}" and opened:
+            start, commas = opened.pop()
+            if commas and (found is None or start < found[0]):
+                found = (start, at, commas)
+        at += 1
+    if found is None:
+        return None
+    start, end, commas = found
+    edges = [start, *commas, end]
+    return start, end + 1, [text[left + 1 : right] for left, right in pairwise(edges)]
+
+
+def _end_of_set(text: str, at: int) -> int:
+    """The `]` that ends the set at *at*; *at* itself if there is none, which is found out later."""
+    try:
+        return _set(text, at)[1] - 1
+    except ValueError:
+        return at
+
+
+def regex_of(pattern: str) -> str:
+    """
+    The regular expression of a *pattern* without braces, for paths with `/` between names.
+
+    Raises:
+        ValueError: It can match nothing.
+    """
+    parts: list[str] = []
+    at = 0
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "*":
+            text, at = _stars(pattern, at)
+        elif char == "[":
+            text, at = _set(pattern, at)
+        elif char == "?":
+            text, at = "[^/]", at + 1
+        else:
+            if char == "\\":
+                at += 1
+                if at == len(pattern):
+                    raise ValueError("it ends in a backslash, which takes the next character as it is; there is none")
+            text, at = re.escape(pattern[at]), at + 1
+        parts.append(text)
+    return "".join(parts)
+
+
+def _stars(pattern: str, start: int) -> tuple[str, int]:
+    at = start
+    while pattern[at : at + 1] == "*":
+        at += 1
+    rest = pattern[at : at + 2]
+    is_name = start == 0 or pattern[start - 1] == "/"
+    if at - start == 1 or not is_name or not (rest == "" or rest[0] == "/" or rest == "\\/"):
+        return "[^/]*", at
+    return ("(?:.*/)?", at + 1) if rest[:1] == "/" else (".*", at)
+
+
+_CLASSES = {
+    "alnum": string.ascii_letters + string.digits,
+    "alpha": string.ascii_letters,
+    "blank": " \t",
+    "cntrl": "".join(map(chr, range(32))) + "\x7f",
+    "digit": string.digits,
+    "graph": "".join(map(chr, range(33, 127))),
+    "lower": string.ascii_lowercase,
+    "print": "".join(map(chr, range(32, 127))),
+    "punct": string.punctuation,
+    "space": " \t\n\r\v\f",
+    "upper": string.ascii_uppercase,
+    "xdigit": string.hexdigits,
+}
+
+
+def _set(pattern: str, at: int) -> tuple[str, int]:
+    """The set that starts at *at*, and where the pattern goes on; read as git's `wildmatch` reads it."""
+    first = at = at + 1
+    is_negated = pattern[at : at + 1] in {"!", "^"}
+    if is_negated:
+        first = at = at + 1
+    ranges: list[tuple[str, str]] = []
+    before = ""  # what a range would start with
+    while (char := pattern[at : at + 1]) != "]" or at == first:
+        if char == "-" and before and pattern[at + 1 : at + 2] not in {"", "]"}:
+            high, at = _member(pattern, at + 1)
+            ranges.append((before, high))
+            before = ""
+        elif char == "[" and (named := _named_class(pattern, at)) is not None:
+            members, at = named
+            ranges += [(each, each) for each in members]
+            before = ""
+        else:
+            before, at = _member(pattern, at)
+            ranges.append((before, before))
+    return _written(ranges, is_negated), at + 1
+
+
+def _member(pattern: str, at: int) -> tuple[str, int]:
+    at += pattern[at : at + 1] == "\\"
+    if at >= len(pattern):
+        raise ValueError("a `[` has no `]`; write `[[]` for the bracket itself")
+    return pattern[at], at + 1
+
+
+def _named_class(pattern: str, at: int) -> tuple[str, int] | None:
+    """The characters of `[:alpha:]`, and where it ends; None if *at* is a bracket and nothing more."""
+    if pattern[at + 1 : at + 2] != ":":
+        return None
+    end = pattern.find("]", at + 2)
+    if end < 0:
+        raise ValueError("a `[` has no `]`; write `[[]` for the bracket itself")
+    if end == at + 2 or pattern[end - 1] != ":":
+        return None
+    name = pattern[at + 2 : end - 1]
+    if name not in _CLASSES:
+        raise ValueError(f"there is no class [:{name}:]; there are {', '.join(_CLASSES)}")
+    return _CLASSES[name], end + 1
+
+
+def _written(ranges: list[tuple[str, str]], is_negated: bool) -> str:
+    # A set never takes the `/`: it would leave its name.
+    if is_negated:
+        ranges = [*ranges, ("/", "/")]
+    else:
+        ranges = [part for low, high in ranges for part in ((low, min(high, ".")), (max(low, "0"), high))]
+    members = "".join(f"{_code(low)}-{_code(high)}" for low, high in ranges if low <= high)
+    if not members:
+        raise ValueError("a set in it has no characters that a name can have")
+    return f"[{'^' * is_negated}{members}]"
+
+
+def _code(char: str) -> str:
+    return f"\\U{ord(char):08x}"

@@ -1,0 +1,219 @@
+"""
+The regular expressions of `grep`: what Python and ripgrep agree on.
+
+Literals, `.`, sets such as `[a-z]` and `[^,]`, `\\d \\w \\s` and their opposites, `\\b`, `^`, `$`,
+groups, `|`, and the repeats `* + ? {2,5}`, greedy or not; `(?i)` in front ignores case. Each line
+is searched for itself. Refused is what only backtracking could do (lookaround, backreferences),
+and what each engine reads in its own way. Python's reading of what is left decides; ripgrep is
+only asked which files can be passed over, with an expression that may find too much, never too little.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ...errors import BadArgs, Problem
+from ...values.patterns import Pattern, compile_pattern
+from ...values.patterns.charsets import Chars
+from ...values.patterns.nfa import MOST_STATES, irregular, size
+from ...values.patterns.syntax_tree import UNBOUNDED, At, Either, Node, Repeat, Seq, read
+
+__all__ = ["Query", "query_of"]
+
+_MOST_CHARACTERS = 1000
+
+
+class Query(NamedTuple):
+    """
+    What is searched for.
+
+    Attributes:
+        line: Found in each line that matches.
+        text: Found in each text with such a line, and perhaps in others.
+        needle: A text that every such line holds, as it is; empty if none is known.
+        sieve: Found by ripgrep in each file with such a line, and perhaps in others; bytes, not characters.
+    """
+
+    line: Pattern
+    text: Pattern
+    needle: str
+    sieve: str
+
+
+def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Query:
+    """
+    *pattern*, ready to be searched for.
+
+    Args:
+        fixed: Whether every character stands for itself.
+
+    Raises:
+        BadArgs: It is not of the dialect; the message says what would be right.
+    """
+    if objection := _objection(pattern, fixed=fixed):
+        raise BadArgs(Problem(objection, ("pattern",)))
+    if fixed:
+        source = re.escape(pattern)
+    else:
+        flags = _FLAGS_IN_FRONT.match(pattern)
+        source = pattern[flags.end() :] if flags else pattern
+        ignore_case = ignore_case or flags is not None
+    case = "i" if ignore_case else ""
+    try:
+        line = compile_pattern(f"(?{case}:{source})" if case else source)
+        text = compile_pattern(f"(?{case}m:{source})")
+        tree = read(line.source)
+    except ValueError as error:
+        raise BadArgs(Problem(_mended(str(error)), ("pattern",))) from error
+    if what := irregular(tree):
+        raise BadArgs(Problem(f"it has {what}, which is not searched for; {_DO_WITHOUT}", ("pattern",)))
+    if size(tree) > MOST_STATES:
+        raise BadArgs(Problem("its repeats, written out, are too long; make them shorter", ("pattern",)))
+    return Query(line, text, _needle(tree), f"(?m-u){_sieve(tree)}")
+
+
+# What is refused.
+
+_FLAGS_IN_FRONT = re.compile(r"\(\?i\)")
+_DO_WITHOUT = "search for the wider text, and look at the lines that are found"
+_ESCAPES = {
+    "n": "lines are searched one by one, and none holds a newline; search for a part of one line",
+    "A": "lines are searched one by one; write `^` for the start of a line",
+    "Z": "lines are searched one by one; write `$` for the end of a line",
+    "z": "lines are searched one by one; write `$` for the end of a line",
+    "<": "write `\\b` for the edge of a word, or `<` for the sign",
+    ">": "write `\\b` for the edge of a word, or `>` for the sign",
+    "p": "write the characters as a set, such as `[a-zà-ÿ]`, or `\\w` for all letters and digits",
+    "P": "write the characters as a set that starts with `^`",
+    "N": "write the character itself, or its code as `\\u00e9`",
+    **dict.fromkeys("123456789", "it refers back to a group, which is not searched for; write the text again"),
+    "0": "write the code as `\\x00`",
+}
+_TOKENS = re.compile(
+    r"""
+    \\(?P<escape>.)
+    | (?P<set>\[\^?\]?)                                # a `]` in front belongs to the set
+    | \(\?(?P<group>P?[=!><\#(]{1,2}|[a-zA-Z-]*[:)])   # what follows `(?`
+    | .
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_IN_SET = re.compile(r"\\(?P<escape>.)|(?P<odd>\[|--|&&|~~|\|\|)|(?P<end>\])|.", re.DOTALL)
+_GROUPS = {":", "i)", "i:", "-i:", "P<"}
+_KNOWN_GROUPS = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
+
+
+def _objection(pattern: str, *, fixed: bool) -> str | None:
+    """What speaks against *pattern* before anybody parses it."""
+    if not pattern:
+        return "it is empty; write `.` for every line that is not"
+    if len(pattern) > _MOST_CHARACTERS:
+        return f"it is longer than {_MOST_CHARACTERS:,} characters; search for a part of it"
+    if "\n" in pattern:
+        return _ESCAPES["n"]
+    try:
+        pattern.encode()
+    except UnicodeEncodeError:
+        return "it holds half a character, which no text does; write the whole one"
+    return None if fixed else next(_oddities(pattern), None)
+
+
+def _oddities(pattern: str) -> Iterator[str]:
+    """What the engines would not read alike."""
+    at = 0
+    in_set = False
+    while at < len(pattern):
+        token = (_IN_SET if in_set else _TOKENS).match(pattern, at)
+        assert token is not None  # noqa: S101 -- each of them takes any character
+        at = token.end()
+        found = token.groupdict()
+        if escape := found["escape"]:
+            if escape in _ESCAPES:
+                yield f"`\\{escape}`: {_ESCAPES[escape]}"
+            elif in_set and escape == "b":
+                yield "`\\b` in a set: write the code as `\\x08`"
+        elif in_set:
+            if odd := found["odd"]:
+                yield f"`{odd}` in a set means different things to different engines; write `\\{odd[0]}`"
+            in_set = not found["end"]
+        elif found["set"]:
+            in_set = True
+        elif (group := found["group"]) and group not in _GROUPS:
+            yield f"`(?{group}` is not searched for; there are {_KNOWN_GROUPS}; {_DO_WITHOUT}"
+
+
+def _mended(message: str) -> str:
+    return f"{message}; mend it, or search with fixed=true to take every character as it is"
+
+
+# What every match holds.
+
+_LITERAL = re.compile(r"\\U([0-9a-f]{8})")
+
+
+def _literal(node: Node) -> str:
+    """The one character that *node* matches; empty if there are several."""
+    if not isinstance(node, Chars) or node.flags & re.IGNORECASE:
+        return ""
+    found = _LITERAL.fullmatch(node.source)
+    # What cannot be decoded is read as U+FFFD, so that it stands for many bytes.
+    return chr(int(found[1], 16)) if found and found[1] != "0000fffd" else ""
+
+
+def _needle(tree: Node) -> str:
+    best = run = ""
+    for node in _flat(tree):
+        run = run + char if (char := _literal(node)) else ""
+        best = max(best, run, key=len)
+    return best
+
+
+def _flat(node: Node) -> Iterator[Node]:
+    """The parts of *node*, one after the other, such that each match has all of them."""
+    if isinstance(node, Seq):
+        for each in node.items:
+            yield from _flat(each)
+    else:
+        yield node
+
+
+# The same for ripgrep.
+
+_ASCII = (1 << 128) - 1
+_NEWLINE = 1 << ord("\n")
+# Any character beyond ASCII, and any bytes that are none.
+_BEYOND = r"[\x80-\xff]{1,4}"
+_MOST_ROUNDS = 50
+
+
+def _sieve(node: Node) -> str:
+    """An expression over bytes that is found wherever *node* is found in the text."""
+    match node:
+        case Chars():
+            return _bytes(node)
+        case At("start" | "line start"):
+            return "^"
+        case At("end" | "line end"):
+            return r"\r?$"
+        case Seq(items):
+            return "".join(map(_sieve, items))
+        case Either(items):
+            return f"(?:{'|'.join(map(_sieve, items))})"
+        case Repeat(low, high, body):
+            # Fewer rounds find more, and cost ripgrep less.
+            rounds = f"{{{min(low, _MOST_ROUNDS)},{'' if high >= UNBOUNDED or high > _MOST_ROUNDS else high}}}"
+            return f"(?:{_sieve(body)}){rounds}"
+        case _:
+            return ""  # an edge of a word is asked for later, of Python
+
+
+def _bytes(chars: Chars) -> str:
+    char = _literal(chars)
+    if char:
+        return "".join(f"\\x{byte:02x}" for byte in char.encode())
+    bits = chars.mask & _ASCII & ~_NEWLINE
+    members = "".join(f"\\x{code:02x}" for code in range(128) if bits >> code & 1)
+    some = [f"[{members}]"] * bool(members) + [_BEYOND] * bool(chars.mask >> 128)
+    return f"(?:{'|'.join(some)})"

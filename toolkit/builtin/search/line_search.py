@@ -1,0 +1,101 @@
+"""
+Searching files line by line, in bounded time.
+
+Files are opened through the workspace and nowhere else. A file is read whole, once; most are
+passed over without being decoded, because they do not hold what every match would.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...errors import ToolError
+from ...values.patterns import Undecidable
+from ...workspace import Entry, Workspace
+from ..time_limit import Watch
+from .grep_syntax import Query
+
+__all__ = ["MOST_BYTES", "NOTHING", "Found", "search"]
+
+MOST_BYTES = 20_000_000
+"""A file that is larger is not searched."""
+
+_SAMPLE = 8192
+_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_LOOK_EVERY = 16
+
+
+class Found(NamedTuple):
+    """
+    What became of one file.
+
+    Attributes:
+        lines: All its lines, if any of them matches.
+        hits: Which of them do, counted from 0.
+        is_binary: Whether it matches but is not text; then no line of it is given.
+        undecided: The first line of which nobody can tell in bounded time, counted from 0; None if there is none.
+        refused: Why it was not read, if it was not: a protected file, or one that nobody may or can read.
+    """
+
+    lines: Sequence[str] = ()
+    hits: Sequence[int] = ()
+    is_binary: bool = False
+    undecided: int | None = None
+    refused: ToolError | None = None
+
+
+NOTHING = Found()
+
+
+def search(workspace: Workspace, entry: Entry, query: Query, watch: Watch, *, first_only: bool = False) -> Found:
+    """
+    The lines of the file *entry* that match.
+
+    Args:
+        first_only: Whether one is enough.
+    """
+    try:
+        data = workspace.read(os.path.join(workspace.root, entry.path), max_bytes=MOST_BYTES)
+    except ToolError as error:
+        return Found(refused=error)
+    encoding = _BOMS.get(data[:2])
+    if encoding is None and query.needle and query.needle.encode() not in data:
+        return NOTHING
+    is_binary = encoding is None and b"\0" in data[:_SAMPLE]
+    text = data.decode(encoding or "utf-8", "replace").removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    if len(text) <= query.text.fast_limit and query.text.fast_search(text) is None:
+        return NOTHING
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    hits, undecided = _hits(lines, query, watch, first_only=first_only or is_binary)
+    if not hits:
+        return NOTHING if undecided is None else Found(undecided=undecided)
+    return Found(is_binary=True) if is_binary else Found(lines, hits, undecided=undecided)
+
+
+def _hits(lines: list[str], query: Query, watch: Watch, *, first_only: bool) -> tuple[list[int], int | None]:
+    pattern, needle = query.line, query.needle
+    limit, fast_search = pattern.fast_limit, pattern.fast_search
+    hits: list[int] = []
+    undecided: int | None = None
+    for number, line in enumerate(lines):
+        is_long = len(line) > limit
+        if is_long or not number % _LOOK_EVERY:
+            watch.look()
+        if needle not in line:
+            continue
+        try:
+            is_hit = pattern.search(line) if is_long else fast_search(line) is not None
+        except Undecidable:
+            undecided = number if undecided is None else undecided
+            continue
+        if is_hit:
+            hits.append(number)
+            if first_only:
+                break
+    return hits, undecided

@@ -1,0 +1,185 @@
+"""
+ripgrep as a sieve: which files surely do not match, found out fast.
+
+It is handed the files by name, none of them protected, and asked which of them do *not* match.
+Everything else is searched by ourselves. So no byte that it read is ever shown, a file that it
+could not read or did not get to is not lost, and the answer is the same without it. It runs with
+an empty environment in a sandbox that shows the workspace alone, read-only, without its secrets.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+
+from ...errors import ToolError
+from ...sandbox.base import Sandbox
+from ...sandbox.bubblewrap import bubblewrap
+from ...sandbox.trusted_programs import program
+from ...sandbox.visible_files import grounds_of
+from ...workspace import Entry, Workspace
+from ..time_limit import Watch
+from .grep_syntax import Query
+
+__all__ = ["Ripgrep", "is_worth_it", "ripgrep_for"]
+
+# Below this the files are searched before a sandbox is up.
+_WORTH_FILES = 10_000
+_WORTH_BYTES = 50_000_000
+
+_OPTIONS = (
+    "--no-config",
+    "--files-without-match",
+    "--null",
+    "--text",  # what is binary we tell ourselves
+    "--no-mmap",  # a file that shrinks meanwhile would kill it
+    "--no-messages",
+    "--color=never",
+)
+_ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+_MOST_OF_A_PATTERN = 60_000
+_TICK_SECONDS = 0.2
+_GRACE_SECONDS = 1.0
+_MOST_KNOWN = 200_000
+# As xargs tells that it ran ripgrep, and how that went.
+_DONE = (0, 123)
+_NOT_STARTED = (-1, b"")
+
+
+def is_worth_it(entries: Sequence[Entry]) -> bool:
+    """Whether there is so much to search that ripgrep would be faster."""
+    return len(entries) >= _WORTH_FILES or sum(entry.size for entry in entries) >= _WORTH_BYTES
+
+
+def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None = None) -> Ripgrep | None:
+    """
+    What searches for us, or None if we search alone.
+
+    Args:
+        wanted: True to have it, also without a sandbox; None to have it if it and `bwrap` are there; False not to.
+        path: Where programs are looked for; `PATH` unless given.
+
+    Raises:
+        ValueError: It is wanted, and not there.
+    """
+    if wanted is False:
+        return None
+    programs = {name: program(name, workspace.folders, path) for name in ("rg", "xargs", "bwrap")}
+    rg, xargs, bwrap = programs.values()
+    if rg and xargs and (bwrap or wanted):
+        return Ripgrep(workspace, rg=rg, xargs=xargs, bwrap=bwrap)
+    if wanted:
+        missing = " and ".join(f"`{name}`" for name in ("rg", "xargs") if not programs[name])
+        raise ValueError(
+            f"ripgrep=True, but {missing} is not on PATH outside the workspace; install it, or leave it out"
+        )
+    return None
+
+
+class Ripgrep:
+    """
+    ripgrep, bound to a workspace.
+
+    Attributes:
+        is_broken: Whether it failed without an answer; then it is not asked again.
+
+    Args:
+        rg: Where it is.
+        xargs: Where that is; it hands ripgrep as many names at a time as the system takes.
+        bwrap: Where bubblewrap is; without it there is no sandbox.
+    """
+
+    def __init__(self, workspace: Workspace, *, rg: str, xargs: str, bwrap: str | None) -> None:
+        self._workspace = workspace
+        self._rg = rg
+        self._xargs = xargs
+        self._sandbox = None if bwrap is None else _sandbox(workspace, bwrap)
+        self._open: dict[str, bool] = {}
+        self.is_broken = False
+
+    def cleared(self, query: Query, entries: Sequence[Entry], watch: Watch) -> set[str]:
+        """
+        The paths of those *entries* that surely have no line that matches.
+
+        Raises:
+            Stopped: The time is up.
+        """
+        if self.is_broken or len(query.sieve) > _MOST_OF_A_PATTERN:
+            return set()
+        names = {
+            os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
+            for entry in entries
+            if self._is_open(entry.path)
+        }
+        argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.sieve, "--"]
+        code, output = self._run(argv, b"\0".join([*names, b""]), watch)
+        found = {names[name] for name in output.split(b"\0") if name in names}
+        # Nothing that it cleared is lost, but it need not be asked again.
+        self.is_broken = code not in _DONE and not found
+        return found
+
+    def _is_open(self, path: str) -> bool:
+        """Whether a file may be read, by its name."""
+        known = self._open.get(path)
+        if known is None:
+            if len(self._open) >= _MOST_KNOWN:
+                self._open.clear()
+            whole = os.path.join(self._workspace.root, path)
+            known = self._open[path] = not self._workspace.is_kept(whole, "read")
+        return known
+
+    def _run(self, argv: list[str], names: bytes, watch: Watch) -> tuple[int, bytes]:
+        env = dict(_ENVIRONMENT)
+        if self._sandbox is not None:
+            try:
+                argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
+            except ToolError:
+                return _NOT_STARTED  # there is more to shut away than it can
+        # A file and no pipe: what is written to a pipe cannot be interrupted by a look at the clock.
+        with tempfile.TemporaryFile() as given:
+            given.write(names)
+            given.seek(0)
+            try:
+                process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
+                    argv,
+                    cwd=self._workspace.root,
+                    env=env,
+                    stdin=given,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError:
+                return _NOT_STARTED
+        with process:
+            try:
+                return _answer(process, watch)
+            finally:
+                _ended(process)
+
+
+def _answer(process: subprocess.Popen[bytes], watch: Watch) -> tuple[int, bytes]:
+    while True:
+        watch.look()
+        with suppress(subprocess.TimeoutExpired):
+            output, _ = process.communicate(timeout=_TICK_SECONDS)
+            return process.returncode, output
+
+
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is not None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
+
+
+def _sandbox(workspace: Workspace, program: str) -> Sandbox:
+    """A sandbox in which the workspace is only read, and its secrets are covered."""
+    return bubblewrap(grounds_of(workspace), program=program, read_only=True)

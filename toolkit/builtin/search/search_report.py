@@ -1,0 +1,163 @@
+"""
+What a search found, as a model reads it: so much of it, and how much more there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from ...errors import Safety
+from ...values.patterns import Pattern
+from ...workspace import Entry
+from .line_search import Found
+
+__all__ = ["Mode", "Tally", "counted", "named", "shown_path"]
+
+Mode = Literal["lines", "files", "count"]
+
+_MOST_TEXT = 80_000
+_MOST_LINES_COUNTED = 100_000
+_MOST_FILES_COUNTED = 10_000
+_MOST_OF_A_LINE = 400
+_BEFORE_A_MATCH = 100
+_MOST_NAMES = 5
+
+
+class Tally:
+    """
+    Takes one file after the other, in the order in which they are shown.
+
+    Args:
+        mode: Lines, or one row a file: its name, or its name and the number of its lines.
+        limit: How many lines, or rows, are shown.
+        context_lines: How many lines are shown around each.
+        pattern: Tells where in a long line the match is.
+    """
+
+    def __init__(self, mode: Mode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
+        self._mode = mode
+        self._limit = limit
+        self._around = context_lines
+        self._pattern = pattern
+        self._rows: list[str] = []
+        self._characters = 0
+        self._shown = 0
+        self._more_lines = 0
+        self._more_files = 0
+        self._binary: list[str] = []
+        self._undecided: list[str] = []
+        self._protected: list[str] = []
+        self._unread: list[str] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line was found."""
+        return not self._rows and not self._more_files
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is so much that nobody needs to know how much more."""
+        return self._more_lines >= _MOST_LINES_COUNTED or self._more_files >= _MOST_FILES_COUNTED
+
+    def add(self, entry: Entry, found: Found) -> None:
+        """Take what was found in the file *entry*."""
+        path = shown_path(entry.path)
+        if found.refused is not None:
+            kept = self._protected if isinstance(found.refused, Safety) else self._unread
+            kept.append(path)
+        if found.is_binary:
+            self._binary.append(path)
+        if found.undecided is not None:
+            self._undecided.append(f"{path}:{found.undecided + 1}")
+        if found.hits:
+            self._take(path, found)
+
+    def _take(self, path: str, found: Found) -> None:
+        is_lines = self._mode == "lines"
+        has_room = self._characters < _MOST_TEXT
+        room = self._limit - self._shown if has_room else 0
+        if room <= 0:
+            self._more_files += 1
+            self._more_lines += len(found.hits)
+            return
+        if not is_lines:
+            self._rows.append(path if self._mode == "files" else f"{path}: {len(found.hits)}")
+            self._shown += 1
+            return
+        if self._around and self._rows:
+            self._rows.append("--")
+        last = found.hits[:room][-1] + self._around
+        rows = list(self._lines(path, found, found.hits[:room]))
+        # Those among the lines around the last one are there, too.
+        taken = sum(hit <= last for hit in found.hits)
+        self._rows += rows
+        self._characters += sum(map(len, rows))
+        self._shown += taken
+        self._more_lines += len(found.hits) - taken
+
+    def _lines(self, path: str, found: Found, taken: Sequence[int]) -> Iterator[str]:
+        hits = set(found.hits)
+        last = -1
+        for hit in taken:
+            first = max(last + 1, hit - self._around)
+            if self._around and last >= 0 and first > last + 1:
+                yield "--"
+            end = min(len(found.lines) - 1, hit + self._around)
+            for number in range(first, end + 1):
+                mark = ":" if number in hits else "-"
+                yield f"{path}{mark}{number + 1}{mark} {self._cut(found.lines[number])}"
+            last = max(last, end)
+
+    def _cut(self, line: str) -> str:
+        line = line.replace("\r", "\\r")
+        if len(line) <= _MOST_OF_A_LINE:
+            return line
+        match = self._pattern.fast_search(line) if len(line) <= self._pattern.fast_limit else None
+        start = max(0, match.start() - _BEFORE_A_MATCH) if match and match.end() > _MOST_OF_A_LINE else 0
+        piece = line[start : start + _MOST_OF_A_LINE]
+        return f"{'... ' if start else ''}{piece}... [cut: the line has {len(line):,} characters]"
+
+    def text(self, *, notes: list[str]) -> str:
+        """Everything, and *notes* after it."""
+        return "\n".join([*self._rows, *(f"({each})" for each in (*self._notes(), *notes))])
+
+    def _notes(self) -> Iterator[str]:
+        if self.is_empty:
+            yield "nothing matches"
+        if self._more_files or self._more_lines:
+            atleast = "at least " if self.is_full else ""
+            some = [counted(self._more_lines, "more matching line")] * (self._mode == "lines")
+            some += [counted(self._more_files, "more file")] * bool(self._more_files)
+            yield f"{atleast}{' in '.join(some)}; narrow the pattern or the path, or raise the limit"
+        for names, one, several in (
+            (self._binary, "binary file matches and is not shown", "binary files match and are not shown"),
+            (self._protected, "protected file was not searched", "protected files were not searched"),
+            (self._unread, "file may not or cannot be read", "files may not or cannot be read"),
+            (
+                self._undecided,
+                "file has a line too long for this pattern, which was not decided",
+                "files have a line too long for this pattern, which was not decided",
+            ),
+        ):
+            if names:
+                yield f"{len(names):,} {one if len(names) == 1 else several}: {named(names)}"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 more file`, `2 more files`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def named(names: list[str]) -> str:
+    """The first few of *names*."""
+    return ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+
+
+def shown_path(path: str) -> str:
+    """*path* on one line, whatever is in it, and such that it can be given back."""
+    if path.startswith("~"):
+        path = f"./{path}"
+    if path.isprintable():
+        return path
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in path)

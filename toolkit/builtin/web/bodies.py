@@ -1,0 +1,52 @@
+"""
+Read the body of an answer within bounds: so many bytes off the wire, so many after decompression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from ..._decompression import Inflater, inflater_for
+from ...errors import ToolError
+
+__all__ = ["Body", "inflater", "read_body"]
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """
+    What came, decompressed.
+
+    Attributes:
+        cut: Why it is not whole; None if it is.
+    """
+
+    data: bytes
+    cut: str | None = None
+
+
+def inflater(encoding: str) -> Inflater:
+    """Return what undoes *encoding*, the value of a Content-Encoding header; raise `ToolError` for an unknown one."""
+    try:
+        return inflater_for(encoding)
+    except ValueError as error:
+        raise ToolError(f"{error}; try another page") from error
+
+
+async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_bytes: int) -> Body:
+    """Return everything in *chunks*, at most *max_bytes* before decompression and after."""
+    data = bytearray()
+    taken = 0
+    async for chunk in chunks:
+        taken += len(chunk)
+        try:
+            for piece in inflate.pieces(chunk, 65536):
+                data += piece
+                if len(data) > max_bytes:
+                    return Body(bytes(data[:max_bytes]), f"cut after {max_bytes:,} bytes")
+        except ValueError as error:
+            raise ToolError(f"{error}; try another page") from error
+        if taken > max_bytes:
+            return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
+    return Body(bytes(data), None if inflate.is_whole else "cut short by the server: its compressed data has no end")

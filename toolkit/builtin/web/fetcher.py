@@ -1,0 +1,279 @@
+"""
+One page from the web, fetched from addresses that were judged, within bounds.
+
+Every hop is judged anew: its text, its host's addresses, the application's rules. The connection goes
+to the very address that was judged, while the certificate is held against the host's name. Nothing is
+sent but the request: no cookies, no credentials, no proxy from the environment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urljoin
+
+from ..._decompression import ENCODINGS
+from ...errors import Safety, ToolError, Transient
+from ...policies.classify import classified, retry_after_seconds
+from .addresses import Doors, Place
+from .bodies import Body, inflater, read_body
+from .page_text import MediaType, media_type
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
+
+__all__ = ["FetchLimits", "Fetcher", "Page"]
+
+_REDIRECTS = frozenset([301, 302, 303, 307, 308])
+_MOST_ERROR_BYTES = 20_000
+_MOST_BINARY_BYTES = 4096
+_HEADERS = {
+    "User-Agent": "toolkit-web-fetch/1",
+    "Accept": "text/markdown, text/html, application/json, text/plain, */*;q=0.5",
+    "Accept-Encoding": ENCODINGS,
+    "Connection": "close",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """
+    How much, and how long.
+
+    Attributes:
+        max_bytes: Of one body, after decompression as well as before.
+        max_redirects: Hops after the first address.
+        timeout_seconds: For everything: look-ups, redirects and the body to its last byte.
+        connect_seconds: For one attempt to connect.
+        max_addresses: How many of a host's addresses are tried.
+        max_chars: Of text that is shown at once.
+        keep_seconds: How long a session keeps a page; 0 keeps none.
+        keep_pages: How many pages it keeps.
+    """
+
+    max_bytes: int = 5_000_000
+    max_redirects: int = 5
+    timeout_seconds: float = 30.0
+    connect_seconds: float = 10.0
+    max_addresses: int = 4
+    max_chars: int = 40_000
+    keep_seconds: float = 900.0
+    keep_pages: int = 32
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            may_be_none = each.name in ("max_redirects", "keep_seconds", "keep_pages")
+            is_number = isinstance(value, int if each.type == "int" else (int, float)) and not isinstance(value, bool)
+            if not is_number or not 0 <= value < float("inf") or (value == 0 and not may_be_none):
+                what = "a whole number" if each.type == "int" else "a number"
+                least = "0 or more" if may_be_none else "more than 0"
+                raise ValueError(f"FetchLimits: `{each.name}` has to be {what}, {least}, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """
+    What came.
+
+    Attributes:
+        url: Where it came from in the end.
+        hops: Where the redirects led, in order; the last is `url`.
+        length: What the server says that its size is, if it does.
+        keep_seconds: How long it may be kept; None if the server does not say.
+        retry_after_seconds: How long the server asked us to wait, if it did.
+    """
+
+    url: str
+    hops: tuple[str, ...]
+    status: int
+    type: MediaType
+    body: Body
+    length: int | None = None
+    keep_seconds: float | None = None
+    retry_after_seconds: float | None = None
+
+
+class Fetcher:
+    """
+    Fetches pages through *doors*.
+
+    Args:
+        ssl_context: For hosts with certificates of their own; the usual authorities if not given.
+    """
+
+    def __init__(
+        self, doors: Doors, *, limits: FetchLimits | None = None, ssl_context: ssl.SSLContext | None = None
+    ) -> None:
+        self.doors = doors
+        self.limits = FetchLimits() if limits is None else limits
+        self._ssl_context = ssl_context
+
+    async def fetch(
+        self,
+        url: str,
+        *,
+        check: Callable[[str], None],
+        opens_port: Callable[[str], bool] = lambda url: False,
+    ) -> Page:
+        """
+        The page at *url*, whatever its status.
+
+        Args:
+            check: Raises if a redirect may not be followed to this address.
+            opens_port: Returns whether an allow rule names the host and the port of this address.
+
+        Raises:
+            Safety: An address may not be reached.
+            Transient: The server could not be reached, or broke off.
+            ToolError: It leads in circles, is too slow, or makes no sense.
+        """
+        place = first = self.doors.place(url)
+        self.doors.check_port(place, opens_port)
+        hops: list[str] = []
+        keeps: list[float | None] = []
+        has_answered = False
+        try:
+            async with asyncio.timeout(self.limits.timeout_seconds):
+                while True:
+                    async with self._response(place) as response:
+                        has_answered = True
+                        keeps.append(_keep_seconds(response))
+                        target = _target(place, response)
+                        if target is None:
+                            return await self._page(place, hops, keeps, response)
+                    place = self._next(place, target, [first.url, *hops], check, opens_port)
+                    hops.append(place.url)
+        except TimeoutError:
+            within = f"within {self.limits.timeout_seconds:g} seconds"
+            if has_answered:
+                raise ToolError(f"{place.url} was answered too slowly to be read {within}; try another page") from None
+            raise Transient(f"{place.host!r} did not answer {within}", happened="maybe") from None
+
+    def _next(
+        self,
+        place: Place,
+        target: str,
+        before: list[str],
+        check: Callable[[str], None],
+        opens_port: Callable[[str], bool],
+    ) -> Place:
+        """Where a redirect leads, judged like the first address."""
+        if len(before) > self.limits.max_redirects:
+            raise ToolError(f"{before[0]} redirects more than {self.limits.max_redirects} times; try another page")
+        try:
+            following = self.doors.place(target)
+            self.doors.check_port(following, opens_port)
+        except Safety as error:
+            raise Safety(f"{place.url} redirects to an address that is not reached: {error}") from error
+        if place.scheme == "https" and following.scheme == "http":
+            raise Safety(f"{place.url} redirects from https to {following.url}, where anybody could read along")
+        if following.url in before:
+            raise ToolError(f"{place.url} redirects to {following.url}, in a circle; try another page")
+        check(following.url)
+        return following
+
+    @asynccontextmanager
+    async def _response(self, place: Place) -> AsyncIterator[httpx.Response]:
+        """The head of the answer from one of the addresses of *place*, all of which were judged."""
+        import httpx
+
+        failed: httpx.TransportError = httpx.ConnectError("it has no address")
+        for address in (await self.doors.addresses(place))[: self.limits.max_addresses]:
+            transport = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
+            try:
+                async with transport:
+                    try:
+                        response = await transport.handle_async_request(self._request(place, address))
+                    except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                        failed = error
+                        continue
+                    try:
+                        yield response
+                    finally:
+                        await response.aclose()
+                    return
+            except httpx.TransportError as error:
+                raise _worded(error, place) from error
+        raise _worded(failed, place) from failed
+
+    def _request(self, place: Place, address: str) -> httpx.Request:
+        """A request that goes to *address* and is otherwise addressed to the host."""
+        import httpx
+
+        url = httpx.URL(place.url)
+        return httpx.Request(
+            "GET",
+            url.copy_with(host=address),
+            headers={"Host": url.netloc.decode("ascii"), **_HEADERS},
+            # Reading is bounded by the deadline for everything, which a body that comes in drops does not put off.
+            extensions={"timeout": {"connect": self.limits.connect_seconds}, "sni_hostname": place.host},
+        )
+
+    def _context(self) -> ssl.SSLContext:
+        if self._ssl_context is None:
+            import httpx
+
+            self._ssl_context = httpx.create_ssl_context(trust_env=False)
+        return self._ssl_context
+
+    async def _page(self, place: Place, hops: list[str], keeps: list[float | None], response: httpx.Response) -> Page:
+        kind = media_type(response.headers.get("content-type", ""))
+        most = self.limits.max_bytes
+        if not response.is_success:
+            most = min(most, _MOST_ERROR_BYTES)
+        elif not (kind.is_text or kind.is_unknown):
+            most = min(most, _MOST_BINARY_BYTES)  # enough to tell what it is
+        inflate = inflater(response.headers.get("content-encoding", ""))
+        length = response.headers.get("content-length", "")
+        known = [keep for keep in keeps if keep is not None]
+        return Page(
+            url=place.url,
+            hops=tuple(hops),
+            status=response.status_code,
+            type=kind,
+            body=await read_body(response.aiter_raw(), inflate, max_bytes=most),
+            length=int(length) if re.fullmatch("[0-9]{1,18}", length) else None,
+            keep_seconds=min(known) if known else None,
+            retry_after_seconds=retry_after_seconds(response.headers),
+        )
+
+
+def _target(place: Place, response: httpx.Response) -> str | None:
+    """Where a redirect leads; None if it is none."""
+    if response.status_code not in _REDIRECTS:
+        return None
+    locations = set(response.headers.get_list("location"))
+    if len(locations) != 1:
+        raise ToolError(f"{place.url} redirects, but names {len(locations) or 'no'} places to go; try another page")
+    # Blanks and letters beyond ASCII are common here, and percent-encoded by every browser; in a host they stay wrong.
+    location = re.sub(r"[^!-~]+", lambda odd: quote(odd[0]), locations.pop().strip())
+    try:
+        return urljoin(place.url, location)
+    except ValueError as error:
+        raise Safety(f"{place.url} redirects to {location[:200]!r}, which is no address") from error
+
+
+def _keep_seconds(response: httpx.Response) -> float | None:
+    wishes = [each.strip() for each in response.headers.get("cache-control", "").lower().split(",")]
+    if any(each in ("no-store", "no-cache") or each.startswith("no-cache=") for each in wishes):
+        return 0.0
+    ages = [int(found[1]) for each in wishes if (found := re.fullmatch(r'max-age="?([0-9]{1,9})"?', each))]
+    return float(min(ages)) if ages else None
+
+
+def _worded(error: Exception, place: Place) -> ToolError:
+    """What a failed connection means, and to whom."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return ToolError(f"the certificate of {place.host!r} does not hold: {cause.verify_message}")
+        cause = cause.__cause__ or cause.__context__
+    meant = classified(error)
+    message = f"{place.host!r}: {meant}"
+    return Transient(message, happened=meant.happened) if isinstance(meant, Transient) else ToolError(message)

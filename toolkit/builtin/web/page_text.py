@@ -1,0 +1,195 @@
+"""
+What an answer from the web says, as text: pages made readable, text as it is, anything else described.
+
+The encoding is taken from the byte order mark, the header or the page itself, in this order.
+What a server says of a body is not believed where the bytes say otherwise.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from ..files.encodings import detected
+from ..files.file_kinds import kind_of
+from .html_text import html_text
+
+__all__ = ["MediaType", "Reading", "media_type", "reading"]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaType:
+    """
+    What a Content-Type header says.
+
+    Attributes:
+        name: "text/html"; empty if the header is missing or makes no sense.
+        charset: What it calls the encoding; empty if it does not.
+    """
+
+    name: str
+    charset: str = ""
+
+    @property
+    def is_html(self) -> bool:
+        return self.name in ("text/html", "application/xhtml+xml")
+
+    @property
+    def is_text(self) -> bool:
+        return self.name.startswith("text/") or bool(_TEXT.fullmatch(self.name)) or self.is_html
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know either."""
+        return self.name in ("", "application/octet-stream", "binary/octet-stream", "application/unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """
+    Text for the model.
+
+    Attributes:
+        notes: What the reader should know about it.
+    """
+
+    text: str
+    title: str = ""
+    notes: tuple[str, ...] = ()
+
+
+_NAME = re.compile(r"[ \t]*([A-Za-z0-9.+_-]{1,100}/[A-Za-z0-9.+_-]{1,100})[ \t]*(?:[;,]|\Z)")
+_CHARSET = re.compile(r""";[ \t]*charset[ \t]*=[ \t]*["']?([^\s"';,]{1,40})""", re.IGNORECASE)
+_TEXT = re.compile(
+    r"application/(?:.+\+)?(?:json|xml|yaml)|application/(?:x-)?(?:ndjson|javascript|ecmascript|yaml|toml|sh|sql|tex|latex"
+    r"|httpd-php|perl|python|ruby|subrip|www-form-urlencoded|graphql|jsonlines|markdown|rtf)|image/svg\+xml|message/.+"
+)
+_LOOKS_LIKE_HTML = re.compile(rb"(?is)\s*+(?:<!--.{0,500}?-->\s*+)?<(?:!doctype html|html|head|body)\b")
+_META = re.compile(rb"""<meta\b[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
+_XML = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+# Python knows others that run long, unfold or mean something else than text: zlib, idna, punycode, unicode_escape.
+_CODECS = frozenset(
+    [
+        *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "koi8-r", "koi8-u"),
+        *(f"cp{number}" for number in (866, 874, 932, 949, *range(1250, 1259))),
+        *(f"iso8859-{number}" for number in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
+        *("mac-roman", "mac-cyrillic", "euc_jp", "iso2022_jp", "gbk", "gb18030", "big5", "big5hkscs"),
+    ]
+)
+# What browsers take these for: the wider encoding that grew out of them.
+_WIDER = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "gb2312": "gbk",
+}
+
+
+def media_type(header: str) -> MediaType:
+    """The media type in a Content-Type header."""
+    name, charset = _NAME.match(header), _CHARSET.search(header[:500])
+    return MediaType(name[1].lower() if name else "", charset[1] if charset else "")
+
+
+def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max_chars: int = 2_000_000) -> Reading:
+    """
+    The text of *data*.
+
+    Args:
+        said: What the server says that it is.
+        url: Where it came from; links are made absolute by it.
+        is_cut: Whether there would be more of it.
+        max_chars: A page that is longer as text is cut.
+    """
+    looks_like_html = bool(_LOOKS_LIKE_HTML.match(data[:2000]))
+    kind = None if looks_like_html else kind_of(data)
+    may_be_text = (said.is_text or said.is_unknown) and (kind is None or _is_clean(data[:2000]))
+    if not may_be_text:
+        return _described(data, said, "an HTML page" if looks_like_html else kind.name if kind else "", is_cut)
+    codec, notes = _codec(data, said, is_cut)
+    if codec is None:
+        return _described(data, said, "", is_cut)
+    text, is_bad = _decoded(data, codec, is_cut)
+    if is_bad:
+        notes.append(f"some bytes are no valid {codec} and were replaced by \N{REPLACEMENT CHARACTER}")
+    if not (said.is_html or (said.is_unknown and looks_like_html)):
+        return Reading(text[:max_chars], notes=(*notes, *_cut(len(text) > max_chars, max_chars)))
+    page = html_text(text, base=url, max_chars=max_chars)
+    return Reading(page.text, page.title, (*notes, *_cut(page.is_cut, max_chars)))
+
+
+def _is_clean(head: bytes) -> bool:
+    """Whether it can only be text: "MZ" may begin a program, or a sentence."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8")("strict").decode(head)
+    except UnicodeDecodeError:
+        return False
+    return not re.search(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]", text)
+
+
+def _cut(is_cut: bool, max_chars: int) -> list[str]:
+    return [f"cut after about {max_chars:,} characters"] if is_cut else []
+
+
+def _described(data: bytes, said: MediaType, found: str, is_cut: bool) -> Reading:
+    what = said.name or "something of an unknown type"
+    seems = f", which looks like {_with_article(found)}" if found else ""
+    size = f"more than {len(data):,}" if is_cut else f"{len(data):,}"
+    return Reading(f"({what}{seems}, {size} bytes: no text that could be shown)")
+
+
+def _with_article(noun: str) -> str:
+    return noun if noun.startswith("an ") else f"{'an' if noun[0] in 'aeioAEIO' else 'a'} {noun}"
+
+
+# Encodings.
+
+
+def _codec(data: bytes, said: MediaType, is_cut: bool) -> tuple[str | None, list[str]]:
+    """Python's name of the encoding, and what is to be said about it; None if it is no text."""
+    for mark, codec in _MARKS:
+        if data.startswith(mark):
+            return codec, []
+    head = data[:4096]
+    inside = _XML.match(head.lstrip()) or (_META.search(head) if said.is_html or said.is_unknown else None)
+    notes: list[str] = []
+    for name, where in ((said.charset, "the header"), (inside[1].decode("ascii") if inside else "", "the page")):
+        known = _known(name)
+        if known is not None and not (where == "the page" and known.startswith(("utf-16", "utf-32"))):
+            # A page that could be read as ASCII up to here is not in UTF-16, whatever it says.
+            return known, notes
+        if name and known is None:
+            notes.append(f"{where} names an encoding that is not known, {name[:40]!r}")
+    found = detected(data[:200_000], is_whole=len(data) <= 200_000 and not is_cut)
+    if found is None:
+        return (None, notes) if said.is_unknown or b"\0" in data[:4096] else ("cp1252", notes)
+    return found.codec, [*notes, *([f"the encoding is a guess: {found.name}"] if found.is_guess else [])]
+
+
+def _known(name: str) -> str | None:
+    if not re.fullmatch(r"[A-Za-z0-9._:-]{1,40}", name):
+        return None
+    try:
+        codec = codecs.lookup(name).name
+    except LookupError:
+        return None
+    codec = _WIDER.get(codec, codec)
+    return codec if codec in _CODECS else None
+
+
+def _decoded(data: bytes, codec: str, is_cut: bool) -> tuple[str, bool]:
+    """The text, and whether bytes had to be replaced."""
+    for mark, marked in _MARKS:
+        if codec == marked:
+            data = data.removeprefix(mark)
+    # The last character may have been cut in two.
+    try:
+        return codecs.getincrementaldecoder(codec)("strict").decode(data, final=not is_cut), False
+    except UnicodeDecodeError:
+        return codecs.getincrementaldecoder(codec)("replace").decode(data, final=not is_cut), True

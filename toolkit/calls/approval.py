@@ -1,0 +1,386 @@
+"""
+A person's word on one call: asked for, taken, claimed, and what came of it.
+
+A claim is committed before the call runs, so that an approval is used at most
+once; the outcome is kept after it. A claim without an outcome says that nobody
+knows what happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ..approvals.comparisons import shows
+from ..approvals.identity import canonical_arguments, digest_of_call, identity_of
+from ..approvals.policy import Approvals
+from ..approvals.previews import Preview, PreviewFailed, preview_of
+from ..approvals.process_owner import is_alive, owner
+from ..approvals.records import ApprovalError, Record
+from ..approvals.store import ApprovalStore
+from ..approvals.store_runner import CallStore, StoreTimeoutError
+from ..decisions import ApprovalRequest, AuthRequest, Decision
+from ..permissions.grants import is_answerable, offered
+from ..permissions.judgement import Judgement
+from ..policies.redaction import MASK, Redaction
+from ..results import ToolCall, ToolResult
+from ..spec import Tool
+from ..values.rendering import as_json, described
+from ..values.strictjson.canonical import canonical
+from ..values.visible import visible
+
+__all__ = ["Consent", "is_exact", "lost", "with_secrets", "worded"]
+
+InThread: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+
+_log = logging.getLogger("toolkit")
+
+
+class Consent:
+    """
+    The approval of one call.
+
+    Attributes:
+        answered: What asked, and has its answer: these do not ask again.
+        record: The request that was approved, once it is claimed.
+        opened: The request that waits for an answer, if the call ends so.
+    """
+
+    def __init__(
+        self, tool: Tool, call: ToolCall, approvals: Approvals, store: CallStore, in_hook_thread: InThread
+    ) -> None:
+        self.answered: frozenset[str] = frozenset()
+        self.record: Record | None = None
+        self.opened: Record | None = None
+        self._tool = tool
+        self._call = call
+        self._approvals = approvals
+        self._store = store
+        self._in_hook_thread = in_hook_thread
+
+    async def request(
+        self,
+        judgement: Judgement,
+        sent: Any,
+        repairs: Sequence[str],
+        redaction: Redaction,
+        *,
+        auth: AuthRequest | None = None,
+        reason: str | None = None,
+    ) -> Record:
+        """Write down what a person has to answer, and keep it; *reason* unless the judgement says why."""
+        tool, call, approvals = self._tool, self._call, self._approvals
+        decoded = judgement.request.arguments
+        # Whoever gives credentials sees no preview; what was agreed to before has to hold still.
+        preview = Preview(text="", preconditions=() if self.record is None else self.record.request.preconditions)
+        if auth is None:
+            preview = await self._store.within(self._preview(decoded, redaction))
+        arguments = canonical_arguments(tool, decoded, sent)
+        identity = identity_of(tool)
+        session = None if call.session is None else call.session.id
+        now = approvals.clock()
+        asks = judgement.asks
+        asked_by = [judgement.verdict.by] if judgement.verdict.word == "ask" else []
+        may_grant = auth is None and session is not None and not preview.is_cut
+        may_grant = may_grant and all(is_answerable(each, tool) for each in asks)
+        request = ApprovalRequest(
+            tool=tool.name,
+            call_id=call.id,
+            reason="; ".join(dict.fromkeys(worded(each, redaction) for each in _reasons(judgement, auth, reason))),
+            arguments=_masked(arguments, tool),
+            asked_by=tuple(dict.fromkeys([*sorted(self.answered), *asked_by, *(each.by for each in asks)])),
+            preview=preview.text or None,
+            is_cut=preview.is_cut,
+            preconditions=preview.preconditions,
+            grants=tuple(offered(judgement.request)) if may_grant else (),
+            repairs=tuple(repairs),
+            session=session,
+            principal=call.principal,
+            auth=None if auth is None else _visible(auth),
+            created_at=now,
+            expires_at=None if approvals.expires_seconds is None else now + approvals.expires_seconds,
+            digest=digest_of_call(identity, arguments, session, call.principal),
+        )
+        record = Record(request=redaction.request(request), arguments=arguments, identity=identity)
+        if approvals.seal is not None:
+            return replace(record, request=approvals.sealed(record))
+        await self._store.run(
+            "keep request",
+            record.request.id,
+            lambda store: store.add(record),
+            on_late=lambda store, _: self._close_pending(store, record),
+        )
+        return record
+
+    async def _preview(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview:
+        approvals = self._approvals
+        return await preview_of(
+            self._tool,
+            decoded,
+            call=self._call,
+            in_thread=self._in_hook_thread,
+            seconds=approvals.preview_seconds,
+            max_chars=approvals.preview_chars,
+            redact=redaction.text,
+        )
+
+    def check_shown(self, record: Record, redaction: Redaction) -> None:
+        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that it would run."""
+        request = record.request
+        shown = dict(request.arguments)
+        actual = _masked(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
+        # A redaction rule that is a function may write anything in place of a secret.
+        if not (shows(shown, actual) or shows(shown, redaction.value(actual))):
+            raise ApprovalError(
+                f"request {request.id} shows other arguments than it would run: it was altered; call "
+                f"`{request.tool}` again",
+                why="forged",
+            )
+
+    async def has_shown_preview(self, record: Record, decoded: Mapping[str, Any], redaction: Redaction) -> bool:
+        """
+        Return whether the preview that *record* shows is the one that the tool makes of what would run.
+
+        A preview that comes out differently each time cannot be compared, and counts as shown. A store that others
+        cannot write is believed.
+        """
+        if not self._approvals.is_exposed or record.request.auth is not None:
+            return True
+        first = await self._shown_now(decoded, redaction)
+        if first is not None and _is_shown(record.request, first):
+            return True
+        return await self._shown_now(decoded, redaction) != first
+
+    async def _shown_now(self, decoded: Mapping[str, Any], redaction: Redaction) -> Preview | None:
+        try:
+            preview = await self._preview(decoded, redaction)
+        except PreviewFailed:
+            return None
+        return replace(preview, text=redaction.text(preview.text))
+
+    async def answer(self, record: Record) -> Decision | None:
+        """What somebody says at once; None if nobody is asked, or has no answer."""
+        decision = await self._approvals.answer(record.request, self._in_hook_thread)
+        if decision is not None and self._approvals.seal is not None:
+            # It need not travel: it is answered where it was made, perhaps at the second try.
+            await self._store.run("keep request", record.request.id, lambda store: _add_once(store, record))
+        return decision
+
+    async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
+        """Take the approval for this call alone; `ApprovalError` if somebody else has it."""
+        now, mine = self._approvals.clock(), owner()
+        if record.state == "claimed" and record.claim is not None:
+            theirs = record.claim.owner
+            await self._take(record, lambda s: s.reclaim(record.request.id, from_owner=theirs, owner=mine, now=now))
+        else:
+            await self._take(
+                record,
+                lambda s: s.settle(
+                    record.request.id, "claimed", by=decision.by, owner=mine, now=now, arguments=arguments
+                ),
+            )
+        self.answered |= frozenset(record.request.asked_by)
+
+    async def _take(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
+        """Let *work* claim *record*; a claim that comes after the call has stopped waiting is closed by its thread."""
+        name, former = record.request.id, self.record
+
+        def close_unused(store: ApprovalStore, is_ours: bool) -> None:
+            if is_ours:
+                self._close(store, record, _cut_short(0))
+
+        if not await self._store.run("claim request", name, work, on_late=close_unused):
+            raise ApprovalError(f"request {name} was answered by somebody else in the meantime", why="answered")
+        self.record = record
+        if former is not None:
+            await self._finish(
+                former, ToolResult("it was not done, and asked about again", None, "waiting", request=record.request)
+            )
+
+    async def deny(self, record: Record, by: str | None) -> None:
+        """Close the request; raise `ApprovalError` if it was answered before."""
+        name, now = record.request.id, self._approvals.clock()
+
+        def settle(store: ApprovalStore) -> bool:
+            return store.settle(name, "denied", by=by, owner=None, now=now)
+
+        if not await self._store.run("deny request", name, settle):
+            raise ApprovalError(f"request {name} was answered before", why="answered")
+
+    async def withdraw(self, record: Record, error: BaseException | None = None) -> None:
+        """Close a request whose call ends without it; if *error* ends the call, perhaps without waiting for that."""
+        name = record.request.id
+        if isinstance(error, (GeneratorExit, StoreTimeoutError)):  # nothing may be awaited, or it would wait once more
+            self._store.detach("withdraw request", lambda store: self._close_pending(store, record))
+            return
+        try:
+            await self._store.run_at_end(
+                "withdraw request",
+                name,
+                lambda store: self._close_pending(store, record),
+                is_cancelled=isinstance(error, asyncio.CancelledError),
+            )
+        except Exception as failed:  # noqa: BLE001 -- the call ends with something that matters more
+            _log.error("request %s may not have been withdrawn: %s", name, failed)
+
+    def _close_pending(self, store: ApprovalStore, record: Record) -> None:
+        name = record.request.id
+        try:
+            if self._approvals.seal is not None and store.get(name) is None:
+                store.add(record)  # it travels: that it is over has to be remembered here
+            store.settle(name, "denied", by=None, owner=None, now=self._approvals.clock())
+        except Exception:  # noqa: BLE001 -- the call ends with something that matters more
+            _log.exception("request %s could not be withdrawn", name)
+
+    async def close_unless(self, result: ToolResult | None) -> None:
+        """Withdraw the request that was opened, unless *result* is the one that carries it to whoever answers."""
+        opened = self.opened
+        carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
+        if opened is not None and carried != opened.request.id:
+            await self.withdraw(opened)
+
+    async def finish(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
+        """Keep what came of an approved call; if that fails, *result* says so in its metadata."""
+        problem = "" if self.record is None else await self._finish(self.record, result)
+        if problem:
+            result.metadata = {**(result.metadata or {}), "not_recorded": redaction().text(problem)}
+
+    async def _finish(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
+        """Keep *result* as the outcome of *record*; return why that failed, or an empty text."""
+        name, problems = record.request.id, list[str]()
+
+        def close(store: ApprovalStore) -> None:
+            problems.append(self._close(store, record, result))
+
+        try:
+            await self._store.run_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
+        except asyncio.CancelledError:
+            if not problems:
+                self._approvals.lost.add(name)  # a thread that keeps it later takes the name out again
+            raise
+        except Exception as error:  # noqa: BLE001 -- it has happened: that must not be lost, whatever the store does
+            _log.error("the outcome of request %s could not be kept: %s", name, error)
+            self._approvals.lost.add(name)
+            return str(error)
+        return problems[0]
+
+    async def cut_short(self, error: BaseException, attempts: int) -> None:
+        """Close what is open because *error* ends the call, and no result carries it any further."""
+        opened, record = self.opened, self.record
+        if opened is not None:
+            await self.withdraw(opened, error)
+        if record is not None and isinstance(error, GeneratorExit):
+            self._store.detach(
+                "keep the outcome of request",
+                lambda store: self._close(store, record, _cut_short(attempts)),
+            )
+        elif record is not None:
+            await self._finish(record, _cut_short(attempts), is_cancelled=True)
+
+    def _close(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
+        # It has happened: that it cannot be written down must not lose it. What is not JSON is left out at least.
+        name, problem = record.request.id, ""
+        short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
+        for outcome in (result, short):
+            try:
+                store.finish(name, outcome.to_json(), owner=owner())
+            except Exception as error:  # noqa: BLE001 -- see above
+                _log.exception("the outcome of request %s could not be kept", name)
+                problem = described(error)
+            else:
+                self._approvals.lost.discard(name)
+                return ""
+        self._approvals.lost.add(name)
+        return problem
+
+
+def _add_once(store: ApprovalStore, record: Record) -> None:
+    if store.get(record.request.id) is None:
+        store.add(record)
+
+
+def _cut_short(attempts: int) -> ToolResult:
+    """Return the outcome of a call that ended before it had a result."""
+    how = "it may or may not have happened" if attempts else "before it started"
+    happened = {"happened": "maybe" if attempts else "no"}
+    return ToolResult.error("cancelled", f"it was cut short{': ' if attempts else ' '}{how}", details=happened)
+
+
+def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
+    """
+    What a person made of the arguments they saw: a secret they left masked is the one that was sent.
+
+    Raises `ApprovalError` if something else was masked: nobody knows what is meant.
+    """
+    known = record.arguments if isinstance(record.arguments, Mapping) else {}
+    made = {
+        name: known[name] if value == MASK and name in tool.signature.secrets and name in known else value
+        for name, value in edited.items()
+    }
+    seen, shown = canonical(as_json(made)), canonical(as_json(dict(known)))
+    if MASK in seen and MASK not in shown:
+        raise ApprovalError(f"the edited arguments still hold {MASK!r}; write what is meant", why="arguments")
+    return made
+
+
+def is_exact(record: Record, tool: Tool) -> bool:
+    """Whether *record* is about this very tool, and holds the arguments that it was made for."""
+    request = record.request
+    try:
+        digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
+    except ValueError:
+        return False  # what cannot be written was never asked about
+    return identity_of(tool) == record.identity and digest == request.digest
+
+
+def lost(record: Record, approvals: Approvals) -> ToolResult:
+    """Return the result of a call that was claimed, and whose outcome the store does not have; say why not."""
+    claimed_by = "" if record.claim is None else record.claim.owner
+    if record.request.id in approvals.lost and claimed_by == owner():
+        why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
+    elif is_alive(claimed_by) is False:
+        why = "it was approved and started, but its process ended before the outcome was kept"
+    else:
+        why = "it was approved and started where this process cannot see it, and no outcome was kept"
+    return ToolResult.error(
+        "tool",
+        f"{why}: it may or may not have happened",
+        details={"happened": "maybe"},
+        advice="Find out what happened before you call it again.",
+    )
+
+
+def worded(reason: str, redaction: Redaction) -> str:
+    """*reason* as a person reads it: masked, and made visible after that."""
+    return visible(redaction.text(reason))
+
+
+def _reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
+    """Everything that a person has to know of; *reason* is why they are asked again."""
+    found = [] if reason is None else [reason]
+    if auth is not None:
+        scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
+        found.append(f"credentials of {auth.provider}{scopes} are needed" + (f": {auth.reason}" if auth.reason else ""))
+    asks = [each.reason for each in judgement.asks]
+    return found + (asks if asks and auth is None else []) or [judgement.verdict.reason]
+
+
+def _visible(auth: AuthRequest) -> AuthRequest:
+    url = None if auth.url is None else visible(auth.url, keep_lines=False)
+    scopes = tuple(visible(each, keep_lines=False) for each in auth.scopes)
+    return AuthRequest(
+        provider=visible(auth.provider, keep_lines=False), scopes=scopes, url=url, reason=visible(auth.reason)
+    )
+
+
+def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
+    """Return whether *request* shows *preview*, and waits for the same files to stay as they are."""
+    is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
+    return is_same and shows(request.preview or "", preview.text)
+
+
+def _masked(arguments: Mapping[str, Any], tool: Tool) -> Mapping[str, Any]:
+    return {name: MASK if name in tool.signature.secrets else value for name, value in arguments.items()}

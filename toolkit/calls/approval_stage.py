@@ -1,0 +1,406 @@
+"""
+The verdict's stage: a call is judged on its final arguments, and a person is heard where one has to be.
+
+    judge → denied: a result
+          → asks:   the request is kept, and somebody is asked at once, or the result is "waiting"
+          → allowed: the intent is written to the audit log, and the call runs
+
+What was approved is exactly what runs: an answer that comes later is judged again,
+under the policy of that moment, before its approval is claimed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+from weakref import ref
+
+from ..approvals.identity import canonical_arguments
+from ..approvals.previews import PreviewFailed, unchanged
+from ..approvals.read_only_guard import WriteRefused
+from ..approvals.records import ApprovalError, Record
+from ..approvals.store import ApprovalStore
+from ..concurrency.deadline import Deadline
+from ..decisions import AuthNeeded, Changed, Decision
+from ..errors import ToolError
+from ..permissions.grants import is_described
+from ..permissions.judgement import AccessJudge, Judgement
+from ..permissions.policy import Permissions
+from ..policies.audit import AuditError
+from ..policies.redaction import Redaction
+from ..results import ToolCall, ToolResult
+from ..values.codecs import UNSURE
+from ..verdicts import Finding
+from .approval import Consent, is_exact, lost, with_secrets, worded
+from .error_results import failure
+from .plan import Plan
+from .settings import MAX_NOTE_SECONDS, Settings
+
+__all__ = ["Hearing", "OnItsWay"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("toolkit")
+
+# An asker that agrees to everything must not go round in circles with a tool that always finds something changed.
+_MOST_ASKED = 10
+
+
+class OnItsWay(Protocol):
+    """What a hearing has to know of the call."""
+
+    call: ToolCall
+    plan: Plan
+    settings: Settings
+    deadline: Deadline
+    arguments: Any
+    decoded: Any
+    repairs: Sequence[str]
+
+    async def check(self, *, repair: bool = True) -> ToolResult | None:
+        """Decode the arguments; a result if they are refused."""
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await *work* as long as the call has time."""
+
+    def redaction(self) -> Redaction:
+        """What has to be masked."""
+
+
+class _LimitedStore:
+    """The store of approvals, as long as the call of *case* may wait for it."""
+
+    def __init__(self, case: OnItsWay) -> None:
+        self._case = case
+
+    async def run(
+        self,
+        operation: str,
+        name: str,
+        work: Callable[[ApprovalStore], T],
+        *,
+        on_late: Callable[[ApprovalStore, T], object] | None = None,
+    ) -> T:
+        runner, left = self._case.settings.store_runner, self._case.deadline.left()
+        return await runner.run(operation, name, work, seconds=left, on_late=on_late)
+
+    async def run_at_end(
+        self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
+    ) -> T:
+        settings = self._case.settings
+        left: float | None = settings.cleanup_seconds
+        if not is_cancelled:
+            left = self._case.deadline.extended(settings.cleanup_seconds).left()
+        return await settings.store_runner.run(operation, name, work, seconds=left, must_happen=True)
+
+    def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
+        self._case.settings.store_runner.detach(operation, work)
+
+    async def within(self, work: Awaitable[T]) -> T:
+        return await self._case.within(work)
+
+
+class Hearing:
+    """
+    The verdict on one call.
+
+    The call owns it, and it refers to the call weakly: the two are freed without the garbage collector.
+    """
+
+    def __init__(self, case: OnItsWay) -> None:
+        self._case_reference = ref(case)
+        self._judgement: Judgement | None = None
+        self._asked = 0
+        self._seen = ""
+        settings = case.settings
+        store = _LimitedStore(case)
+        self.consent = Consent(case.plan.tool, case.call, settings.approvals, store, settings.in_hook_thread)
+
+    @property
+    def _case(self) -> OnItsWay:
+        case = self._case_reference()
+        if case is None:
+            raise RuntimeError("a call was judged after it had ended")
+        return case
+
+    async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
+        """
+        A result if the call may not run, or not yet.
+
+        *asked* is why hooks want a person to agree. What a hook has replaced cannot wait: later the tool would run.
+        """
+        judgement = await self._judged(asked)
+        if judgement.verdict.word == "deny":
+            return _denied(judgement)
+        if judgement.verdict.word == "ask" and not self._is_answered(judgement):
+            result = await self._ask(judgement)
+            if result is not None and result.kind == "waiting" and is_replaced:
+                await self.consent.close_unless(None)
+                why = (
+                    f"{judgement.verdict.reason}; a hook has replaced what it would do, so nobody can agree to it later"
+                )
+                return ToolResult.error("denied", why)
+            return result
+        return None
+
+    async def resumed(self, record: Record, decision: Decision, *, is_stored: bool = True) -> ToolResult | None:
+        """
+        The same, for a call that somebody has answered; the approval is claimed if it may run.
+
+        What *record* shows is compared with what would run if it *is_stored*: it comes from a store, where others
+        may have written. Raises `ApprovalError` if the answer cannot be taken.
+        """
+        request = record.request
+        if decision.principal not in (None, request.principal):
+            raise ApprovalError(f"request {request.id} was not made for {decision.principal!r}", why="principal")
+        grant = None if decision.grant is None else decision.grant.shown
+        said = {"approved": decision.approved, "by": decision.by, "reason": decision.reason, "grant": grant}
+        await self._note("answered", request=request.id, **said)
+        if not decision.approved:
+            await self.consent.deny(record, decision.by)
+            reason = decision.reason or "the user said no"
+            return ToolResult.error("denied", reason)
+        if record.state == "claimed" and not self._may_run_again(record):
+            return await self._lost(record, decision)
+        if is_stored:
+            self.consent.check_shown(record, self._case.redaction())
+        refused = await self._read(record, decision)
+        if refused is not None:
+            return refused
+        self.consent.answered, self._seen = frozenset(request.asked_by), request.reason
+        judgement = await self._judged(())
+        is_denied = judgement.verdict.word == "deny"
+        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
+        changed = None if is_denied or is_new else await self._changed(record, decision, is_stored=is_stored)
+        if record.state == "claimed" and (is_denied or is_new or changed):
+            return await self._lost(record, decision)
+        if is_denied:
+            await self.consent.deny(record, decision.by)
+            return _denied(judgement)
+        if is_new or changed:
+            # What was seen is not what would happen: the request is closed, and another one opened.
+            await self.consent.deny(record, decision.by)
+            self.consent.answered = frozenset()
+            return await self._ask(judgement, reason=changed)
+        await self._claim(record, decision)
+        return None
+
+    async def _read(self, record: Record, decision: Decision) -> ToolResult | None:
+        """Decode what is going to run, exactly as it was seen or written; a result if it does not fit any more."""
+        case = self._case
+        if decision.arguments is not None:
+            case.arguments = with_secrets(decision.arguments, record, case.plan.tool)
+            case.decoded = UNSURE
+        if case.decoded is not UNSURE:
+            return None
+        refused = await case.check(repair=False)
+        if refused is not None and decision.arguments is not None:
+            why = "" if refused.error is None else refused.error.message
+            raise ApprovalError(
+                f"the edited arguments do not fit: {why}; correct them, and answer again", why="arguments"
+            )
+        return refused
+
+    async def _claim(self, record: Record, decision: Decision) -> None:
+        case, grant = self._case, decision.grant
+        if grant is not None and grant not in record.request.grants:
+            raise ApprovalError(
+                "this grant was not offered with the request; choose one of request.grants", why="grant"
+            )
+        if grant is not None and not is_described(grant, case.plan.tool):
+            raise ApprovalError(
+                "this grant permits something else than it says: the request was altered; answer without it",
+                why="grant",
+            )
+        edited = None
+        if decision.arguments is not None:
+            edited = canonical_arguments(case.plan.tool, case.decoded, case.arguments)
+        await self.consent.claim(record, decision, edited)
+        if grant is not None and case.call.session is not None:
+            Permissions.grant(case.call.session, grant)
+
+    def _may_run_again(self, record: Record) -> bool:
+        tool = self._case.plan.tool
+        return tool.facts.idempotent and not tool.facts.destructive and is_exact(record, tool)
+
+    async def _lost(self, record: Record, decision: Decision) -> ToolResult:
+        await self.consent.claim(record, decision, None)
+        return lost(record, self._case.settings.approvals)
+
+    async def interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
+        """The same, for a call that found while it ran, and before it did anything, that a person is needed."""
+        # Decoded anew: the tool may have changed its arguments.
+        refused = await self._case.check()
+        if refused is not None:
+            return refused
+        judgement = await self._judged(())
+        if judgement.verdict.word == "deny":
+            return _denied(judgement)
+        is_new = judgement.verdict.word == "ask" and not self._is_answered(judgement)
+        if isinstance(interrupt, AuthNeeded) and not is_new:
+            return await self._ask(judgement, auth=interrupt)
+        self.consent.answered = frozenset()
+        return await self._ask(judgement, reason=str(interrupt))
+
+    # Before the effect, and after it.
+
+    async def intend(self) -> None:
+        """Write down that the call is about to run; what this raises keeps it from running."""
+        await self._note("intent", arguments=_plain(self._case.arguments))
+
+    async def end(self, result: ToolResult) -> None:
+        """Write down what came of it; it has happened, so what cannot be written is logged."""
+        try:
+            await self.consent.close_unless(result)
+        finally:  # a cancellation that comes meanwhile does not leave a claim without its outcome
+            await self.consent.finish(result, self._case.redaction)
+        if self._case.settings.audit is not None:
+            await self._note_outcome(result)
+
+    async def _note_outcome(self, result: ToolResult) -> None:
+        has_limit = self._case.deadline.at is not None
+        try:
+            async with asyncio.timeout(None if has_limit else MAX_NOTE_SECONDS):
+                await self._note(
+                    "outcome",
+                    kind=result.kind,
+                    attempts=result.attempts,
+                    duration_seconds=round(result.duration_seconds, 6),
+                    chars=len(result.text),
+                    truncated=result.truncated,
+                )
+        except AuditError as error:
+            _log.error("the outcome of call %s is missing in the audit log: %s", result.call_id, error)
+        except TimeoutError:
+            _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
+
+    def access(self) -> AccessJudge:
+        """What the running tool gets as `context.permissions`."""
+        case, judges = self._case, self._case.settings.judges
+        judgement = self._judgement
+        request = (
+            judges.request(case.plan.tool, case.plan.names, case.call, case.decoded)
+            if judgement is None
+            else judgement.request
+        )
+        record = self.consent.record
+        preconditions = () if record is None else record.request.preconditions
+        return AccessJudge(judges, request, preconditions, self.consent.answered)
+
+    # Helpers.
+
+    async def _judged(self, asked: Sequence[str]) -> Judgement:
+        case = self._case
+        hooks = [Finding("ask", "a hook", reason or "a hook asked for it", "hook") for reason in asked]
+        judging = case.settings.judges.judged(case.plan.tool, case.plan.names, case.call, case.decoded, hooks)
+        self._judgement = judgement = await case.within(judging)
+        verdict = judgement.verdict
+        await self._note("verdict", word=verdict.word, by=verdict.by, reason=verdict.reason)
+        return judgement
+
+    def _is_answered(self, judgement: Judgement) -> bool:
+        # The verdict's own name too: a judge may ask without findings that do.
+        asking = {judgement.verdict.by, *(each.by for each in judgement.asks)}
+        left = asking - self.consent.answered
+        # A check or a judge may ask something else this time: what was not read was not answered.
+        if any(each.source in ("check", "judge") and not self._was_read(each) for each in judgement.asks):
+            return False
+        # Whoever agreed under one mode has agreed under another: both ask about the same thing.
+        return all(map(_is_mode, left)) and (not left or any(map(_is_mode, self.consent.answered)))
+
+    def _was_read(self, finding: Finding) -> bool:
+        return worded(finding.reason, self._case.redaction()) in self._seen
+
+    async def _ask(
+        self, judgement: Judgement, *, auth: AuthNeeded | None = None, reason: str | None = None
+    ) -> ToolResult | None:
+        case = self._case
+        self._asked += 1
+        asking = self.consent.request(
+            judgement,
+            case.arguments,
+            case.repairs,
+            case.redaction(),
+            auth=None if auth is None else auth.request,
+            reason=reason,
+        )
+        try:
+            record = await asking
+        except PreviewFailed as error:
+            if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
+                raise
+            # The call would fail with just this: the model is told, and nobody is asked.
+            return failure(error.__cause__, case.plan, redaction=case.redaction())
+        request = record.request
+        try:
+            await self._note("asked", request=request.id, reason=request.reason, asked_by=list(request.asked_by))
+            while auth is None and self._asked <= _MOST_ASKED:
+                decision = await case.within(self.consent.answer(record))
+                if decision is None:
+                    break
+                try:
+                    return await self.resumed(record, decision, is_stored=False)
+                except ApprovalError as error:
+                    if error.why not in ("arguments", "grant"):
+                        raise
+                    # A slip of whoever edits: they are told, and asked again.
+                    self._asked += 1
+                    record = replace(record, request=replace(request, reason=f"{request.reason} ({error})"))
+        except BaseException as error:
+            # The call ends here: nobody must be able to let it run later.
+            await self.consent.withdraw(record, error)
+            raise
+        what = "credentials" if auth is not None else "approval"
+        self.consent.opened = record
+        return ToolResult(f"waiting for {what}: {request.reason}", None, "waiting", request=request)
+
+    async def _changed(self, record: Record, decision: Decision, *, is_stored: bool) -> str | None:
+        """Return what is not as it was when a person saw it; None if everything is."""
+        case, conditions = self._case, record.request.preconditions
+        files: list[str] = []
+        if conditions:
+            files = await case.within(case.settings.in_thread(lambda: unchanged(conditions)))
+        if files:
+            return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
+        if not is_stored or decision.arguments is not None:
+            return None  # of edited arguments no preview is made
+        comparing = self.consent.has_shown_preview(record, case.decoded, case.redaction())
+        if await case.within(comparing):
+            return None
+        return "what was shown is not what would happen; here is what would happen now"
+
+    async def _note(self, event: str, **fields: Any) -> None:
+        case = self._case
+        audit = case.settings.audit
+        if audit is None:
+            return
+        call, redaction = case.call, case.redaction()
+        line = {
+            "call_id": call.id,
+            "tool": case.plan.name,
+            "session": call.session_key or None,
+            "principal": call.principal,
+            **redaction.value(fields),
+        }
+        await case.within(case.settings.in_thread(lambda: audit.write(event, **line)))
+
+
+def _denied(judgement: Judgement) -> ToolResult:
+    verdict = judgement.verdict
+    decisive = verdict.findings[0] if verdict.findings else None
+    sources = [each.source for each in verdict.findings if each.word == "deny"]
+    if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
+        return ToolResult.error("denied", verdict.reason)
+    # A call that is wrong may be corrected, unless something else about it is refused as well.
+    return ToolResult.error("safety" if "check" in sources else "bad_args", verdict.reason)
+
+
+def _is_mode(by: str) -> bool:
+    return by.startswith("mode `")
+
+
+def _plain(arguments: Any) -> Any:
+    return dict(arguments) if isinstance(arguments, dict) else arguments

@@ -1,0 +1,48 @@
+"""
+The forms in which arguments arrive, and how large they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import BadArgs
+from ..values.strictjson.checks import count_values
+from .plan import Plan
+
+__all__ = ["has_many_values", "is_long_text", "is_short_text", "parse_arguments", "refuse_text"]
+
+# From here on, checking takes long enough for other calls to notice: to refuse and repair so many values takes up to
+# 30 milliseconds, to read so long a text as JSON one.
+_MANY_VALUES = 1_000
+_LONG_TEXT = 50_000
+_TEXTS = (str, bytes, bytearray)
+
+
+def is_short_text(arguments: Any) -> bool:
+    """Return whether *arguments* is a text that cannot hold many values, so that they need not be counted."""
+    return isinstance(arguments, _TEXTS) and len(arguments) < _MANY_VALUES
+
+
+def is_long_text(arguments: Any) -> bool:
+    """Return whether *arguments* is a text that takes long to read."""
+    return isinstance(arguments, _TEXTS) and len(arguments) > _LONG_TEXT
+
+
+def has_many_values(arguments: Any) -> bool:
+    """Return whether *arguments* has so many values that refusing and repairing them takes long."""
+    return count_values(arguments, _MANY_VALUES) >= _MANY_VALUES
+
+
+def parse_arguments(arguments: Any, plan: Plan) -> Any:
+    """Return *arguments* as a JSON object, if they are one in another form."""
+    if isinstance(arguments, _TEXTS):
+        arguments = plan.checker.parsed(arguments)
+    return dict(arguments) if isinstance(arguments, Mapping) else arguments
+
+
+def refuse_text(arguments: Any) -> None:
+    """Raise `BadArgs` for text: what is still text after parsing has to be repaired, and the repair noted."""
+    if isinstance(arguments, str):
+        raise BadArgs("expected an object with the arguments, got text in the JSON text")

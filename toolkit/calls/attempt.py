@@ -1,0 +1,319 @@
+"""
+One try of one call: resources in, the function run where it belongs, time kept.
+
+Async functions run on the loop, sync ones in a thread unless they ask to stay.
+What outlasts its limit is cancelled and may clean up; what cannot be stopped is
+abandoned, and counted until it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import logging
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from ..concurrency.abandoned import Abandoned, Job, StuckCall
+from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.thread_pool import Threads
+from ..context import Context, Progress
+from ..errors import ToolError, Transient
+from ..spec import Tool
+from ..values.rendering import as_json
+from .resources import supplied, supplied_here
+
+__all__ = ["Attempt", "TimedOut", "has_to_pass", "teller", "warn_of_abandoned"]
+
+_log = logging.getLogger("toolkit")
+
+
+class TimedOut(Transient):
+    """One attempt outlasted its limit."""
+
+
+def has_to_pass(error: BaseException) -> bool:
+    """
+    Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
+
+    Ask in the frame that caught *error*, or below it: the traceback tells where a `GeneratorExit` comes from.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    if isinstance(error, KeyboardInterrupt):
+        # Python raises it in the main thread alone; anywhere else it is the tool's own.
+        return threading.current_thread() is threading.main_thread()
+    if isinstance(error, GeneratorExit):
+        # Closing a coroutine closes the inner ones first, and then throws a new error into each outer frame. A
+        # traceback with more than one frame therefore comes from inside: the tool raised it.
+        return error.__traceback__ is None or error.__traceback__.tb_next is None
+    return False
+
+
+class Attempt:
+    """
+    How a tool is tried, if that takes more than a plain await.
+
+    Attributes:
+        began: Whether the function was called; before that, nothing can have happened.
+        returned: Whether it came back; what fails after that fails too late to be tried again.
+    """
+
+    __slots__ = (
+        "_abandoned",
+        "_arguments",
+        "_cleanup_seconds",
+        "_context",
+        "_held_by",
+        "_interrupt",
+        "_is_stuck",
+        "_sources",
+        "_stuck",
+        "_threads",
+        "_tool",
+        "began",
+        "returned",
+    )
+
+    def __init__(
+        self,
+        tool: Tool,
+        arguments: dict[str, Any],
+        context: Context,
+        sources: list[Mapping[Any, Any]],
+        threads: Threads,
+        abandoned: Abandoned,
+        *,
+        stuck: Callable[[], StuckCall],
+        cleanup_seconds: float,
+    ) -> None:
+        self._tool = tool
+        self._arguments = arguments
+        self._context = context
+        self._sources = sources
+        self._threads = threads
+        self._abandoned = abandoned
+        self._stuck = stuck
+        self._cleanup_seconds = cleanup_seconds
+        self._interrupt: BaseException | None = None
+        self._is_stuck = False
+        self._held_by = ""
+        self.began = False
+        self.returned = False
+
+    async def run(self, timeout_seconds: float | None) -> Any:
+        """What the function returns; `TimedOut` if it takes longer than it may."""
+        if timeout_seconds is None:
+            return await await_with_limit(self._with_resources(), self._cleanup_seconds, self._abandon)
+        task = asyncio.ensure_future(_held(self._with_resources()))
+        try:
+            done, _ = await asyncio.wait({task}, timeout=timeout_seconds)
+        except asyncio.CancelledError:
+            await self._stop(task)
+            raise
+        if not done:
+            await self._stop(task)
+        if task.done() and not task.cancelled() and (done or task.exception() is None):
+            value, escaping = task.result()  # it may have finished in the very moment
+            if escaping is not None:
+                raise escaping
+            return value
+        if done:
+            raise asyncio.CancelledError  # from inside: nobody here had asked for it
+        raise self._timed_out(timeout_seconds)
+
+    async def _stop(self, task: asyncio.Task[Any]) -> None:
+        """Cancel *task*; its cleanup may await, but not for ever."""
+        self._context.stop.set()
+        task.cancel()
+        try:
+            await asyncio.wait({task}, timeout=self._cleanup_seconds)
+        finally:
+            if not task.done():
+                self._abandon(task)
+            task.add_done_callback(_look_at)
+
+    def _abandon(self, task: asyncio.Task[Any]) -> None:
+        self._context.stop.set()
+        self._is_stuck = True
+        warn_of_abandoned(f"`{self._tool.name}`", self._cleanup_seconds)
+        self._abandoned.add_task(task, self._stuck())
+
+    def _timed_out(self, timeout_seconds: float) -> TimedOut:
+        if not self.began:
+            return TimedOut(f"could not be started within {timeout_seconds:g} s{self._held_by}")
+        stuck = ", and could not be stopped" if self._is_stuck else ""
+        return TimedOut(f"took longer than {timeout_seconds:g} s{stuck}", happened="maybe")
+
+    async def _with_resources(self) -> Any:
+        wanted = self._tool.signature.wanted
+        if not wanted:
+            return await self._call(self._arguments)
+        async with contextlib.AsyncExitStack() as stack:
+            if self._is_threaded:
+                return await self._call_with_resources_there(stack)
+            given = await supplied(wanted, self._sources, self._context, stack)
+            return await self._call({**self._arguments, **given})
+        raise ToolError("it failed, and one of its resources swallowed why")
+
+    @property
+    def _is_threaded(self) -> bool:
+        return self._tool.facts.thread and self._tool.signature.style in ("sync", "generator")
+
+    async def _call_with_resources_there(self, outer: contextlib.AsyncExitStack) -> Any:
+        """Make the resources, call and close, all in the one thread that a sync tool runs in."""
+        loop = asyncio.get_running_loop()
+
+        def wait_for(work: Coroutine[Any, Any, Any]) -> Any:
+            value, escaping = asyncio.run_coroutine_threadsafe(self._held_interrupt(work), loop).result()
+            if escaping is not None:
+                raise escaping
+            return value
+
+        def on_loop(enter: Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]) -> Any:
+            return wait_for(enter(outer))
+
+        def work() -> Any:
+            with contextlib.ExitStack() as stack:
+                given = supplied_here(self._tool.signature.wanted, self._sources, self._context, stack, on_loop)
+                args, keywords = self._tool.signature.bind({**self._arguments, **given})
+                self.began = True
+                value = self._drained(self._tool.function(*args, **keywords))
+                if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources to the end
+                    value = wait_for(self._awaited(value))
+                self.returned = True
+                return value
+            raise ToolError("it failed, and one of its resources swallowed why")
+
+        try:
+            return await self._in_a_thread(work)
+        except Exception:
+            if self._interrupt is not None:
+                raise self._interrupt from None
+            raise
+
+    async def _held_interrupt(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+        """Await *work* for a thread; an interrupt that has to pass is kept, because a thread cannot pass it on."""
+        value, escaping = await _held(work)
+        if escaping is not None and has_to_pass(escaping):
+            self._interrupt = escaping
+        return value, escaping
+
+    async def _call(self, arguments: dict[str, Any]) -> Any:
+        args, keywords = self._tool.signature.bind(arguments)
+        function = self._tool.function
+        self.began = True
+        if self._is_threaded:
+            value = await self._in_a_thread(lambda: self._drained(function(*args, **keywords)))
+        elif self._tool.signature.style in ("async", "async_generator"):
+            value = function(*args, **keywords)
+        else:
+            value = self._drained(function(*args, **keywords))
+        value = await self._awaited(value)
+        self.returned = True
+        return value
+
+    async def _awaited(self, value: Any) -> Any:
+        # What came back decides, not what was declared: a wrapper may differ from what it wraps.
+        if inspect.isasyncgen(value):
+            return await self._collected(value)
+        return await value if inspect.isawaitable(value) else value
+
+    async def _in_a_thread(self, work: Callable[[], Any]) -> Any:
+        job = Job(work)
+        future = self._threads.run(job, self._tool.name)
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError:
+            self._context.stop.set()
+            future.add_done_callback(_look_at)
+            if job.call_off():
+                self.began = False
+                holders = self._threads.describe_holders()
+                self._held_by = f": {holders}" if holders else ""
+            elif not future.done():
+                _log.warning("`%s` still runs in a thread that nobody waits for", self._tool.name)
+                self._is_stuck = True
+                job.when_over(self._abandoned.add(self._stuck()))
+            self._threads.give_up(future)
+            raise
+        try:
+            return future.result()
+        finally:
+            # The future holds the error, whose traceback holds this frame: only the garbage collector would free them.
+            del future
+
+    async def _collected(self, stream: Any) -> list[Any]:
+        items = []
+        async with contextlib.aclosing(stream):
+            async for item in stream:
+                items.append(item)
+                self._yielded(item)
+        return items
+
+    def _drained(self, value: Any) -> Any:
+        """What a sync function returned; all that it yielded, if it is a generator."""
+        if not inspect.isgenerator(value):
+            return value
+        items = []
+        with contextlib.closing(value):
+            for item in value:
+                if self._context.cancelled:
+                    break
+                items.append(item)
+                self._yielded(item)
+        return items
+
+    def _yielded(self, item: Any) -> None:
+        call_id = self._context.call.id
+        self._context.on_progress(Progress(call_id=call_id, tool=self._tool.name, value=as_json(item)))
+
+
+async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
+    """Await *work* in a task of its own; what a task would throw into the event loop is handed over instead."""
+    try:
+        return await work, None
+    except (SystemExit, KeyboardInterrupt) as error:
+        return None, error
+
+
+def warn_of_abandoned(subject: str, cleanup_seconds: float) -> None:
+    """Log that *subject* was cancelled and goes on."""
+    _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
+
+
+def _look_at(ended: asyncio.Future[Any]) -> None:
+    """Nobody waits for it any more, so nobody has to be warned of how it ended."""
+    if not ended.cancelled():
+        ended.exception()
+
+
+def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
+    """
+    Tell *listener* of progress, always in the running loop's thread, so that it may be plain async code.
+
+    What a listener raises is logged: the call is not its business.
+    """
+    loop = asyncio.get_running_loop()
+
+    def tell(progress: Progress) -> None:
+        try:
+            listener(progress)
+        except Exception:  # noqa: BLE001 -- a stranger's; see above
+            _log.exception("a listener to progress failed")
+
+    def pass_on(progress: Progress) -> None:
+        try:
+            here = asyncio.get_running_loop() is loop
+        except RuntimeError:
+            here = False
+        if here:
+            tell(progress)
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who listened
+                loop.call_soon_threadsafe(tell, progress)
+
+    return pass_on

@@ -1,0 +1,161 @@
+"""
+Many calls at once: together where that is harmless, alone and in order where not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..decisions import ApprovalRequest
+from ..results import ToolCall, ToolResult
+from ..spec import Tool
+from ..values.rendering import as_json
+from .attempt import has_to_pass
+from .plan import may_have_company
+
+__all__ = ["run_batch"]
+
+One: TypeAlias = Callable[[int], Coroutine[Any, Any, None]]
+
+
+async def run_batch(
+    calls: Sequence[ToolCall],
+    start: Callable[[ToolCall], Awaitable[ToolResult]],
+    leave: Callable[[ToolCall, ToolResult], Awaitable[ToolResult]],
+    may_wait: Callable[[ToolCall], bool],
+    find: Callable[[str], Tool | None],
+    most: int,
+) -> list[ToolResult]:
+    """The results of *calls*, in their order; at most *most* run at once. What is not started goes to *leave*."""
+    results: list[ToolResult | None] = [None] * len(calls)
+    halted: str | None = None
+    waiting: str | None = None
+    tools = [find(call.name) for call in calls]
+    safe = [await _is_safe(tool, call) for tool, call in zip(tools, calls, strict=True)]
+
+    async def one(index: int) -> None:
+        nonlocal halted, waiting
+        call, tool = calls[index], tools[index]
+        if halted is not None:
+            results[index] = await leave(call, ToolResult.error("halted", halted))
+            return
+        if waiting is not None and tool is not None and not tool.facts.read_only:
+            results[index] = await leave(call, _held_back(call, tool, waiting))
+            return
+        results[index] = result = await start(call)
+        if result.kind == "halted":
+            halted = "" if result.error is None else result.error.message
+        elif result.kind == "waiting" and waiting is None:
+            waiting = call.id
+        del result
+
+    waits = [tool is not None and may_wait(call) for tool, call in zip(tools, calls, strict=True)]
+    for group in _groups(safe, tools, waits):
+        if len(group) == 1:
+            await _alone(one, group[0])
+        else:
+            await _together(one, group, most)
+    try:
+        return [result for result in results if result is not None]
+    finally:
+        results.clear()  # the tracebacks of their errors hold the frames in here
+
+
+async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
+    """Whether a call may run beside others; what cannot tell, may not."""
+    if tool is None:
+        return True
+    stated = tool.facts.concurrency_safe
+    if isinstance(stated, bool):
+        return stated
+    try:
+        return await may_have_company(tool, tool.about.checker.check(call.arguments))
+    except BaseException as error:
+        if has_to_pass(error):
+            raise
+        return False  # the arguments do not fit: the call will say so, alone
+
+
+def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:
+    """Neighbours that may run together; the others by themselves. *waits* says which may have to wait for a person."""
+    group: list[int] = []
+    may_wait = False
+    for index, (together, tool, wait) in enumerate(zip(safe, tools, waits, strict=True)):
+        # What changes something is held back for a call that waits, so that one has to be decided first.
+        if group and (not together or (may_wait and tool is not None and not tool.facts.read_only)):
+            yield group
+            group, may_wait = [], False
+        if together:
+            group.append(index)
+            may_wait = may_wait or wait
+        else:
+            yield [index]
+    if group:
+        yield group
+
+
+async def _alone(one: One, index: int) -> None:
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    await one(index)
+    # A tool may swallow the cancellation that was meant for the batch; the rest is not started all the same.
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
+
+
+async def _together(one: One, group: Sequence[int], most: int) -> None:
+    """Run all of *group*, *most* at a time. If we are cancelled, so are they; nobody is left behind."""
+    left = iter(group)
+    passing: list[BaseException] = []
+    workers: list[asyncio.Task[None]] = []
+    stopping = False
+
+    async def worker() -> None:
+        try:
+            for index in left:
+                await one(index)
+                if stopping:
+                    return
+        except BaseException as error:  # noqa: BLE001 -- raised below, once the siblings have ended
+            if not (isinstance(error, asyncio.CancelledError) and stopping):
+                passing.append(error)
+                stop()
+
+    def stop() -> None:
+        nonlocal stopping
+        stopping = True
+        for task in workers:
+            task.cancel()
+
+    workers += [asyncio.ensure_future(worker()) for _ in range(min(most, len(group)))]
+    running = set(workers)
+    cancelled: asyncio.CancelledError | None = None
+    while running:
+        try:
+            _, running = await asyncio.wait(running)
+        except asyncio.CancelledError as error:
+            cancelled = error
+            stop()
+            running = {task for task in running if not task.done()}
+    if cancelled is not None:
+        raise cancelled
+    if passing:
+        raise passing[0]
+
+
+def _held_back(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:
+    # A mapping of the caller's own may fail, or change; the request has to be plain JSON.
+    arguments = as_json(call.arguments) if isinstance(call.arguments, Mapping) else {}
+    request = ApprovalRequest(
+        tool=tool.name,
+        call_id=call.id,
+        reason="held back until an earlier call was decided",
+        arguments=arguments if isinstance(arguments, dict) else {},
+        waits_for=waits_for,
+        session=None if call.session is None else call.session.id,
+        principal=call.principal,
+    )
+    text = "waiting: not started, because an earlier call waits for approval"
+    return ToolResult(text, None, "waiting", request=request)

@@ -1,0 +1,76 @@
+"""
+Copies of calls, so that a caller's own objects are never modified, nor looked at again while a call runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..results import ToolCall, ToolResult
+from ..session import Session
+from ..values.rendering import described
+from .attempt import has_to_pass
+
+__all__ = ["UnreadableMetadata", "copy_call"]
+
+
+def copy_call(
+    call: Any,
+    arguments: Any,
+    call_id: str | None,
+    session: Session | None,
+    principal: str | None,
+    make_id: Callable[[], str],
+) -> ToolCall:
+    """
+    Return a new `ToolCall` for *call*, which is one or a tool's name.
+
+    The other arguments fill the fields that the call leaves empty. Raises `TypeError` if *call* is neither.
+    """
+    if isinstance(call, str):
+        call = ToolCall(str.__str__(call), arguments)  # an enum's own `str` would be its label
+    elif not isinstance(call, ToolCall):
+        raise TypeError(f"call wants a tool's name or a ToolCall, got {type(call).__name__}")
+    elif arguments is not None:
+        raise TypeError("a ToolCall has its own arguments; give one or the other")
+    session = call.session or session
+    return ToolCall(
+        call.name,
+        call.arguments,
+        call.id or call_id or make_id(),
+        session,
+        call.principal or principal or (None if session is None else session.principal),
+        call.turn,
+        None if call.metadata is None else _copy_metadata(call.metadata),
+    )
+
+
+class UnreadableMetadata(dict[str, Any]):
+    """
+    Stands for metadata that could not be read; the call is answered with `describe()`.
+
+    Attributes:
+        error: What the mapping raised.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def describe(self) -> ToolResult:
+        """Return the result of a call whose metadata cannot be read."""
+        message = f"the metadata of the call cannot be read: {described(self.error)}"
+        return ToolResult.error("internal", message, cause=self.error)
+
+
+def _copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of *metadata*; a mapping that fails gives `UnreadableMetadata`."""
+    if type(metadata) is UnreadableMetadata:
+        return metadata
+    try:
+        return dict(metadata)
+    except BaseException as error:
+        if has_to_pass(error):
+            raise
+        return UnreadableMetadata(error)

@@ -1,0 +1,99 @@
+"""
+Turns what went wrong into a result, and logs it once.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from typing import Any
+
+from ..errors import BadArgs, Safety, ToolError, Transient
+from ..policies.redaction import Redaction
+from ..policies.secret_problems import without_secrets
+from ..results import Kind, ToolResult
+from ..session import Session
+from ..values.rendering import as_json, as_text, cleaned
+from .attempt import TimedOut
+from .plan import Plan, Stopped
+
+__all__ = ["failure", "hook_failure", "introduced"]
+
+_log = logging.getLogger("toolkit")
+
+_KINDS: list[tuple[type[ToolError], Kind]] = [
+    (BadArgs, "bad_args"),
+    (Safety, "safety"),
+    (TimedOut, "timeout"),
+    (Transient, "transient"),
+    (Stopped, "cancelled"),
+    (ToolError, "tool"),
+]
+
+
+def failure(
+    error: Exception, plan: Plan, *, cause: BaseException | None = None, redaction: Redaction | None = None
+) -> ToolResult:
+    """The result for an error that was classified; the exception itself is logged once, masked by *redaction*."""
+    if isinstance(error, BadArgs) and plan.tool.signature.secrets:
+        error = without_secrets(error, plan.tool.signature.secrets)
+    message = _message(error)
+    details: dict[str, Any] = {}
+    if isinstance(error, BadArgs):
+        details["problems"] = as_json(
+            [{"path": problem.path, "message": problem.message} for problem in error.problems]
+        )
+    if isinstance(error, Transient):
+        details["happened"] = error.happened
+        if error.happened == "maybe" and not plan.tool.facts.read_only:
+            message += "; it may or may not have happened"
+        if error.retry_after_seconds is not None:
+            details["retry_after_seconds"] = as_json(error.retry_after_seconds)
+    cause = error if cause is None else cause
+    if isinstance(cause, ToolError):
+        if not isinstance(cause, (BadArgs, Safety)):  # raised on purpose: an answer, and no traceback is needed
+            _log.info("`%s` failed: %s", plan.name, redaction.text(message) if redaction else message)
+    else:
+        _write(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
+    return ToolResult.error(_kind(error), message, details=details, cause=cause)
+
+
+def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolResult:
+    """The refusal of arguments for a deferred tool, with the schema if the model has not seen it yet."""
+    tool = plan.tool
+    is_known = session is not None and tool.name in session.loaded
+    if tool.facts.defer and not is_known:
+        result.text += f"\nIts arguments, as JSON Schema: {as_text(tool.schema)}"
+        if session is not None:
+            session.load(tool.name)
+    return result
+
+
+def hook_failure(
+    error: BaseException, hook: Any, stage: str, *, ran: bool, redaction: Redaction | None = None
+) -> ToolResult:
+    """The result when a hook failed: closed, and honest about whether the tool ran."""
+    name = type(hook).__name__
+    _write(f"hook {name} failed in {stage}", error, redaction)
+    what = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
+    return ToolResult.error(_kind(error), f"{what}: {name}: {_message(error)}", details={"ran": ran}, cause=error)
+
+
+def _kind(error: BaseException) -> Kind:
+    return next((kind for family, kind in _KINDS if isinstance(error, family)), "internal")
+
+
+def _message(error: BaseException) -> str:
+    """What an error says; its name, if it says nothing."""
+    try:
+        return cleaned(str(error)) or type(error).__name__
+    except Exception:  # noqa: BLE001 -- a broken __str__
+        return type(error).__name__
+
+
+def _write(what: str, error: BaseException, redaction: Redaction | None) -> None:
+    if redaction:
+        # A traceback quotes the error's message, and the message may quote anything.
+        _log.warning("%s\n%s", what, redaction.text("".join(traceback.format_exception(error))))
+    else:
+        _log.warning("%s", what, exc_info=error)

@@ -1,0 +1,315 @@
+"""
+The attempts at one call: what each failure means, and whether another try is harmless.
+
+    wait for what was abandoned → attempt → classify → retry → render
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal, Protocol
+from weakref import ref
+
+from ..concurrency.abandoned import StuckCall, caller_of
+from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.deadline import Deadline
+from ..context import Context, Progress
+from ..decisions import AuthNeeded, Changed
+from ..errors import DefinitionError, ToolError, Transient
+from ..hooks.base import ShownCall, copied
+from ..permissions.judgement import AccessJudge
+from ..policies.redaction import Redaction
+from ..policies.retry import retrying
+from ..results import ToolCall, ToolResult
+from .attempt import Attempt, TimedOut, has_to_pass, teller, warn_of_abandoned
+from .error_results import failure
+from .plan import Plan, Stopped, may_have_company
+from .render_result import rendered
+from .resources import PER_CALL
+from .settings import Settings
+
+__all__ = ["Tries"]
+
+_log = logging.getLogger("toolkit")
+
+
+class TriedCall(Protocol):
+    """What the attempts have to know of the call they belong to."""
+
+    def report(self, progress: Progress) -> None:
+        """Tell the listener of *progress*, unless the call is over."""
+
+    def redaction(self) -> Redaction:
+        """Return what has to be masked."""
+
+    def access(self) -> AccessJudge:
+        """Return what the running tool gets as `context.permissions`."""
+
+
+class Tries:
+    """
+    The attempts at one call.
+
+    The call owns them and they refer to it weakly: the two are freed as soon as the call has ended, without the
+    garbage collector. As long as they are at work, the call is, too.
+
+    Attributes:
+        count: How many there were.
+        notes: Why it was tried again, or why not.
+        interrupt: What a person has to do before it can go on, if the tool said so.
+    """
+
+    _arguments: Any = None
+    _decoded: Any = None
+    _last: Attempt | None = None
+    _raised: BaseException | None = None
+    _is_taken = False
+
+    def __init__(
+        self,
+        owner: TriedCall,
+        call: ToolCall,
+        plan: Plan,
+        settings: Settings,
+        deadline: Deadline,
+        resources: Mapping[Any, Any],
+    ) -> None:
+        self.count = 0
+        self.notes: list[str] = []
+        self.interrupt: AuthNeeded | Changed | None = None
+        self._call = call
+        self._plan = plan
+        self._settings = settings
+        self._deadline = deadline
+        self._resources = resources
+        self._owner = ref(owner)
+
+    async def result(self, arguments: Any, decoded: Any) -> ToolResult:
+        """Try until it succeeds, or is better left alone; *decoded* stands for *arguments*."""
+        facts = self._plan.tool.facts
+        if self._is_taken and (facts.destructive or not facts.idempotent):
+            raise RuntimeError(f"run() was called again, and `{self._plan.name}` must not be run twice")
+        self._is_taken = True  # before anything is awaited: an around-hook may run it twice at once
+        self._arguments, self._decoded = arguments, decoded
+        try:
+            return rendered(await self._attempt(), self._plan, check=self._settings.check_output)
+        except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
+            return await self._recovered(error)
+
+    async def rescued(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
+        """The same, if the first attempt was a plain await and raised *error*."""
+        self._arguments, self._decoded, self.count = arguments, decoded, 1
+        return await self._recovered(error)
+
+    def abandon_plain(self, task: asyncio.Task[Any], arguments: Any) -> None:
+        """Do what `abandon` does, if the first attempt was a plain await."""
+        self._arguments = arguments
+        self.abandon(task)
+
+    def _tried(self) -> TriedCall:
+        owner = self._owner()
+        if owner is None:
+            raise RuntimeError(f"`{self._plan.name}` was tried again after its call had ended")
+        return owner
+
+    def forget(self) -> None:
+        """Count from the start again, after an interrupt: nothing has happened yet."""
+        self.count, self.interrupt, self._is_taken = 0, None, False
+
+    # One attempt.
+
+    async def _attempt(self) -> Any:
+        plan, settings = self._plan, self._settings
+        if settings.abandoned.alive:
+            await self._wait_for_abandoned()
+        limit = self._limit()
+        self.count += 1
+        if plan.is_direct and limit is None:
+            if not plan.may_suspend:
+                return await plan.function(**self._decoded)
+            return await await_with_limit(plan.function(**self._decoded), settings.cleanup_seconds, self.abandon)
+        sources = [self._resources, plan.tool.resources, settings.resources]
+        is_alone = not await may_have_company(plan.tool, self._decoded)
+        self._last = Attempt(
+            plan.tool,
+            self._decoded,
+            self._context(sources, limit),
+            sources,
+            settings.threads,
+            settings.abandoned,
+            # No method of this object: it keeps the attempt, and the two would wait for the garbage collector.
+            stuck=partial(_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
+            cleanup_seconds=settings.cleanup_seconds,
+        )
+        return await self._last.run(limit)
+
+    def _context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
+        tool, settings = self._plan.tool, self._settings
+        if tool.signature.wanted:
+            context = self._full_context(sources, limit)
+        else:  # neither the tool nor a resource sees it: an attempt needs the id, and the flag that stops it
+            context = Context(facts=tool.facts, call=self._call)
+        if settings.on_progress is not None:
+            context.on_progress = teller(partial(_report, self._owner))
+        return context
+
+    def _full_context(self, sources: list[Mapping[Any, Any]], limit: float | None) -> Context:
+        call, tool, clock = self._call, self._plan.tool, self._settings.clock
+        resources = {
+            kind: item for source in reversed(sources) for kind, item in source.items() if item is not PER_CALL
+        }
+        arguments = copied(self._arguments)
+        return Context(
+            facts=tool.facts,
+            call=ToolCall(call.name, arguments, call.id, call.session, call.principal, call.turn, call.metadata, tool),
+            attempt=self.count,
+            deadline=None if limit is None else clock() + limit,
+            resources=resources,
+            logger=self._plan.logger,
+            permissions=self._tried().access(),
+        )
+
+    def _limit(self) -> float | None:
+        """Seconds that an attempt may take; `TimedOut` if there are none."""
+        left, limit = self._deadline.left(), self._plan.timeout_seconds
+        if left is None:
+            return limit
+        if left <= 0:
+            raise TimedOut("there was no time left to start it")
+        return left if limit is None else min(limit, left)
+
+    async def _wait_for_abandoned(self) -> None:
+        """Wait for calls of the same caller that could not be stopped, if this one must not run beside them."""
+        abandoned, caller, name = self._settings.abandoned, caller_of(self._call), self._plan.name
+        if abandoned.still_runs(caller, self._digest()):
+            raise ToolError("the same call still runs: it could not be stopped, so it was not started again")
+        blockers = abandoned.blockers(caller, name)
+        if not blockers or await may_have_company(self._plan.tool, self._decoded):
+            return
+        names, limit = ", ".join(f"`{blocker}`" for blocker in blockers), self._limit()
+        _log.warning("`%s` must run alone, and waits for calls that cannot be stopped: %s", name, names)
+        if not await abandoned.wait_for_blockers(caller, name, limit):
+            raise TimedOut(
+                f"must run alone, and waited {limit:g} s for calls of this session that cannot be stopped: {names}; "
+                "it was not started"
+            )
+
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Register the call as one that cannot be stopped; it goes on in *task*."""
+        warn_of_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
+        # A function that decides whether the call may have company would have to be awaited: the call counts as unsafe.
+        is_alone = self._plan.tool.facts.concurrency_safe is not True
+        stuck = _stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
+        self._settings.abandoned.add_task(task, stuck)
+
+    def _digest(self) -> str:
+        return _digest(self._call, self._arguments)
+
+    # Classify, retry.
+
+    async def _recovered(self, error: BaseException) -> ToolResult:
+        """What comes of a failed attempt: another one if that is harmless, else the words for it."""
+        try:
+            if isinstance(error, (AuthNeeded, Changed)):
+                return self._interrupted(error)
+            if isinstance(error, DefinitionError) and not self._settings.raise_bugs:
+                return failure(error, self._plan, redaction=self._tried().redaction())
+            meant = self._meant(error)
+            return await self._retried(meant) if isinstance(meant, Transient) else self._failure(meant)
+        finally:
+            # The tracebacks of errors hold frames, and these hold this object.
+            self._raised = None
+            del error
+
+    async def _retried(self, failed: Transient) -> ToolResult:
+        settings = self._settings
+        try:
+            value = await retrying(
+                self._again,
+                settings.retry,
+                failed=failed,
+                sleep=settings.sleep,
+                clock=settings.clock,
+                chance=settings.chance,
+                deadline=self._deadline.at,
+                may_repeat=self._reason_against,
+                noted=self.notes.append,
+            )
+            return rendered(value, self._plan, check=settings.check_output)
+        except (AuthNeeded, Changed) as interrupt:
+            return self._interrupted(interrupt)
+        except ToolError as final:
+            return self._failure(final)
+        finally:
+            del failed  # it may be raised again, and then its traceback holds this frame
+
+    def _failure(self, error: ToolError) -> ToolResult:
+        return failure(error, self._plan, cause=self._raised, redaction=self._tried().redaction())
+
+    def _interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult:
+        self.interrupt = interrupt
+        return ToolResult(f"waiting: {interrupt}", None, "waiting")
+
+    async def _again(self) -> Any:
+        # Decoded anew: the last attempt may have changed its arguments.
+        self._decoded = self._plan.checker.check(self._arguments, self._settings.validation)
+        try:
+            return await self._attempt()
+        except BaseException as error:  # noqa: BLE001 -- raised again, as what it counts as
+            meant = self._meant(error)
+            try:
+                if meant is error:
+                    raise
+                raise meant from error
+            finally:
+                del meant  # its traceback holds this frame
+
+    def _meant(self, error: BaseException) -> ToolError:
+        """What *error* counts as; raises it again if it has to pass."""
+        self._raised = error
+        if has_to_pass(error):
+            raise error
+        if isinstance(error, asyncio.CancelledError):
+            return Stopped("it was cancelled from inside")
+        meant = self._settings.classified(error)
+        if self._settings.raise_bugs and type(meant) is ToolError and meant is not error:
+            raise error
+        last = self._last
+        if last is None or not isinstance(meant, Transient) or isinstance(meant, TimedOut):
+            return meant
+        if last.began and not last.returned:
+            return meant
+        # A resource failed, not the function: before it began, or after all was done.
+        happened: Literal["no", "maybe"] = "maybe" if last.returned else "no"
+        return Transient(str(meant), retry_after_seconds=meant.retry_after_seconds, happened=happened)
+
+    def _reason_against(self, error: Transient) -> str | None:
+        facts, abandoned = self._plan.tool.facts, self._settings.abandoned
+        if facts.destructive and self.count:
+            return "destructive tools are never run twice"
+        if error.happened == "maybe" and not facts.idempotent:
+            return "it may have happened already"
+        if abandoned.alive and abandoned.still_runs(caller_of(self._call), self._digest()):
+            return "the last attempt still runs"
+        return None
+
+
+def _report(owner: ref[TriedCall], progress: Progress) -> None:
+    tried = owner()
+    if tried is not None:
+        tried.report(progress)
+
+
+def _stuck_call(plan: Plan, call: ToolCall, arguments: Any, *, is_alone: bool) -> StuckCall:
+    digest, is_read_only = _digest(call, arguments), plan.tool.facts.read_only
+    return StuckCall(plan.name, caller_of(call), digest, is_alone, is_read_only=is_read_only)
+
+
+def _digest(call: ToolCall, arguments: Any) -> str:
+    try:
+        return ShownCall.of(call, arguments).digest()
+    except (Exception, SystemExit):  # noqa: BLE001 -- a value of a stranger's class that cannot be read
+        return f"the call {call.id}"

@@ -1,0 +1,49 @@
+"""
+How hooks are run: blocking ones in threads of their own, and each with a limit on its cleanup.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from ..concurrency.abandoned import Abandoned
+from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.thread_pool import Threads
+from ..hooks.base import Step
+from .attempt import warn_of_abandoned
+
+__all__ = ["SettingsHookRunner", "run_in_thread"]
+
+
+class SettingsHookRunner:
+    """The `HookRunner` of a dispatcher."""
+
+    def __init__(self, threads: Threads, abandoned: Abandoned, cleanup_seconds: float) -> None:
+        self._threads = threads
+        self._abandoned = abandoned
+        self._cleanup_seconds = cleanup_seconds
+
+    async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
+        """Run *work* in a thread for hooks."""
+        return await run_in_thread(self._threads, work, label)
+
+    async def attend(self, work: Awaitable[Any], step: Step) -> Any:
+        """Await *work*; once it is cancelled, its cleanup has a limit, and then it is left alone."""
+        return await await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
+
+    def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
+        warn_of_abandoned(f"the hook {step.name}", self._cleanup_seconds)
+        self._abandoned.hold(task)
+
+
+async def run_in_thread(threads: Threads, work: Callable[[], Any], label: str) -> Any:
+    """Return what *work* returns in one of *threads*; a cancellation gives it up."""
+    future = threads.run(work, label)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        threads.give_up(future)
+        raise

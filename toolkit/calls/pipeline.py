@@ -1,0 +1,423 @@
+"""
+One call, one path, from top to bottom.
+
+    check (refused: repair once, check again) → before-hooks → check again if one modified
+    → verdict → around-hooks → tries → after-hooks → mask, truncate → result
+
+What is not configured is not entered; calls that need little do not come here at
+all, until something surprises (`fast_path.py`). Whatever happens ends in a
+`ToolResult`; only a cancellation somebody asked for and KeyboardInterrupt pass on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from ..concurrency.cleanup_limit import await_with_limit
+from ..concurrency.deadline import NEVER, Deadline
+from ..context import Progress
+from ..decisions import Decision
+from ..errors import BadArgs, DefinitionError, ToolError, ToolkitError
+from ..functions.checker import objections
+from ..hooks.base import Ask, Deny, Halt, Modify, Proceed, Replace, Run, ShownCall, Step, copied
+from ..permissions.judgement import AccessJudge
+from ..policies.redaction import Redaction
+from ..results import ToolCall, ToolResult
+from ..values.codecs import UNSURE
+from ..values.rendering import described
+from ..values.schemas.repair import repaired
+from .argument_forms import has_many_values, is_long_text, is_short_text, parse_arguments, refuse_text
+from .attempt import TimedOut, has_to_pass, warn_of_abandoned
+from .error_results import failure, hook_failure, introduced
+from .execution import Tries
+from .hook_answers import UNASKED, Answer, from_answer
+from .plan import Plan
+from .render_result import rendered
+from .settings import Settings
+from .truncation import truncated
+
+if TYPE_CHECKING:  # most calls are not judged
+    from ..approvals import Record
+    from .approval_stage import Hearing
+
+__all__ = ["Walk", "walk"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("toolkit")
+_NOTHING: Mapping[Any, Any] = {}
+
+
+async def walk(
+    call: ToolCall, plan: Plan, settings: Settings, resources: Mapping[Any, Any], timeout_seconds: float | None
+) -> ToolResult:
+    """Take *call* along the whole path; *plan* is its tool's."""
+    started = settings.clock()
+    return await Walk(call, plan, settings, started, plan.fast(call.arguments, 0), resources, timeout_seconds).result()
+
+
+class Walk:
+    """A call on its way: the stages in order, and what is known so far."""
+
+    # What seldom differs is on the class, as in `ToolResult`.
+    asked: Sequence[str] = ()
+    is_over = False
+    _hearing: Hearing | None = None
+    repairs: Sequence[str] = ()
+    replacement: ToolResult | None = None
+
+    def __init__(
+        self,
+        call: ToolCall,
+        plan: Plan,
+        settings: Settings,
+        started: float,
+        decoded: Any,
+        resources: Mapping[Any, Any] = _NOTHING,
+        timeout_seconds: float | None = None,
+    ) -> None:
+        self.call = call
+        self.plan = plan
+        self.settings = settings
+        self.started = started
+        self.arguments = call.arguments
+        self.decoded = decoded
+        self.deadline = NEVER if timeout_seconds is None else Deadline(settings.clock, started + timeout_seconds)
+        self.tries = Tries(self, call, plan, settings, self.deadline, resources)
+
+    @property
+    def hearing(self) -> Hearing:
+        """Where it is judged; made when it has to be."""
+        if self._hearing is None:
+            from .approval_stage import Hearing
+
+            self._hearing = Hearing(self)
+        return self._hearing
+
+    async def result(self, answer: Answer | None = None) -> ToolResult:
+        """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
+        plan, chain = self.plan, self.settings.chain
+        result = None
+        try:
+            if self.decoded is UNSURE or plan.validate is not None:
+                result = await self.check()
+            if result is None and chain.before:
+                result = await self.before(answer)
+            is_judged = self.asked or self.settings.audit is not None or not plan.may_run(self.call.session)
+            if result is None and is_judged:
+                result = await self.hearing.result(self.asked, is_replaced=self.replacement is not None)
+            if result is None:
+                result = self.replacement or await self.execute()
+        except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
+            result = await self._stumbled(error)
+        try:
+            return await self.ended(result)
+        finally:
+            del result  # from Python 3.12 on, the traceback of its error holds this frame
+
+    async def resumed(self, record: Record, decision: Decision) -> ToolResult:
+        """The stages after the before-hooks; `ApprovalError` if the answer cannot be taken."""
+        from ..approvals.records import ApprovalError
+
+        self.repairs = record.request.repairs
+        try:
+            result = await self.hearing.resumed(record, decision) or await self.execute()
+        except BaseException as error:  # as above
+            if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
+                raise
+            result = await self._stumbled(error)
+        try:
+            return await self.ended(result)
+        finally:
+            del result
+
+    async def rescued(self, error: BaseException) -> ToolResult:
+        """The result of a call whose first attempt, a plain await, raised *error*."""
+        result = await self.tries.rescued(error, self.arguments, self.decoded)
+        try:
+            result = await self._unless_interrupted(result) or await self.execute()
+        except BaseException as further:  # noqa: BLE001 -- as above
+            result = await self._stumbled(further)
+        try:
+            return await self.ended(result)
+        finally:
+            del result
+
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Register a call whose first attempt, a plain await, cannot be stopped; it goes on in *task*."""
+        self.tries.abandon_plain(task, self.arguments)
+
+    async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
+        """The result of a call that ran, if an after-hook has something to say about it."""
+        self.tries.count = 1
+        return await self.ended(result, answer)
+
+    # Check, repair.
+
+    async def check(self, *, repair: bool = True) -> ToolResult | None:
+        """Decode the arguments; return a result if they are refused."""
+        try:
+            is_short, is_long = is_short_text(self.arguments), is_long_text(self.arguments)
+            if not is_long:
+                self._read_arguments()
+            if is_short or (not is_long and not has_many_values(self.arguments)):
+                self._decode(repair=repair)
+            else:
+                work = partial(self._decode_large, is_text=is_long, repair=repair)
+                await self.within(self.settings.in_thread(work))
+            await self._author_check()
+        except DefinitionError as error:
+            return failure(error, self.plan, redaction=self.redaction())
+        except BadArgs as error:
+            if not self.plan.could_be_allowed(self.call.session):  # then nobody is told about its parameters
+                return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
+            return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
+        return None
+
+    def _read_arguments(self) -> None:
+        """Make a JSON object of the arguments; from a mapping that fails, an empty one, before the error is raised."""
+        try:
+            self.arguments = parse_arguments(self.arguments, self.plan)
+        except (BadArgs, DefinitionError):
+            raise
+        except BaseException:
+            # Hooks, masks and the audit log would stumble over the same mapping again.
+            self.arguments = self.call.arguments = {}
+            raise
+
+    def _decode(self, *, repair: bool) -> None:
+        """Decode the arguments, repaired if they have to be; raise `BadArgs` if they are refused."""
+        checker, validation = self.plan.checker, self.settings.validation
+        try:
+            refuse_text(self.arguments)
+            self.decoded = checker.check(self.arguments, validation)
+        except BadArgs:
+            hidden = self.plan.tool.signature.secrets
+            may_mend = repair and self.settings.repair
+            mended = repaired(self.arguments, checker.judge, hidden=hidden) if may_mend else None
+            if mended is None:
+                raise
+            self.decoded = checker.check(mended.arguments, validation)
+            self.arguments, self.repairs = mended.arguments, mended.notes
+
+    def _decode_large(self, *, is_text: bool, repair: bool) -> None:
+        """Do the same in a thread, and word there what is wrong, so that the event loop does not stall."""
+        try:
+            if is_text:
+                self._read_arguments()
+            self._decode(repair=repair)
+        except BadArgs as error:
+            _ = error.problems
+            raise
+
+    async def _author_check(self) -> None:
+        if self.plan.validate is not None:
+            found = objections(self.plan.validate, dict(self.decoded), wait=True)
+            problems = found if isinstance(found, list) else await self.within(found)
+            if problems:
+                raise BadArgs(problems)
+
+    # Hooks before.
+
+    async def before(self, answer: Answer | None = None) -> ToolResult | None:
+        """Ask the before-hooks in order; a result if one of them ends the call."""
+        modified = False
+        for step, said in from_answer(self.settings.chain.before, answer):
+            try:
+                told = self._told(step, ShownCall.of(self.call, self.arguments)) if said is UNASKED else said
+                outcome: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
+                match outcome:
+                    case Proceed():
+                        pass
+                    case Modify(arguments):
+                        self.arguments, modified = copied(dict(arguments)), True
+                    case Ask(reason):
+                        self.asked = [*self.asked, reason]
+                    case Deny(reason):
+                        return ToolResult.error("denied", reason)
+                    case Halt(reason):
+                        return ToolResult.error("halted", reason)
+                    case Replace(result):
+                        self.replacement = rendered(result, self.plan, encode=False)
+                        break
+                    case _:
+                        _refuse("before", "an outcome", outcome)
+            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+                return self._hook_failed(error, step, "before")
+        return await self._check_modified() if modified else None
+
+    async def _check_modified(self) -> ToolResult | None:
+        try:
+            self.decoded = self.plan.checker.check(self.arguments, self.settings.validation)
+            await self._author_check()
+        except BadArgs as error:
+            what = f"a hook changed the arguments to something invalid: {error}"
+            return ToolResult.error("internal", what, cause=error)
+        return None
+
+    # Hooks around, and the tries inside.
+
+    async def execute(self) -> ToolResult:
+        """The tries, inside the around-hooks; again if a person was asked meanwhile, and agreed."""
+        inner: Run = self._try
+        for step in reversed(self.settings.chain.around):
+            inner = self._inside(step, inner)
+        while True:
+            if self.settings.audit is not None:
+                await self.hearing.intend()
+            result = await self._unless_interrupted(await inner())
+            try:
+                if result is not None:
+                    return result
+            finally:
+                del result
+
+    async def _unless_interrupted(self, result: ToolResult) -> ToolResult | None:
+        """*result*, or that of a call which cannot go on without a person; None if one agreed at once."""
+        interrupt = self.tries.interrupt
+        if interrupt is None or result.kind != "waiting":
+            return result
+        self.tries.forget()
+        return await self.hearing.interrupted(interrupt)
+
+    def _inside(self, step: Step, inner: Run) -> Run:
+        async def run() -> ToolResult:
+            # A view of its own: the hooks inside are at work while this one waits for them.
+            shown = ShownCall.of(self.call, self.arguments)
+            try:
+                found = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown, inner)
+                if not isinstance(found, ToolResult):
+                    _refuse("around", "a result", found)
+            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+                return self._hook_failed(error, step, "around")
+            try:
+                return rendered(found, self.plan)
+            finally:
+                del found
+
+        return run
+
+    async def _try(self) -> ToolResult:
+        return await self.tries.result(self.arguments, self.decoded)
+
+    # Hooks after.
+
+    async def after(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
+        """Show the result to the after-hooks; each may give another."""
+        duration_seconds = self.settings.clock() - self.started
+        self._stamp(result, duration_seconds)
+        # They see every result, also the one that came too late.
+        self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
+        for step, said in from_answer(self.settings.chain.after, answer):
+            try:
+                told = self._told(step, ShownCall.of(self.call, self.arguments), result) if said is UNASKED else said
+                found: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
+                if not isinstance(found, ToolResult):
+                    _refuse("after", "a result", found)
+            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+                found = self._hook_failed(error, step, "after")
+            if found is not result:
+                # A copy: the hook may give the same one to every call.
+                result = rendered(found, self.plan)
+                self._stamp(result, duration_seconds)
+        return result
+
+    # The end.
+
+    async def ended(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
+        """*result*, seen by the after-hooks, finished, and written down where that is wanted."""
+        if self.settings.chain.after:
+            try:
+                result = await self.after(result, answer)
+            except BaseException as error:
+                await self._cut_short(error)
+                raise
+        result = self.finished(result)
+        if self.settings.audit is not None or self._hearing is not None:
+            # What came of it is written down, also if the call's own time is over.
+            self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
+            await self.hearing.end(result)
+        return result
+
+    def finished(self, result: ToolResult) -> ToolResult:
+        """*result* masked, cut to size, and with what only the dispatcher knows."""
+        self.is_over = True
+        self._stamp(result, self.settings.clock() - self.started)
+        if self.plan.hides:
+            self.redaction().result(result)
+        if len(result.text) > self.plan.max_chars:
+            truncated(result, self.plan.max_chars)
+        return result
+
+    def _stamp(self, result: ToolResult, duration_seconds: float) -> None:
+        """Write on *result* what only the dispatcher knows, whatever a tool, hook or server put there."""
+        result.call_id, result.tool = self.call.id, self.plan.name
+        result.attempts, result.retries, result.repairs = self.tries.count, self.tries.notes, self.repairs
+        result.duration_seconds = duration_seconds
+
+    # Helpers: telling hooks, masking, and what went wrong.
+
+    def _told(self, step: Step, *arguments: Any) -> Any:
+        """What a hook says, or an awaitable of it."""
+        if step.is_plain and self.deadline.at is None:
+            return step.function(*arguments)
+        return step.run(self.settings.hook_runner, self.deadline.left(), *arguments)
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await *work* as long as the call has time; once it is cancelled, its cleanup has a limit."""
+        limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
+        return await self.deadline.within(limited)
+
+    def _abandon_check(self, task: asyncio.Task[Any]) -> None:
+        warn_of_abandoned(f"a check of `{self.plan.name}`", self.settings.cleanup_seconds)
+        self.settings.abandoned.hold(task)
+
+    def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
+        """Return what to await for what a hook says; `Step.run` limits what has a time limit."""
+        needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
+        return told if needs_no_limit else self.settings.hook_runner.attend(told, step)
+
+    def access(self) -> AccessJudge:
+        return self.hearing.access()
+
+    def report(self, progress: Progress) -> None:
+        if self.settings.on_progress is not None and not self.is_over:
+            self.settings.on_progress(self.redaction().progress(progress) if self.plan.hides else progress)
+
+    def redaction(self) -> Redaction:
+        return self.plan.redaction(self.decoded, self.arguments, self.call.arguments)
+
+    def _hook_failed(self, error: BaseException, step: Step, stage: str) -> ToolResult:
+        if self._has_to_raise(error):
+            raise error
+        if isinstance(error, TimeoutError):
+            error = TimedOut("no time was left") if self.deadline.is_past() else error
+        return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
+
+    async def _stumbled(self, error: BaseException) -> ToolResult:
+        """What comes of an exception that no stage expects: a codec's, an author's function's, no time left."""
+        if self._has_to_raise(error):
+            await self._cut_short(error)
+            raise error
+        says_why = isinstance(error, ToolkitError)  # the store of approvals names the operation that took so long
+        if isinstance(error, TimeoutError) and (says_why or self.deadline.is_past()):
+            late = TimedOut(str(error) if says_why else "there was no time left to start it")
+            return failure(late, self.plan, cause=error, redaction=self.redaction())
+        return failure(ToolkitError(described(error)), self.plan, cause=error, redaction=self.redaction())
+
+    def _has_to_raise(self, error: BaseException) -> bool:
+        is_bug = self.settings.raise_bugs and not isinstance(error, (ToolError, TimeoutError))
+        return is_bug or has_to_pass(error)
+
+    async def _cut_short(self, error: BaseException) -> None:
+        if self._hearing is not None:
+            await self._hearing.consent.cut_short(error, self.tries.count)
+
+
+def _refuse(stage: str, wanted: str, got: Any) -> NoReturn:
+    raise TypeError(f"{stage}() has to return {wanted}, got {got!r}")

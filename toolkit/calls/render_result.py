@@ -1,0 +1,158 @@
+"""
+Turns what a tool returned into a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..content import PARTS, FilePart, ImagePart, JsonPart, Part, TextPart
+from ..results import KINDS, ErrorInfo, ToolResult
+from ..values.rendering import as_json, as_text, cleaned, is_strict
+from ..values.schemas.messages import problems_of
+from ..values.schemas.validator import validator
+from .plan import Plan
+
+__all__ = ["BLANK", "rendered", "shown"]
+
+
+def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False) -> ToolResult:
+    """The result for what a tool returned: a plain value, parts, or a result of its own making. Never fails."""
+    kind = type(value)
+    if kind is plan.plain and not check and encode:
+        if kind is int:
+            if -(2**62) < value < 2**62:  # quickly compared; larger ones may take the longer way
+                return _plain(repr(value), value)
+        elif value.isascii():
+            return _plain(value, value)
+    if isinstance(value, ToolResult):
+        return _own(value)
+    if isinstance(value, PARTS):
+        return _of_parts([value])
+    if kind in (list, tuple) and any(isinstance(each, PARTS) for each in value):
+        return _of_parts(value)
+    form, text = _encoded(value, plan) if encode else _shown_as_it_is(value)
+    if check and encode:
+        wrong = _against_schema(form, plan)
+        if wrong:
+            return ToolResult.error("tool", f"it returned what its output schema does not allow: {wrong}")
+    return ToolResult(text, form)
+
+
+def _plain(text: str, value: Any) -> ToolResult:
+    """`ToolResult(text, value)` without the constructor, which costs more than the result."""
+    result = BLANK(ToolResult)
+    result.text = text
+    result.value = value
+    return result
+
+
+BLANK = ToolResult.__new__
+
+
+def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:
+    """*value* as the return annotation promises it; as it is, if it is something else."""
+    if plan.encode is None:
+        return _shown_as_it_is(value)
+    try:
+        form = plan.encode(value)
+        text = as_text(form)
+    except Exception:  # noqa: BLE001 -- not what the annotation promised, or a stranger's codec that gives no JSON
+        return _shown_as_it_is(value)
+    return (form, text) if is_strict(form) and text is cleaned(text) else _shown_as_it_is(form)
+
+
+def _shown_as_it_is(value: Any) -> tuple[Any, str]:
+    form = as_json(value)
+    return form, as_text(form)
+
+
+def _against_schema(form: Any, plan: Plan) -> str | None:
+    schema = plan.tool.output_schema
+    if schema is None:
+        return None
+    if plan.output_judge is None:
+        plan.output_judge = validator(schema)
+    try:
+        error = next(plan.output_judge.iter_errors(form), None)
+    except Exception as broken:  # noqa: BLE001 -- too deep for it, most likely
+        return f"it could not be checked: {type(broken).__name__}"
+    return None if error is None else cleaned("; ".join(map(str, problems_of([error])))[:300])
+
+
+# What a tool made itself.
+
+
+def _own(result: ToolResult) -> ToolResult:
+    """A tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
+    parts = [_clean(part) for part in result.parts or ()]
+    value = as_json(result.value)
+    text = as_text(as_json(result.text))
+    if not text and not result.is_error:
+        text = _joined(parts) if parts and value is None else as_text(value)
+    error = result.error
+    return ToolResult(
+        text,
+        value,
+        result.kind if result.kind in KINDS else "tool",
+        error=None
+        if error is None
+        else ErrorInfo(as_text(as_json(error.message)), _object(error.details) or {}, error.cause),
+        parts=parts,
+        request=None
+        if result.request is None
+        else replace(result.request, arguments=_object(result.request.arguments)),
+        metadata=_object(result.metadata),
+    )
+
+
+def _object(value: Any) -> Any:
+    """A JSON object for *value*, which should be one; None for nothing."""
+    form = as_json(value) if value else None
+    return form if form is None or isinstance(form, dict) else {"value": form}
+
+
+def _of_parts(items: Iterable[Any]) -> ToolResult:
+    parts = [_clean(each) for each in items]
+    values = [part.value for part in parts if isinstance(part, JsonPart)]
+    return ToolResult(_joined(parts), values[0] if len(values) == 1 else values or None, parts=parts)
+
+
+def _clean(part: Any) -> Part:
+    """*part* with nothing in it that cannot be sent; what is no part becomes one."""
+    match part:
+        case TextPart(text=text):
+            return TextPart(as_text(as_json(text)))
+        case ImagePart(data=bytes() | bytearray() | memoryview() as data, media_type=media_type):
+            return ImagePart(bytes(data), as_text(as_json(media_type)))
+        case FilePart():
+            return FilePart(as_text(as_json(part.uri)), _text(part.media_type), _text(part.name))
+        case JsonPart(value=value):
+            return JsonPart(as_json(value))
+        case str():
+            return TextPart(cleaned(part))
+        case _:
+            return JsonPart(as_json(part))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else as_text(as_json(value))
+
+
+def _joined(parts: Sequence[Part]) -> str:
+    return "\n".join(map(shown, parts))
+
+
+def shown(part: Part) -> str:
+    """*part* as text."""
+    match part:
+        case TextPart(text=text):
+            return text
+        case JsonPart(value=value):
+            return as_text(value)
+        case ImagePart(data=data, media_type=media_type):
+            return f"[{media_type}, {len(data):,} bytes]"
+        case _:
+            return f"[file {part.uri}]"

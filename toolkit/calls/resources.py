@@ -1,0 +1,250 @@
+"""
+Fills `Inject[T]` parameters.
+
+Resources given with the call come first, then the catalog's, then the
+dispatcher's. Each is a value, or something that makes one: a function, sync or
+async, a generator, a context manager; it may take the `Context`. What is made
+is made once an attempt, after the verdict, and closed after the attempt; for a
+tool that runs in a thread, in that thread, unless it is async.
+
+A `T`, and anything that cannot be called, is a value and is given as it is. What
+a function makes is entered if it is a context manager, and so is what
+`contextlib` made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from inspect import Parameter
+from types import TracebackType
+from typing import Any, TypeAlias, get_args, get_origin
+
+from ..context import Context
+from ..errors import DefinitionError, ToolError
+from ..spec import Tool
+
+__all__ = ["PER_CALL", "missing_resources", "supplied", "supplied_here"]
+
+_log = logging.getLogger("toolkit")
+
+_Exception: TypeAlias = BaseException | None
+
+
+class _PerCall:
+    def __repr__(self) -> str:
+        return "PER_CALL"
+
+
+PER_CALL: Any = _PerCall()
+"""Stands for a resource that every call brings itself: `resources={User: PER_CALL}`."""
+
+_NOTHING = object()
+
+
+async def supplied(
+    wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context, stack: contextlib.AsyncExitStack
+) -> dict[str, Any]:
+    """What each parameter in *wanted* gets; what was entered is closed with *stack*."""
+    made: dict[Any, Any] = {}
+    asked = _provided(wanted, sources, context)
+    for kind, resource in asked.values():
+        if kind not in made:
+            found, is_ready = _made(resource, kind, context)
+            made[kind] = found if is_ready else await _entered(found, kind, stack)
+    return _given(asked, made, context)
+
+
+def supplied_here(
+    wanted: Mapping[str, Any],
+    sources: Iterable[Mapping[Any, Any]],
+    context: Context,
+    stack: contextlib.ExitStack,
+    on_loop: Callable[[Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]], Any],
+) -> dict[str, Any]:
+    """
+    The same, in the thread that the tool runs in: a database connection must not leave the thread it was made in.
+
+    What turns out to be async is entered *on_loop*, with the stack that closes it there.
+    """
+    made: dict[Any, Any] = {}
+    asked = _provided(wanted, sources, context)
+    for kind, resource in asked.values():
+        if kind in made:
+            continue
+        found, is_ready = _made(resource, kind, context)
+        if is_ready:
+            made[kind] = found
+        elif _is_async(found):
+            made[kind] = on_loop(functools.partial(_entered, found, kind))
+        else:
+            made[kind] = _enter_now(_managed(found, kind), stack)
+    return _given(asked, made, context)
+
+
+def _given(asked: Mapping[str, tuple[Any, Any]], made: dict[Any, Any], context: Context) -> dict[str, Any]:
+    context.resources = {**context.resources, **{kind: each for kind, each in made.items() if each is not context}}
+    return {name: made[kind] for name, (kind, _) in asked.items()}
+
+
+def _provided(
+    wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context
+) -> dict[str, tuple[Any, Any]]:
+    """The parameters that get something: what each asks for, and what was given for that."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for name, kind in wanted.items():
+        resource = context if _is_filled_by(kind, context) else _found(kind, sources)
+        if resource is not _NOTHING:
+            found[name] = kind, resource
+        elif name not in _with_defaults(context.call.tool):
+            wanting = f"`{context.call.name}` wants {_name(kind)}"
+            raise DefinitionError(f"{wanting}, and nobody provides one; give `resources=` with the call")
+    return found
+
+
+def missing_resources(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
+    """The names of the types that *tool* wants and nobody will provide."""
+    defaults = _with_defaults(tool)
+    return [
+        _name(kind)
+        for name, kind in tool.signature.wanted.items()
+        if kind is not Context and name not in defaults and kind not in tool.resources and kind not in resources
+    ]
+
+
+def _is_filled_by(kind: Any, context: Context) -> bool:
+    plain = get_origin(kind) or kind
+    return isinstance(plain, type) and issubclass(plain, Context) and isinstance(context, plain)
+
+
+def _with_defaults(tool: Tool | None) -> set[str]:
+    """The parameters that can do without being given."""
+    if tool is None:
+        return set()
+    parameters = inspect.signature(tool.function).parameters.values()
+    return {each.name for each in parameters if each.default is not Parameter.empty}
+
+
+def _name(kind: Any) -> str:
+    return str(getattr(kind, "__name__", None) or repr(kind))
+
+
+def _found(kind: Any, sources: Iterable[Mapping[Any, Any]]) -> Any:
+    for source in sources:
+        if kind in source and source[kind] is not PER_CALL:
+            return source[kind]
+    return _NOTHING
+
+
+def _made(resource: Any, kind: Any, context: Context) -> tuple[Any, bool]:
+    """What *resource* is, or makes; and whether it is ready, or has to be entered, and perhaps awaited, first."""
+    if _is_a(resource, kind):
+        return resource, True
+    if type(resource).__module__ == "contextlib":
+        # What `@contextmanager` made can be entered once; as a decorator it makes itself anew, and so it does here.
+        again = getattr(resource, "_recreate_cm", None)
+        return resource if again is None else again(), False
+    return (_called(resource, kind, context), False) if callable(resource) else (resource, True)
+
+
+async def _entered(made: Any, kind: Any, stack: contextlib.AsyncExitStack) -> Any:
+    if inspect.isawaitable(made) and not _is_a(made, kind):
+        made = await made
+    made = _managed(made, kind)
+    return await _enter(made, stack) if hasattr(type(made), "__aenter__") else _enter_now(made, stack)
+
+
+def _managed(made: Any, kind: Any) -> Any:
+    """A context manager for what a generator function made; anything else as it is."""
+    if inspect.isgenerator(made) and not _is_a(made, kind):
+        return contextlib.contextmanager(lambda: made)()
+    if inspect.isasyncgen(made) and not _is_a(made, kind):
+        return contextlib.asynccontextmanager(lambda: made)()
+    return made
+
+
+def _is_async(made: Any) -> bool:
+    return inspect.isawaitable(made) or inspect.isasyncgen(made) or hasattr(type(made), "__aenter__")
+
+
+def _is_a(resource: Any, kind: Any) -> bool:
+    plain = get_origin(kind) or kind
+    try:
+        return isinstance(plain, type) and isinstance(resource, plain)
+    except TypeError:  # a protocol that cannot be asked
+        return False
+
+
+def _called(factory: Callable[..., Any], kind: Any, context: Context) -> Any:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):  # a builtin that does not say what it takes
+        return factory()
+    for each in parameters:
+        if _is_context(each.annotation):
+            return factory(context) if each.kind is Parameter.POSITIONAL_ONLY else factory(**{each.name: context})
+    needed = [
+        each
+        for each in parameters
+        if each.default is Parameter.empty and each.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    ]
+    if len(needed) > 1 or any(each.annotation is not Parameter.empty for each in needed):
+        names = ", ".join(f"`{each.name}`" for each in needed)
+        raise DefinitionError(
+            f"{_name(kind)} cannot be made: its factory wants {names}; give one that takes nothing, or the Context"
+        )
+    if not needed:
+        return factory()
+    return factory(**{needed[0].name: context}) if needed[0].kind is Parameter.KEYWORD_ONLY else factory(context)
+
+
+def _is_context(annotation: Any) -> bool:
+    if isinstance(annotation, str):
+        return any(part.strip().rpartition(".")[2] == Context.__name__ for part in annotation.split("|"))
+    if isinstance(annotation, type):
+        return issubclass(annotation, Context)
+    return any(map(_is_context, get_args(annotation)))
+
+
+# Entering and leaving. A resource is told how the attempt ended, and cannot change it.
+
+
+async def _enter(made: Any, stack: contextlib.AsyncExitStack) -> Any:
+    value = await made.__aenter__()
+
+    async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
+        try:
+            await made.__aexit__(kind, error, traceback)
+        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless it hides the tool's own
+            _after(error, own, made)
+        return False
+
+    stack.push_async_exit(leave)
+    return value
+
+
+def _enter_now(made: Any, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Any:
+    if not hasattr(type(made), "__enter__"):
+        return made
+    value = made.__enter__()
+
+    def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
+        try:
+            made.__exit__(kind, error, traceback)
+        except Exception as own:  # noqa: BLE001 -- as above
+            _after(error, own, made)
+        return False
+
+    stack.push(leave)
+    return value
+
+
+def _after(error: _Exception, own: Exception, made: Any) -> None:
+    """Closing failed with *own*: it counts if nothing failed before, or if it says in our words what did."""
+    if error is None or isinstance(own, ToolError):
+        raise own
+    if own is not error:
+        _log.warning("closing %s failed after the tool had", type(made).__name__, exc_info=own)

@@ -1,0 +1,61 @@
+"""
+Calls that never get on their way: not found, held back or skipped.
+
+After-hooks see their results all the same; they are masked, cut to size and written down like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from ..errors import ToolkitError
+from ..hooks.base import ShownCall
+from ..results import ToolCall, ToolResult
+from .attempt import has_to_pass
+from .error_results import hook_failure
+from .plan import Plan
+from .settings import MAX_NOTE_SECONDS, Settings
+from .truncation import truncated
+
+if TYPE_CHECKING:  # few calls are written down
+    from ..policies.audit import AuditLog
+
+__all__ = ["unstarted"]
+
+_log = logging.getLogger("toolkit")
+
+
+async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, settings: Settings) -> ToolResult:
+    """Finish *call*, which nobody starts: its *result* stands. *plan* is its tool's, if there is one."""
+    redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
+    for step in settings.chain.after:
+        try:
+            found = await step.run(settings.hook_runner, None, ShownCall.of(call, call.arguments), result)
+            result = found if isinstance(found, ToolResult) else result
+        except BaseException as error:
+            # Nothing ran, and the result says so whatever a hook makes of it.
+            if has_to_pass(error):
+                raise
+            hook_failure(error, step.hook, "after", ran=False, redaction=redaction)
+    result.call_id, result.tool = call.id, call.name if plan is None else plan.name
+    if redaction:
+        redaction.result(result)
+    most = settings.max_chars if plan is None else plan.max_chars
+    if len(result.text) > most:
+        truncated(result, most)
+    if settings.audit is not None:
+        await _write_down(settings.audit, call, result, settings)
+    return result
+
+
+async def _write_down(audit: AuditLog, call: ToolCall, result: ToolResult, settings: Settings) -> None:
+    line = {"call_id": call.id, "tool": result.tool, "principal": call.principal, "kind": result.kind, "attempts": 0}
+    try:
+        async with asyncio.timeout(MAX_NOTE_SECONDS):
+            await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
+    except ToolkitError as error:  # nothing has happened
+        _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
+    except TimeoutError:
+        _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", call.id)

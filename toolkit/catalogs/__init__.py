@@ -1,0 +1,1 @@
+"""Hold the parts of a catalog: snapshots, views, sources, summaries, and the search index."""

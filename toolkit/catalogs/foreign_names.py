@@ -1,0 +1,196 @@
+"""
+The names that a tool from outside may have.
+
+A tool that the program did not write (its `origin` is not "python") must not be
+taken for something else: for a tool of the provider's own, or for another tool of
+the catalog. The program's own tools may have any legal name, because their author
+sees all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..errors import CatalogError, DefinitionError, DuplicateTool
+from ..facts import check_name
+from ..spec import Tool
+from .snapshot import Table, described_place
+
+__all__ = [
+    "check_foreign_names",
+    "fold_name",
+    "has_foreign",
+    "is_foreign",
+    "leave_out_misleading",
+    "reason_against",
+]
+
+_log = logging.getLogger("toolkit")
+
+RESERVED_NAMESPACES = frozenset({"functions", "multi_tool_use", "browser"})
+"""OpenAI's models address every tool as `functions.NAME`, and tools of their own in the other namespaces."""
+
+RESERVED_NAMES = frozenset(
+    {
+        # Anthropic's, run by the provider or with a schema that the model was trained on.
+        "code_execution",
+        "computer",
+        "str_replace_based_edit_tool",
+        "str_replace_editor",
+        "tool_search_tool_bm25",
+        "tool_search_tool_regex",
+        "web_fetch",
+        "web_search",
+        # OpenAI's.
+        "apply_patch",
+        "code_interpreter",
+        "computer_use_preview",
+        "file_search",
+        "image_generation",
+        "local_shell",
+        "python",
+        "web_search_preview",
+        # Gemini's.
+        "google_search",
+        "google_search_retrieval",
+        "url_context",
+        # The agent's own.
+        "exit_plan",
+        "tool_search",
+    }
+)
+"""What a provider, or the agent, calls a tool of its own. Plain words that many servers use (`read`) are not here."""
+
+
+def is_foreign(tool: Tool) -> bool:
+    """Return whether *tool* was brought by others."""
+    return tool.origin != "python"
+
+
+def has_foreign(tools: Iterable[Tool]) -> bool:
+    """Return whether any of *tools* was brought by others."""
+    return any(map(is_foreign, tools))
+
+
+def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) -> None:
+    """
+    Raise `CatalogError` for a tool from outside that is called like something else.
+
+    With *newcomers* only these names and aliases are looked at: the others were checked before.
+    """
+    names = {**{name: name for name in table.tools}, **table.aliases}
+    looked_at = names if newcomers is None else [name for name in newcomers if name in names]
+    for name in looked_at:
+        if is_foreign(table.tools[names[name]]):
+            _check_reserved(name, table.tools[names[name]])
+    for alike in _alike(names, looked_at):
+        _check_twins(alike, names, table.tools)
+
+
+def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Table]:
+    """
+    Return *tables* without the tools from outside that could be taken for something else; each is logged.
+
+    With *prefix* before every name. The program's own tools all stay, and of two tools from outside the first.
+    """
+    taken: dict[str, Tool] = {}
+    for table in tables:
+        for key, names in _all_names(table, prefix).items():
+            if not is_foreign(table.tools[key]):
+                taken.update(dict.fromkeys(map(fold_name, names), table.tools[key]))
+    return [_keep_clear(table, prefix, taken) for table in tables]
+
+
+def _keep_clear(table: Table, prefix: str, taken: dict[str, Tool]) -> Table:
+    """Return *table* without the tools from outside whose names are *taken* or no names; note those of the others."""
+    tools: dict[str, Tool] = {}
+    for key, names in _all_names(table, prefix).items():
+        tool = table.tools[key]
+        if is_foreign(tool):
+            is_free = all(taken.get(fold_name(name), tool) is tool for name in names)
+            if not is_free or any(map(reason_against, names)) or not all(map(_is_name, names)):
+                _log.error("`%s` is left out, because it cannot be called so: %s", names[0], described_place(tool))
+                continue
+            taken.update(dict.fromkeys(map(fold_name, names), tool))
+        tools[key] = tool
+    return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
+
+
+def _all_names(table: Table, prefix: str) -> dict[str, list[str]]:
+    """Return the name and the aliases of each tool, with *prefix*, by the tool's name in *table*."""
+    names = {name: [f"{prefix}{name}"] for name in table.tools}
+    for alias, name in table.aliases.items():
+        names[name].append(f"{prefix}{alias}")
+    return names
+
+
+def _is_name(name: str) -> bool:
+    try:
+        check_name(name, name)
+    except DefinitionError:
+        return False
+    return True
+
+
+def _check_reserved(name: str, tool: Tool) -> None:
+    reason = reason_against(name)
+    if reason is not None:
+        raise CatalogError(
+            f"{described_place(tool)} cannot be called `{name}`: {reason}; "
+            f'add it under another name, with `prefixed("...")` or `renamed("...")`'
+        )
+
+
+def reason_against(name: str) -> str | None:
+    """Return why a tool from outside cannot be called *name*; None if it can."""
+    namespace = name.replace("--", ".").partition(".")[0].casefold()
+    if namespace in RESERVED_NAMESPACES:
+        return f"`{namespace}.*` is a namespace of the providers' own"
+    if fold_name(name) in _RESERVED:
+        return "providers and agents have a tool of their own that is called so"
+    return None
+
+
+def _check_twins(alike: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
+    """Refuse two tools of names that look alike, if either comes from outside; a tool may be its own twin."""
+    for first, other in itertools.combinations(alike, 2):
+        one, two = tools[names[first]], tools[names[other]]
+        if one is not two and (is_foreign(one) or is_foreign(two)):
+            raise DuplicateTool(
+                f"`{first}` and `{other}` differ only in case or separators, and one of them comes from outside: "
+                f"{described_place(one)} and {described_place(two)}; "
+                f'use `prefixed("...")` on one, or leave one out with `filtered`'
+            )
+
+
+def _alike(names: Iterable[str], looked_at: Iterable[str]) -> list[list[str]]:
+    """
+    Return the groups of *names* that differ only in case or separators, if one of *looked_at* is among them.
+
+    Names are ASCII, so there are no other forms of a letter.
+    """
+    groups: dict[str, list[str]] = {fold_name(name): [] for name in looked_at}
+    for name in names:
+        group = groups.get(fold_name(name))
+        if group is not None:
+            group.append(name)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def fold_name(name: str) -> str:
+    """Return *name* without case and separators."""
+    return _fold_short(name) if len(name) <= _LONGEST_KEPT else _fold(name)
+
+
+def _fold(name: str) -> str:
+    # `translate` would take seven times as long.
+    return name.casefold().replace("_", "").replace("-", "").replace(".", "")
+
+
+_LONGEST_KEPT = 64
+# All names are looked at again when one tool is added, so what is known of each is kept: at most 7 MB.
+_fold_short = functools.lru_cache(maxsize=20_000)(_fold)
+_RESERVED = frozenset(map(fold_name, RESERVED_NAMES))

@@ -1,0 +1,276 @@
+"""
+Finding tools by words.
+
+A `Finder` keeps an index of one catalog's tools and follows it as they come and
+go. What was imported brings no hints of its own, and no more text than is
+needed to find it; where it fits as well as a local tool, the local one is first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from ..._forks import renew_in_children
+from ...errors import DefinitionError
+from ...spec import Tool
+from ...values.visible import visible
+from . import Document, Index, Ranker
+
+__all__ = ["Finder", "Findings", "Found", "cleaned_description", "document_of", "group_of", "is_foreign"]
+
+_log = logging.getLogger("toolkit")
+
+_MANY_TOOLS = 500
+"""Tools that are indexed in about 50 ms."""
+_MOST_FOREIGN_CHARACTERS = 1_000
+_MOST_GROUPS = 30
+_NO_GROUP = "(none)"
+_SLICE = 10
+"""Tools that are indexed in about a millisecond."""
+_PAUSE_SECONDS = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """
+    A tool that fits a query.
+
+    Attributes:
+        score: How well; comparable within one answer.
+        words: What of the query it was found by; a word that was repaired reads "wether -> weather".
+    """
+
+    tool: Tool
+    score: float
+    words: tuple[str, ...]
+
+
+class Findings(Sequence[Found]):
+    """The tools that fit, the best first. Empty if nothing does; `groups` says what there is."""
+
+    def __init__(self, query: str, found: Sequence[Found], groups: Callable[[], Mapping[str, int]]) -> None:
+        self.query = query
+        self._found = tuple(found)
+        self._groups = groups
+
+    @property
+    def tools(self) -> list[Tool]:
+        return [each.tool for each in self._found]
+
+    @property
+    def groups(self) -> Mapping[str, int]:
+        """The groups that could have been found in, and how many tools each has."""
+        return self._groups()
+
+    @property
+    def advice(self) -> str:
+        """What to try where nothing was found; empty where something was."""
+        if self._found:
+            return ""
+        groups = self.groups
+        listed = ", ".join(f"{name} ({count})" for name, count in list(groups.items())[:_MOST_GROUPS])
+        more = f" and {len(groups) - _MOST_GROUPS} more" if len(groups) > _MOST_GROUPS else ""
+        return f"nothing fits; {f'the groups are {listed}{more}' if groups else 'there are no tools'}"
+
+    @overload
+    def __getitem__(self, index: int) -> Found: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Found, ...]: ...
+    def __getitem__(self, index: int | slice) -> Found | tuple[Found, ...]:
+        return self._found[index]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Found]:
+        return iter(self._found)
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{each.tool.name} {each.score:.2f}" for each in self._found)
+        return f"<Findings for {self.query[:60]!r}: {listed or self.advice}>"
+
+
+class Finder:
+    """An index of the tools of one catalog or view, made when it is first asked."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forget()
+        renew_in_children(self)
+
+    def _forget(self) -> None:
+        self._index: Index | None = None
+        self._tools: Mapping[str, Tool] = {}
+        self._aliases: Mapping[str, str] = {}
+
+    def renew_after_fork(self) -> None:
+        """Forget an index that another thread was changing: nothing goes on with that in a forked child."""
+        if self._lock.locked():
+            self._lock = threading.Lock()
+            self._forget()
+
+    def search(
+        self,
+        tools: Mapping[str, Tool],
+        aliases: Mapping[str, str],
+        query: str,
+        limit: int,
+        *,
+        group: str | None = None,
+        keep: Collection[Callable[[Tool], bool]] = (),
+        ranker: Ranker | None = None,
+    ) -> Findings:
+        """The best *limit* of *tools* for *query*, of *group* alone if one is given, and only what all *keep*."""
+        if not isinstance(query, str):
+            raise TypeError(f"search wants words, got {type(query).__name__}")
+        if not isinstance(limit, int) or not isinstance(group, str | None):
+            raise TypeError(f"limit has to be a whole number and group a name, got {limit!r:.40} and {group!r:.40}")
+        if limit < 1:
+            raise ValueError(f"limit has to be at least 1, got {limit}")
+
+        def is_kept(name: str) -> bool:
+            tool = tools.get(name)  # the index may know more by now
+            return tool is not None and _is_in(tool, group) and all(each(tool) for each in keep)
+
+        hits = self._followed(tools, aliases).search(query, limit, keep=is_kept, ranker=ranker)
+        found = [Found(tools[hit.name], hit.score, hit.words) for hit in hits]
+        return Findings(query, found, lambda: _counted(t for t in tools.values() if all(k(t) for k in keep)))
+
+    def _followed(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
+        """The index, of these tools."""
+        with self._lock:
+            if self._index is None or self._tools is not tools or self._aliases is not aliases:
+                self._index = self._updated(tools, aliases)
+                self._tools, self._aliases = tools, aliases
+            return self._index
+
+    def _updated(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
+        answering: dict[str, list[str]] = {}
+        for alias, name in aliases.items():
+            answering.setdefault(name, []).append(alias)
+        if self._index is None:
+            _warn_of_stall(len(tools))
+            return Index(document_of(tools[name], answering.get(name, ())) for name in _in_slices(tools))
+        gone, come = _moves(self._tools, tools)
+        for name in _in_slices(gone):
+            self._index.remove(name)
+        changed = dict.fromkeys(come)
+        if self._aliases != aliases:
+            changed |= dict.fromkeys(name for _, name in self._aliases.items() ^ aliases.items() if name in tools)
+        for name in _in_slices(changed):
+            self._index.add(document_of(tools[name], answering.get(name, ())))
+        return self._index
+
+
+def _warn_of_stall(count: int) -> None:
+    """Log that the event loop of this thread, if it has one, stands still while so many tools are indexed."""
+    if count < _MANY_TOOLS:
+        return
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    _log.warning(
+        "the index of %s tools is built in the event loop, which stands still meanwhile; "
+        "write `await asyncio.to_thread(catalog.search, ...)`, or call `tool_search` through a dispatcher",
+        f"{count:,}",
+    )
+
+
+def _in_slices(names: Iterable[str]) -> Iterator[str]:
+    """
+    Yield *names*, with a short pause after some of them if this is not the main thread.
+
+    A thread that computes keeps an event loop waiting for 5 ms each time that the loop lets go of the interpreter,
+    which it does many times in one turn. In a pause the loop goes on at once.
+    """
+    may_pause = threading.current_thread() is not threading.main_thread()
+    for number, name in enumerate(names, 1):
+        yield name
+        if may_pause and not number % _SLICE:
+            time.sleep(_PAUSE_SECONDS)
+
+
+def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
+    """What of a tool can be searched."""
+    foreign = is_foreign(tool)
+    names, texts = _parameters(tool)
+    if foreign:
+        bounded, named = (visible(" ".join(each)[:_MOST_FOREIGN_CHARACTERS]) for each in (texts, names))
+        return Document(
+            name=tool.name,
+            aliases=tuple(aliases),
+            description=cleaned_description(tool),
+            parameters=(named,),
+            texts=(bounded,),
+            foreign=True,
+        )
+    return Document(
+        name=tool.name,
+        aliases=tuple(dict.fromkeys((*tool.facts.aliases, *aliases))),
+        hint=tool.facts.search_hint or "",
+        description=tool.description,
+        parameters=tuple(names),
+        texts=tuple(texts),
+    )
+
+
+def is_foreign(tool: Tool) -> bool:
+    """Whether it was imported, from a server or another framework: its texts are somebody else's."""
+    return tool.origin != "python" and not tool.origin.startswith("dist:")
+
+
+def cleaned_description(tool: Tool) -> str:
+    """What a model is told of it in an answer; an imported tool's text is bounded, and nothing in it acts or hides."""
+    text = tool.description
+    if not is_foreign(tool):
+        return text
+    cut = f"{text[:_MOST_FOREIGN_CHARACTERS]}..." if len(text) > _MOST_FOREIGN_CHARACTERS else text
+    return visible(cut)
+
+
+def group_of(tool: Tool) -> str:
+    """The name of its group, as it may be shown; "(none)" if it has none."""
+    return visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
+
+
+def _is_in(tool: Tool, group: str | None) -> bool:
+    return group is None or group_of(tool).casefold() == group.casefold()
+
+
+def _counted(tools: Iterable[Tool]) -> dict[str, int]:
+    """How many of *tools* each group has, the largest first."""
+    return dict(Counter(map(group_of, tools)).most_common())
+
+
+def _moves(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
+    """The names that went, and those that came or stand for another tool."""
+    # Usually one came at the end, and lists are compared much faster than names are looked up.
+    known = list(before.values())
+    if list(after.values())[: len(known)] == known:
+        return [], list(after)[len(known) :]
+    gone = [name for name in before if name not in after]
+    return gone, [name for name, tool in after.items() if before.get(name) is not tool]
+
+
+def _parameters(tool: Tool) -> tuple[list[str], list[str]]:
+    """The names of the parameters, and what is said about them."""
+    try:
+        properties = tool.schema.get("properties")
+    except DefinitionError:
+        return [], []  # it waits for a name; without its parameters it can still be found
+    names: list[str] = []
+    texts: list[str] = []
+    for name, schema in (properties if isinstance(properties, Mapping) else {}).items():
+        names.append(name)
+        if isinstance(schema, Mapping):
+            texts += [text for text in (schema.get("description"),) if isinstance(text, str)]
+            texts += [text for text in schema.get("enum") or () if isinstance(text, str)]
+    return names, texts

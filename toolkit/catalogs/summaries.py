@@ -1,0 +1,65 @@
+"""
+A catalog in a few lines, for a prompt: the names by group, within a budget.
+
+Every group keeps its line as long as there is room for lines at all; the names
+are taken from each in turn, so that a large group does not crowd out small ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..spec import Tool
+from ..values.token_estimates import CHARS_PER_TOKEN_OF_NAMES
+from .search.finder import group_of
+
+__all__ = ["summarised"]
+
+_LEFT_OUT = len(", ... 999999 more")
+
+
+def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
+    """The names of *tools* by group, in at most *max_tokens* (estimated): "files (3): read, write, edit"."""
+    if max_tokens < 20:
+        raise ValueError(f"max_tokens has to be at least 20, got {max_tokens}")
+    groups: dict[str, list[str]] = {}
+    for tool in tools:
+        groups.setdefault(group_of(tool), []).append(tool.name)
+    room = int(max_tokens * CHARS_PER_TOKEN_OF_NAMES)
+    heads = {group: f"{group} ({len(names)}): " for group, names in groups.items()}
+    kept = list(_fitting(heads, room))
+    room -= sum(len(heads[group]) + _LEFT_OUT + 1 for group in kept) + _LEFT_OUT
+    shown = _in_turn({group: groups[group] for group in kept}, room)
+    lines = [_line(heads[group], shown[group], len(groups[group])) for group in kept]
+    if len(kept) < len(groups):
+        lines.append(f"... {len(groups) - len(kept)} more groups")
+    return "\n".join(lines)
+
+
+def _fitting(heads: dict[str, str], room: int) -> Iterator[str]:
+    left = room - _LEFT_OUT
+    for group, head in heads.items():
+        left -= len(head) + _LEFT_OUT + 1
+        if left < 0:
+            return
+        yield group
+
+
+def _in_turn(groups: dict[str, list[str]], room: int) -> dict[str, list[str]]:
+    """As many names as there is room for, one from each group after the other."""
+    shown: dict[str, list[str]] = {group: [] for group in groups}
+    for turn in range(max(map(len, groups.values()), default=0)):
+        for group, names in groups.items():
+            if turn < len(names):
+                room -= len(names[turn]) + 2
+                if room < 0:
+                    return shown
+                shown[group].append(names[turn])
+    return shown
+
+
+def _line(head: str, shown: list[str], count: int) -> str:
+    left = count - len(shown)
+    if not shown:
+        return head.removesuffix(": ")
+    return head + ", ".join(shown) + (f", ... {left} more" if left else "")

@@ -1,0 +1,178 @@
+"""
+Arguments as a person types them: `limit=5 tag=a tag=b point:={"x": 1}`.
+
+The schema says what a value is. It is read as JSON where the schema permits what
+that gives, and as text where it permits text: `5` is a number for an integer, a
+text for a text. `name:=value` is JSON whatever the schema says. Whether the
+arguments fit is for the dispatcher to judge; what is not clear is handed on as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ..errors import BadArgs, Problem
+from ..values.patterns import compile_pattern
+from ..values.strictjson.checks import loads
+
+__all__ = ["arguments_of", "json_arguments"]
+
+_ALL = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+_MOST_REFERENCES = 32
+
+
+def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments in *words*, typed by *schema*; `BadArgs` with every word that is none."""
+    given: dict[str, list[str]] = {}
+    stated: dict[str, Any] = {}
+    problems: list[Problem] = []
+    properties = _object(schema.get("properties"))
+    for word in words:
+        name, sign, value = word.partition("=")
+        is_json = name.endswith(":") and name not in properties
+        name = name[:-1] if is_json else name
+        if not sign or not name:
+            problems.append(Problem(f"{word!r} is no argument; write name=value"))
+        elif is_json and name in stated:
+            problems.append(Problem("is given with := twice; once is enough", [name]))
+        elif is_json:
+            try:
+                stated[name] = loads(value)
+            except ValueError as error:
+                problems.append(Problem(f"{error}; leave the colon out if it is text", [name]))
+        else:
+            given.setdefault(name, []).append(value)
+    made = {**stated}
+    for name, values in given.items():
+        if name in stated:
+            problems.append(Problem("is given with = and with :=; once is enough", [name]))
+        else:
+            made[name] = _value(values, _property(schema, name), schema, name, problems)
+    if problems:
+        raise BadArgs(problems)
+    return made
+
+
+def json_arguments(text: str | bytes) -> dict[str, Any]:
+    """The arguments in *text*, a JSON object."""
+    try:
+        found = loads(text)
+    except ValueError as error:
+        raise BadArgs(str(error)) from None
+    if not isinstance(found, dict):
+        raise BadArgs('arguments are a JSON object: {"name": "value"}')
+    return found
+
+
+def _property(schema: Mapping[str, Any], name: str) -> Any:
+    """What *schema* says of the property *name*; of one that it does not mention, what it says of all others."""
+    mentioned = _object(schema.get("properties"))
+    if name in mentioned:
+        return mentioned[name]
+    for source, found in _object(schema.get("patternProperties")).items():
+        if compile_pattern(source).search(name):
+            return found
+    return schema.get("additionalProperties")
+
+
+def _value(values: Sequence[str], schema: Any, root: Mapping[str, Any], name: str, problems: list[Problem]) -> Any:
+    kinds = _kinds(schema, root)
+    if len(values) == 1:
+        value = _typed(values[0], schema, kinds, root)
+        # What can only be a list, and is not, is its one item.
+        return [_item(values[0], schema, 0, root)] if kinds == {"array"} and not isinstance(value, list) else value
+    if "array" not in kinds:
+        problems.append(Problem(f"is given {len(values)} times, and is no list", [name]))
+    return [_item(value, schema, index, root) for index, value in enumerate(values)]
+
+
+def _item(text: str, schema: Any, index: int, root: Mapping[str, Any]) -> Any:
+    """*text* as the item at *index* of a list that *schema* describes."""
+    for option in _options(schema, root):
+        first = option.get("prefixItems")
+        if isinstance(first, list) and index < len(first):
+            return _typed(text, first[index], _kinds(first[index], root), root)
+        if "items" in option:
+            return _typed(text, option["items"], _kinds(option["items"], root), root)
+    return _typed(text, {}, _ALL, root)
+
+
+def _typed(text: str, schema: Any, kinds: frozenset[str], root: Mapping[str, Any]) -> Any:
+    choices = [each for option in _options(schema, root) for each in _choices(option)]
+    if text in choices:
+        return text
+    try:
+        value = loads(text)
+    except ValueError:
+        return text
+    if isinstance(value, str) and "string" in kinds:
+        return text  # with the quotes that were typed
+    fits = value in choices if choices else bool(_names(value) & kinds)
+    return value if fits or "string" not in kinds else text
+
+
+def _names(value: Any) -> frozenset[str]:
+    """What JSON Schema calls *value*."""
+    for kind, names in _NAMES:
+        if isinstance(value, kind):
+            return names
+    return frozenset({"null"})
+
+
+_NAMES: list[tuple[type, frozenset[str]]] = [
+    (bool, frozenset({"boolean"})),
+    (int, frozenset({"integer", "number"})),
+    (float, frozenset({"number"})),
+    (str, frozenset({"string"})),
+    (list, frozenset({"array"})),
+    (dict, frozenset({"object"})),
+]
+
+
+def _kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
+    """The types that *schema* permits, as far as it says."""
+    return frozenset(kind for option in _options(schema, root) for kind in _own_kinds(option))
+
+
+def _own_kinds(option: Mapping[str, Any]) -> frozenset[str]:
+    if choices := _choices(option):
+        return frozenset(name for each in choices for name in _names(each))
+    stated = option.get("type", _ALL)
+    return frozenset([stated] if isinstance(stated, str) else stated)
+
+
+def _choices(option: Mapping[str, Any]) -> list[Any]:
+    if "const" in option:
+        return [option["const"]]
+    found = option.get("enum")
+    return list(found) if isinstance(found, list) else []
+
+
+def _options(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The members of a union, references followed; one that is no union alone."""
+    found: list[Mapping[str, Any]] = []
+    left = [_object(schema)]
+    for _ in range(_MOST_REFERENCES):
+        if not left:
+            break
+        each = left.pop(0)
+        unions = [member for word in ("anyOf", "oneOf") for member in each.get(word) or ()]
+        target = _referred(each.get("$ref"), root)
+        if target is not None:
+            unions.append(target)
+        if unions:
+            left = [*map(_object, unions), *left]
+        else:
+            found.append(each)
+    return found or [{}]
+
+
+def _referred(reference: Any, root: Mapping[str, Any]) -> Any:
+    if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
+        return None
+    return _object(root.get("$defs")).get(reference.removeprefix("#/$defs/"))
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

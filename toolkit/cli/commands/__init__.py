@@ -1,0 +1,1 @@
+"""Hold the commands of the command line, one a file."""

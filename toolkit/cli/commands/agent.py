@@ -1,0 +1,199 @@
+"""
+`toolkit agent`: a model works with the tools of a target, and you watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ... import providers
+from ...agent import Agent, Done, Run
+from ...approvals import Approvals, Asker
+from ...permissions import Mode
+from ...providers.messages import AssistantMessage
+from ...providers.remote import RemoteProvider
+from ..call_policy import Policy, ask_option, audit_option, dispatcher_for, mode_option, rule_option, somebody_to_ask
+from ..command import subcommand, target_argument
+from ..display.agent_display import AgentDisplay
+from ..exit_codes import RUN_EXITS
+from ..failures import Failure
+from ..interruptible_loop import runner
+from ..output import Output
+from ..targets import loaded
+from .saved_runs import SavedRun
+
+__all__ = ["PROVIDERS", "agrees", "command"]
+
+PROVIDERS = {
+    "anthropic": "AnthropicProvider",
+    "openai": "OpenAIProvider",
+    "openai_responses": "OpenAIResponsesProvider",
+    "gemini": "GeminiProvider",
+}
+
+
+@subcommand("agent", piped="text")
+@target_argument
+@click.argument("prompt", required=False)
+@click.option("--provider", type=click.Choice(list(PROVIDERS)), required=True, help="Whose model.")
+@click.option("--model", required=True, help="Which, as the provider names it.")
+@click.option("--system", default="", help="What the model is told first.")
+@click.option("--max-turns", type=click.IntRange(min=1), default=50, show_default=True, help="How often it is asked.")
+@click.option("--base-url", help="Another address that speaks the provider's format.")
+@click.option("--key-from", metavar="VARIABLE", help="The environment variable with the key, if not the usual one.")
+@click.option("--save", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the run, to go on with it later.")
+@click.option("--resume", type=click.Path(dir_okay=False), metavar="FILE", help="Go on with a run that was kept.")
+@mode_option
+@rule_option
+@audit_option
+@ask_option
+def command(
+    output: Output,
+    target: str,
+    prompt: str | None,
+    provider: str,
+    model: str,
+    system: str,
+    max_turns: int,
+    base_url: str | None,
+    key_from: str | None,
+    save: str | None,
+    resume: str | None,
+    mode: Mode | None,
+    rules: tuple[str, ...],
+    audit: str | None,
+    asks: bool,
+) -> int:
+    """Let a model work on PROMPT with the tools of TARGET.
+
+    You see what it says and does as it happens, and are asked in the terminal
+    before anything is changed. With --mode plan it only looks around and hands
+    over a plan, which you may have carried out. A PROMPT of - is read from
+    standard input. With --json the whole run is written as JSON, and what happens
+    is told on standard error.
+
+    A run that --save has kept goes on with --resume, in the same file: you are asked
+    what it waits for, whether its plan shall be carried out, or it goes on where it
+    was broken off; with a PROMPT the conversation continues. Rules and modes are
+    those of the new command.
+
+    The key comes from the provider's usual environment variable. With another
+    --base-url it is sent only if you name the variable with --key-from.
+
+    The exit code is 0 if it is done, 7 if it waits for a person, 11 if it was
+    stopped, 13 if the provider failed. Loading TARGET runs its code.
+
+    \b
+    Examples:
+      toolkit agent builtin 'Why does the test fail?' --provider anthropic --model ... --mode plan
+      toolkit agent builtin --provider anthropic --model ... --resume run.json
+    """
+    if save and resume:
+        raise click.UsageError("a run that is resumed is kept in its file; give --save or --resume, one of them")
+    asked = _asked(prompt, is_needed=resume is None)
+    kept = SavedRun(resume) if resume else SavedRun(save).new() if save else None
+    run = kept.read() if kept is not None and resume else None
+    chosen = _provider(provider, model, base_url, key_from)
+    with loaded(target) as found, AgentDisplay(output.errors if output.is_json else output.console) as display:
+        asker = somebody_to_ask(asks, display.asking)
+        store = None if kept is None else kept.store()
+        policy = Policy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
+        dispatcher = dispatcher_for(found, policy, output)
+        agent = Agent(chosen, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
+        with contextlib.closing(dispatcher), runner() as loop:
+            with _keeping(agent, kept):
+                run = _worked(loop, agent, asked, run, display, asker)
+            loop.run(chosen.aclose())
+    if output.is_json:
+        output.json(run.to_json())
+    output.note(_summary(run), "dim")
+    return RUN_EXITS[run.status]
+
+
+def _asked(prompt: str | None, *, is_needed: bool) -> str | None:
+    """The prompt, read from standard input if that is what it says; None if none was given, and none *is_needed*."""
+    asked = sys.stdin.read() if prompt == "-" else prompt
+    if not (asked or "").strip() and (is_needed or asked is not None):
+        raise Failure("the prompt is empty; say what is to be done")
+    return asked
+
+
+@contextlib.contextmanager
+def _keeping(agent: Agent, kept: SavedRun | None) -> Iterator[None]:
+    """Write down what the block leaves, also what was broken off, by Ctrl-C for instance."""
+    try:
+        yield
+    finally:
+        if kept is not None and agent.last_run is not None:
+            kept.write(agent.last_run)
+
+
+def _worked(
+    loop: asyncio.Runner, agent: Agent, prompt: str | None, run: Run | None, display: AgentDisplay, asker: Asker | None
+) -> Run:
+    """The run, from its beginning or from where it was; and its plan, if it has one and somebody agrees."""
+    if run is not None and run.status == "waiting":
+        if prompt is not None:
+            raise Failure("the run waits for answers; give them first, with --resume and without a PROMPT")
+        run = loop.run(_answered(agent, run, asker))
+    elif run is not None and run.status == "planned" and prompt is None:
+        display.show(Done(run))
+    elif prompt is None and (run is None or not run.messages or isinstance(run.messages[-1], AssistantMessage)):
+        raise Failure("the run is over, so there is nothing to go on with; give a prompt")
+    else:
+        display.thinking()
+        run = loop.run(agent.run(prompt, run=run))
+    # Asked outside of the loop, which would keep Ctrl-C from whoever is asked.
+    if run.status == "planned" and asker is not None and agrees():
+        display.thinking()
+        run = loop.run(agent.execute(run))
+    return run
+
+
+async def _answered(agent: Agent, run: Run, asker: Asker | None) -> Run:
+    """What becomes of a run that waits, when *asker* was asked; what nobody answers keeps waiting."""
+    people = Approvals(ask=asker)
+    given = {request.id: await people.answer(request, asyncio.to_thread) for request in run.requests}
+    return await agent.resume(run, {key: decision for key, decision in given.items() if decision is not None})
+
+
+def agrees(terminal: str = "/dev/tty") -> bool:
+    """Whether somebody at *terminal* wants the plan carried out; nothing but a clear yes counts."""
+    with contextlib.suppress(ImportError, OSError), open(terminal, "r+b", buffering=0) as device:
+        import termios  # not everywhere; nor is the terminal of this name
+
+        if not device.isatty():
+            return False
+        termios.tcflush(device, termios.TCIFLUSH)  # what was typed before was meant for something else
+        device.write(b"Carry out this plan? [y]es, [n]o: ")
+        return device.readline().strip().lower() in (b"y", b"yes")
+    return False
+
+
+def _provider(name: str, model: str, base_url: str | None, key_from: str | None) -> RemoteProvider:
+    options: dict[str, Any] = {} if base_url is None else {"base_url": base_url}
+    if key_from is not None:
+        if not os.environ.get(key_from):
+            raise Failure(f"--key-from {key_from}: there is no such environment variable, or it is empty")
+        options["api_key"] = os.environ[key_from]
+    try:
+        made: RemoteProvider = getattr(providers, PROVIDERS[name])(model, **options)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    return made
+
+
+def _summary(run: Run) -> str:
+    reason = f" ({run.reason})" if run.reason else ""
+    usage = run.usage
+    return (
+        f"{run.status}{reason} after {run.turns} turn{'s' * (run.turns != 1)}, "
+        f"{usage.input_tokens:,} tokens read and {usage.output_tokens:,} written"
+    )

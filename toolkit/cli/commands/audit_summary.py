@@ -1,0 +1,127 @@
+"""
+What an audit log tells of the tools, in numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...hooks.stats import reached_by
+
+__all__ = ["Summary", "Tally", "summed_up"]
+
+_UNKNOWN = "(unknown)"
+_MOST_TOOLS = 10_000
+_WINDOW = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """
+    What one tool did; "(unknown)" stands for all names that no tool has.
+
+    Attributes:
+        calls: How many calls have ended.
+        kinds: How many ended in each kind.
+        verdicts: How often a call was allowed, asked about and denied.
+        answers: How often a person approved and refused.
+        retries: Attempts beyond the first.
+        p50_seconds: Half of the calls that ran were at least this quick; likewise p95.
+        chars: How long the texts of the results were together.
+    """
+
+    tool: str
+    calls: int
+    kinds: dict[str, int]
+    verdicts: dict[str, int]
+    answers: dict[str, int]
+    retries: int
+    p50_seconds: float
+    p95_seconds: float
+    chars: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """
+    A whole log.
+
+    Attributes:
+        first: When its first line was written, in seconds since 1970; None if it has none.
+        unreadable: How many of its lines cannot be read.
+    """
+
+    tools: tuple[Tally, ...]
+    first: float | None
+    last: float | None
+    unreadable: int
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.verdicts: Counter[str] = Counter()
+        self.answers: Counter[str] = Counter()
+        self.seconds: deque[float] = deque(maxlen=_WINDOW)
+        self.retries = self.chars = 0
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        match line.get("event"):
+            case "outcome":
+                self.kinds[str(line.get("kind"))[:40]] += 1
+                attempts = _number(line.get("attempts"))
+                self.retries += int(max(0, attempts - 1))
+                self.chars += int(_number(line.get("chars")))
+                if attempts:
+                    self.seconds.append(_number(line.get("duration_seconds")))
+            case "verdict":
+                self.verdicts[str(line.get("word"))[:40]] += 1
+            case "answered":
+                self.answers["approved" if line.get("approved") is True else "refused"] += 1
+
+
+def summed_up(lines: Iterable[Mapping[str, Any]]) -> Summary:
+    """The numbers in *lines*, as `AuditLog.read` gives them: by tool, in the order of their first lines."""
+    counts: dict[str, _Counts] = {}
+    first = last = None
+    unreadable = 0
+    for line in lines:
+        if line.get("event") == "unreadable":
+            unreadable += 1
+            continue
+        at = line.get("at")
+        if isinstance(at, (int, float)):
+            first, last = at if first is None else first, at
+        if "tool" in line:
+            counts.setdefault(_name(line, counts), _Counts()).take(line)
+    tools = tuple(_tally(name, each) for name, each in counts.items())
+    return Summary(tools=tools, first=first, last=last, unreadable=unreadable)
+
+
+def _name(line: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    # Names that no tool has are a model's invention, and there is no end to them.
+    name = str(line["tool"])[:100]
+    is_invented = line.get("kind") == "not_found" or (name not in known and len(known) >= _MOST_TOOLS)
+    return _UNKNOWN if is_invented else name
+
+
+def _tally(name: str, counts: _Counts) -> Tally:
+    ordered = sorted(counts.seconds)
+    return Tally(
+        tool=name,
+        calls=counts.kinds.total(),
+        kinds=dict(counts.kinds),
+        verdicts=dict(counts.verdicts),
+        answers=dict(counts.answers),
+        retries=counts.retries,
+        p50_seconds=reached_by(0.50, ordered),
+        p95_seconds=reached_by(0.95, ordered),
+        chars=counts.chars,
+    )
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) and 0 <= value < float("inf") else 0

@@ -1,0 +1,132 @@
+"""
+`toolkit call`: one call, along the whole pipeline.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from ...content import FilePart, ImagePart
+from ...context import Progress
+from ...dispatcher import Dispatcher
+from ...permissions import Mode
+from ...results import ToolResult
+from ...session import Session
+from ...spec import Tool
+from ..argument_values import arguments_of, json_arguments
+from ..call_policy import Policy, ask_option, audit_option, dispatcher_for, mode_option, rule_option, somebody_to_ask
+from ..command import arguments_argument, subcommand, target_argument, tool_argument
+from ..display.lines import duration
+from ..exit_codes import EXITS
+from ..failures import Failure
+from ..interruptible_loop import awaited
+from ..output import Output
+from ..targets import loaded
+
+__all__ = ["command", "given_arguments", "json_option", "traced"]
+
+_PARTS: dict[type, str] = {ImagePart: "an image", FilePart: "a file"}
+
+json_option = click.option("--json", "text", metavar="OBJECT", help="The arguments, as a JSON object.")
+
+
+@subcommand("call", has_json=False)
+@target_argument
+@tool_argument
+@arguments_argument
+@json_option
+@mode_option
+@rule_option
+@audit_option
+@ask_option
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="For the whole call.")
+@click.option("--trace", is_flag=True, help="Tell what was mended, what was tried again, and how long it took.")
+def command(
+    output: Output,
+    target: str,
+    name: str,
+    words: tuple[str, ...],
+    text: str | None,
+    mode: Mode | None,
+    rules: tuple[str, ...],
+    audit: str | None,
+    asks: bool,
+    timeout: float | None,
+    trace: bool,
+) -> int:
+    """Call a tool of TARGET, as a model would.
+
+    The whole pipeline runs: arguments are checked and mended, rules and safety
+    checks decide, you are asked in the terminal if they say so, and what is worth
+    it is tried again. Loading TARGET runs its code.
+
+    Arguments are typed by the schema: limit=5 is a number for an integer and a
+    text for a text, tag=a tag=b is a list, and name:=JSON is JSON whatever the
+    schema says. - reads a JSON object from standard input.
+
+    The exit code says how it ended: 0 well, 1 the tool failed, 3 bad arguments,
+    4 no such tool, 5 denied, 6 unsafe, 7 waiting for a person, 8 timed out,
+    9 transient, 10 cancelled, 11 halted, 12 internal error.
+
+    \b
+    Examples:
+      toolkit call tools.py free_days year=2026 country=FR
+      toolkit call tools.py free_days --json '{"year": 2026}'
+      echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
+    """
+    with loaded(target) as found:
+        arguments = given_arguments(found.catalog[name], words, text)
+        policy = Policy(mode=mode, rules=rules, audit=audit, asker=somebody_to_ask(asks))
+        dispatcher = dispatcher_for(found, policy, output, on_progress=lambda progress: _report(progress, output))
+        result = awaited(_called(dispatcher, name, arguments, timeout))
+    if output.is_json:
+        output.json(result.to_json())
+    elif not result.is_error and result.kind != "waiting":
+        output.text(result.text)
+        for part in result.parts:
+            output.note(f"and {_PARTS.get(type(part), 'more')}, which is not shown; --output json has it")
+    if result.is_error or result.kind == "waiting":
+        output.note(_problem(result), "red" if result.is_error else "yellow")
+    for line in traced(result) if trace else ():
+        output.note(line, "dim")
+    return EXITS[result.kind]
+
+
+def given_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
+    """The arguments for *tool*: from words, from JSON *text*, or from standard input."""
+    ways = [text is not None, "-" in words, any(word != "-" for word in words)]
+    if sum(ways) > 1:
+        raise Failure("arguments are given in more than one way; use NAME=VALUE, --json or -, one of them")
+    if text is not None:
+        return json_arguments(text)
+    if words and words[0] == "-":
+        return json_arguments(sys.stdin.buffer.read())
+    return arguments_of(words, tool.schema)
+
+
+def traced(result: ToolResult) -> Iterator[str]:
+    """What happened to a call on its way, a line each."""
+    yield from (f"mended: {repair}" for repair in result.repairs)
+    yield from (f"retry: {retry}" for retry in result.retries)
+    times = f"{result.attempts} attempt{'s' * (result.attempts != 1)}"
+    yield f"{result.kind} after {times} in {duration(result.duration_seconds)}{', cut' * result.truncated}"
+
+
+async def _called(dispatcher: Dispatcher, name: str, arguments: dict[str, Any], seconds: float | None) -> ToolResult:
+    async with dispatcher:
+        return await dispatcher.call(name, arguments, session=Session(), timeout_seconds=seconds)
+
+
+def _problem(result: ToolResult) -> str:
+    if result.request is None or result.request.auth is not None:
+        return result.text
+    return f"{result.text}; answer in a terminal, or permit it with --mode or --rule (toolkit explain tells what asks)"
+
+
+def _report(progress: Progress, output: Output) -> None:
+    if output.errors.is_terminal and progress.message:
+        output.note(f"{progress.tool}: {progress.message}", "dim")

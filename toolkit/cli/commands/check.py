@@ -1,0 +1,115 @@
+"""
+`toolkit check`: the laws that every tool should keep, and a linter's advice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+
+import click
+from rich.text import Text
+
+from ...errors import ToolkitWarning
+from ...testing.laws.checking import broken_laws
+from ...testing.laws.findings import Finding
+from ...testing.laws.lints import lint
+from ..command import subcommand, target_argument
+from ..exit_codes import FOUND
+from ..output import Output, shown
+from ..targets import loaded
+
+__all__ = ["command"]
+
+
+@subcommand("check")
+@target_argument
+@click.option("--all", "undecorated", is_flag=True, help="Also public functions that nobody has decorated.")
+@click.option("--run", "names", multiple=True, metavar="NAME", help="Run this tool too, though it is not read-only.")
+@click.option("--no-run", is_flag=True, help="Run no tool at all.")
+@click.option(
+    "--examples", type=click.IntRange(min=1), default=60, show_default=True, help="Calls that each law tries."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Where they begin.")
+@click.option(
+    "--folder", type=click.Path(exists=True, file_okay=False), help="Files that no read-only tool may change."
+)
+@click.option("--strict", is_flag=True, help="Let advice count as much as a broken law.")
+def command(
+    output: Output,
+    target: str,
+    undecorated: bool,
+    names: tuple[str, ...],
+    no_run: bool,
+    examples: int,
+    seed: int,
+    folder: str | None,
+    strict: bool,
+) -> int:
+    """Check the tools of TARGET against laws, and advise.
+
+    Arguments are drawn from the schemas, good ones and bad ones. Tools that are
+    read-only are run with them, in this process; others only if they are named
+    with --run. Each finding says what is wrong, where, and what would be right.
+    The exit code is 1 if a law is broken. Loading TARGET runs its code.
+
+    What is to stay is explained beside the tool, and does not count:
+    @tool(metadata={"explained": {"ends-in-time": "It waits for the door bell."}})
+
+    Needs hypothesis: the extra testing.
+
+    \b
+    Examples:
+      toolkit check shop.tools
+      toolkit check helpers.py --all --no-run
+    """
+    if no_run and names:
+        raise click.UsageError("--run and --no-run contradict each other; give one")
+    with _without_warnings(), loaded(target, undecorated=undecorated) as found:
+        run = False if no_run else names
+        broken = broken_laws(found.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True)
+        # What a law has told, the linter tells in the same words.
+        further = [each for each in lint(found.catalog, explained=True) if each not in broken]
+        count = len(found.catalog)
+    laws, advice = ([each for each in told if not each.explanation] for told in (broken, further))
+    explained = [each for each in (*broken, *further) if each.explanation]
+    if output.is_json:
+        parts = {"laws": laws, "lints": advice, "explained": explained}
+        output.json({"tools": count, **{name: [each.to_json() for each in part] for name, part in parts.items()}})
+    else:
+        _show("broken law", laws, "red", output)
+        _show("advice", advice, "yellow", output)
+        _show("explained", explained, "dim", output)
+        output.show(_summary(count, laws, advice))
+    return FOUND if laws or (strict and advice) else 0
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """What a tool's author is warned of when it is described, the linter tells better."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ToolkitWarning)
+        yield
+
+
+def _show(title: str, findings: Sequence[Finding], style: str, output: Output) -> None:
+    for each in findings:
+        where = f", {each.place}" if each.place else ""
+        output.show(Text.assemble((f"{title} ", style), shown(f"{each.rule}: `{each.tool}`{where}", "bold")))
+        output.show(shown(f"  {each.message}"))
+        if each.arguments is not None:
+            output.show(shown(f"  with {each.arguments!r}"))
+        label, words = ("explained", each.explanation) if each.explanation else ("remedy", each.remedy)
+        output.show(Text.assemble((f"  {label}: ", "dim"), shown(words)))
+
+
+def _summary(count: int, laws: Sequence[Finding], advice: Sequence[Finding]) -> Text:
+    if not laws and not advice:
+        return Text(f"{_counted(count, 'tool')}, and nothing to mend", "green")
+    found = f"{_counted(len(laws), 'broken law')}, {_counted(len(advice), 'suggestion')}"
+    return Text(f"{_counted(count, 'tool')}: {found}")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -1,0 +1,31 @@
+"""
+`toolkit completion`: what a shell has to read so that the tab key knows the tools.
+"""
+
+from __future__ import annotations
+
+import click
+
+from ..command import subcommand
+from ..completion.shell_scripts import SHELLS, script_for
+from ..output import Output
+
+__all__ = ["command"]
+
+
+@subcommand("completion", piped="text")
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def command(context: click.Context, output: Output, shell: str) -> None:
+    """Print what a shell needs for tab completion.
+
+    Commands, targets, tools and parameters are completed: the names that the last
+    "toolkit list TARGET" has seen. No target is imported. Put the script where your
+    shell reads it when it starts:
+
+    \b
+    eval "$(toolkit completion bash)"         in ~/.bashrc
+    eval "$(toolkit completion zsh)"          in ~/.zshrc
+    toolkit completion fish | source          in ~/.config/fish/config.fish
+    """
+    output.raw(script_for(shell, context.find_root().command))

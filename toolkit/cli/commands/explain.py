@@ -1,0 +1,74 @@
+"""
+`toolkit explain`: who decides about a call, and what.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from rich.text import Text
+
+from ...permissions import Mode
+from ...session import Session
+from ...verdicts import Verdict
+from ..call_policy import Policy, dispatcher_for, mode_option, rule_option
+from ..command import arguments_argument, subcommand, target_argument, tool_argument
+from ..exit_codes import VERDICT_EXITS
+from ..interruptible_loop import awaited
+from ..output import Output, shown
+from ..targets import loaded
+from .call import given_arguments, json_option
+
+__all__ = ["command"]
+
+_STYLES = {"allow": "green", "ask": "yellow", "deny": "red"}
+
+
+@subcommand("explain", has_json=False)
+@target_argument
+@tool_argument
+@arguments_argument
+@json_option
+@mode_option
+@rule_option
+def command(
+    output: Output,
+    target: str,
+    name: str,
+    words: tuple[str, ...],
+    text: str | None,
+    mode: Mode | None,
+    rules: tuple[str, ...],
+) -> int:
+    """Explain whether a call would run, and who decides.
+
+    A rule, a check, a fact or a mode decides; this says which, and why. Nothing is
+    run, and no person is asked. A warning tells of a rule that forbids one tool and leaves
+    another one with the same access. Arguments are given as for call. The exit code is
+    0 if it would run, 7 if a person would be asked, 5 if it is denied. Loading TARGET
+    runs its code.
+
+    \b
+    Examples:
+      toolkit explain builtin bash command='git push' --mode auto
+      toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
+    """
+    with loaded(target) as found:
+        arguments = given_arguments(found.catalog[name], words, text)
+        dispatcher = dispatcher_for(found, Policy(mode=mode, rules=rules), output)
+        verdict = awaited(dispatcher.explain(name, arguments, session=Session()))
+    if output.is_json:
+        output.json(asdict(verdict))
+    else:
+        _show(verdict, output)
+    return VERDICT_EXITS[verdict.word]
+
+
+def _show(verdict: Verdict, output: Output) -> None:
+    word = Text(verdict.word, f"{_STYLES[verdict.word]} bold")
+    output.show(Text.assemble(word, shown(f" by {verdict.by}: {verdict.reason}")))
+    others = [each for each in verdict.findings if each.by != verdict.by]
+    for each in others:
+        output.show(Text.assemble("  ", (each.word, _STYLES[each.word]), shown(f" by {each.by}: {each.reason}", "dim")))
+    for warning in verdict.warnings:
+        output.show(Text.assemble("  ", ("warning", "yellow"), shown(f": {warning}")))

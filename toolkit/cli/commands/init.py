@@ -1,0 +1,44 @@
+"""
+`toolkit init`: a project to start from.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+import click
+from rich.text import Text
+
+from ..command import subcommand
+from ..output import Output, shown
+from .new_project import make_project
+
+__all__ = ["command"]
+
+
+@subcommand("init")
+@click.argument("folder", default=".", type=click.Path(file_okay=False))
+@click.option("--name", help="What the project is called; as its folder unless given.")
+def command(output: Output, folder: str, name: str | None) -> None:
+    """Write a small project to start from.
+
+    A tool, a test, a rule file and a README go into FOLDER. The project passes its
+    own tests as it is. Nothing is overwritten: if one of the files is there,
+    nothing is written.
+
+    \b
+    Examples:
+      toolkit init shop
+      cd shop
+      python -m pytest
+    """
+    written = make_project(folder, name=name)
+    if output.is_json:
+        output.json({"files": [str(path) for path in written]})
+        return
+    for path in written:
+        output.show(Text.assemble(("+ ", "green"), shown(os.path.relpath(path))))
+    where = os.path.relpath(folder)
+    step = "" if where == "." else f"cd {shlex.quote(where)} && "
+    output.show(Text.assemble("next: ", shown(f"{step}python -m pytest", "bold")))

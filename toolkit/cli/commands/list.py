@@ -1,0 +1,72 @@
+"""
+`toolkit list`: the tools of a target, one a line.
+"""
+
+from __future__ import annotations
+
+import click
+
+from ...catalogs.views import CatalogView
+from ...spec import Tool
+from ..command import subcommand, target_argument
+from ..completion.known_names import remember
+from ..output import Output
+from ..targets import loaded
+
+__all__ = ["command", "facts_in_words", "listed"]
+
+
+@subcommand("list")
+@target_argument
+@click.option("--group", help="Only the tools of this group.")
+def command(output: Output, target: str, group: str | None) -> None:
+    """List the tools: name, facts, group, description.
+
+    TARGET is a module, package.module; a catalog in one, package.module:catalog;
+    a file, tools.py or tools.py:catalog; or builtin, the built-in tools in this
+    folder. Loading it runs its code, as importing does.
+
+    All tools are listed; "deferred" is said of those that a model is told of
+    only when a search has found them.
+
+    The names are kept in your cache folder, where tab completion finds them.
+
+    \b
+    Examples:
+      toolkit list tools.py
+      toolkit list shop.tools:catalog --group orders
+      toolkit list builtin --json | jq -r '.[].name'
+    """
+    with loaded(target) as found:
+        remember(target, found.catalog)
+        tools = [tool for tool in found.catalog if group is None or tool.facts.group == group]
+        if output.is_json:
+            output.json(listed(tools))
+        else:
+            rows = [(tool.name, facts_in_words(tool), tool.facts.group or "", _first_line(tool)) for tool in tools]
+            output.table(["name", "facts", "group", "description"], rows)
+
+
+def listed(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
+    """*tools* as plain JSON: what is known of each without its schema."""
+    return [
+        {"name": tool.name, "description": tool.description, "origin": tool.origin, "facts": tool.facts.as_json()}
+        for tool in tools
+    ]
+
+
+def facts_in_words(tool: Tool) -> str:
+    """What was stated about *tool*, where it matters to whoever calls it."""
+    facts = tool.facts
+    stated = {
+        "read-only": facts.read_only,
+        "destructive": facts.destructive,
+        "open world": facts.open_world,
+        "deferred": facts.defer,
+        "asks": facts.approval != "never",
+    }
+    return ", ".join(word for word, holds in stated.items() if holds) or "writes"
+
+
+def _first_line(tool: Tool) -> str:
+    return next(iter(tool.description.strip().splitlines()), "")

@@ -1,0 +1,53 @@
+"""
+`toolkit schema`: what a provider is told of a tool, as JSON.
+"""
+
+from __future__ import annotations
+
+import click
+
+from ...catalogs.views import CatalogView
+from ...formats import FORMATS, Definitions, definitions_for
+from ...session import Session
+from ..command import subcommand, target_argument, tool_argument
+from ..failures import Failure
+from ..output import Output
+from ..targets import loaded
+
+__all__ = ["command", "definition_of"]
+
+
+@subcommand("schema")
+@target_argument
+@tool_argument
+@click.option("--format", "format_", type=click.Choice(["plain", *FORMATS]), default="plain", help="Whose format.")
+@click.option("--strict", is_flag=True, help="As the provider holds models to it, where it can.")
+def command(output: Output, target: str, name: str, format_: str, strict: bool) -> None:
+    """Print what a provider is told of a tool, as JSON.
+
+    What is not as it was asked for, a schema that cannot be strict say, is noted
+    on standard error. Loading TARGET runs its code.
+
+    \b
+    Examples:
+      toolkit schema tools.py free_days
+      toolkit schema tools.py free_days --format openai --strict
+    """
+    with loaded(target) as found:
+        if format_ == "plain" and not strict:
+            output.json(found.catalog[name].definition)
+            return
+        if format_ == "plain":
+            raise Failure("--strict is a provider's; name it: --format openai --strict")
+        made = definition_of(found.catalog, name, format_, strict=strict)
+        for note in made.notes:
+            output.note(f"note: {note}")
+        output.json(made[0])
+
+
+def definition_of(catalog: CatalogView, name: str, format_: str, *, strict: bool = False) -> Definitions:
+    """What the provider of *format_* is told of the tool *name*, deferred or not."""
+    tool = catalog[name]
+    session = Session()
+    session.load(tool.name)
+    return definitions_for(format_, catalog.filtered(lambda each: each is tool), session, strict=strict)

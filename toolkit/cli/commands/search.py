@@ -1,0 +1,54 @@
+"""
+`toolkit search`: the tools that fit some words.
+"""
+
+from __future__ import annotations
+
+import click
+
+from ..command import subcommand, target_argument
+from ..exit_codes import FOUND
+from ..output import Output
+from ..targets import loaded
+
+__all__ = ["command"]
+
+
+@subcommand("search")
+@target_argument
+@click.argument("words", nargs=-1, required=True)
+@click.option("--group", help="Only in this group.")
+@click.option("--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+def command(output: Output, target: str, words: tuple[str, ...], group: str | None, limit: int) -> int:
+    """Search the tools of TARGET by words, as a model does.
+
+    The best comes first, with the words it was found by; a word that was spelt
+    wrong is mended. The exit code is 1 if nothing fits. Loading TARGET runs its code.
+
+    \b
+    Examples:
+      toolkit search tools.py public holidays
+    """
+    with loaded(target) as found:
+        findings = found.catalog.search(" ".join(words), limit, group=group)
+        if output.is_json:
+            output.json(
+                [
+                    {
+                        "name": each.tool.name,
+                        "score": round(each.score, 4),
+                        "words": list(each.words),
+                        "description": each.tool.description,
+                    }
+                    for each in findings
+                ]
+            )
+        elif findings:
+            rows = [
+                (each.tool.name, f"{each.score:.2f}", ", ".join(each.words), each.tool.description.split("\n")[0])
+                for each in findings
+            ]
+            output.table(["name", "score", "found by", "description"], rows)
+        if not findings:
+            output.note(findings.advice)
+        return 0 if findings else FOUND

@@ -1,0 +1,77 @@
+"""
+`toolkit stats`: what an audit log tells, in numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+import click
+
+from ...policies.audit import AuditLog
+from ..command import subcommand
+from ..display.lines import duration
+from ..failures import Failure
+from ..output import Output
+from .audit_summary import Summary, summed_up
+
+__all__ = ["command"]
+
+
+@subcommand("stats")
+@click.argument("log", type=click.Path(exists=True, dir_okay=False))
+def command(output: Output, log: str) -> None:
+    """Sum up an audit log in numbers.
+
+    By tool: calls, how they ended, who decided, how long they took. LOG is what
+    Dispatcher(audit=AuditLog(path)) or --audit has written. Nothing is imported,
+    and nothing is run.
+
+    \b
+    Examples:
+      toolkit call tools.py free_days year=2026 --audit calls.jsonl
+      toolkit stats calls.jsonl
+    """
+    summary = summed_up(AuditLog.read(log))
+    if summary.unreadable and summary.first is None and not summary.tools:
+        raise Failure(f"{log} is no audit log: none of its lines can be read; name a file that --audit has written")
+    if summary.unreadable:
+        output.note(f"{summary.unreadable} of its lines cannot be read, and are left out")
+    if output.is_json:
+        output.json(asdict(summary))
+    else:
+        _show(summary, output)
+
+
+def _show(summary: Summary, output: Output) -> None:
+    rows = [
+        (
+            each.tool,
+            f"{each.calls:,}",
+            _counted({kind: count for kind, count in each.kinds.items() if kind != "ok"}),
+            _counted(each.verdicts),
+            _counted(each.answers),
+            f"{each.retries:,}",
+            duration(each.p50_seconds),
+            duration(each.p95_seconds),
+            f"{each.chars:,}",
+        )
+        for each in summary.tools
+    ]
+    columns = ["tool", "calls", "not ok", "verdicts", "people", "retries", "p50", "p95", "characters"]
+    output.table(columns, rows)
+    if summary.first is not None and summary.last is not None:
+        output.show(f"from {_moment(summary.first)} to {_moment(summary.last)}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
+
+
+def _moment(seconds: float) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "a time that is none"

@@ -1,0 +1,1 @@
+"""Complete command lines in a shell."""

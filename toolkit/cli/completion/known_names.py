@@ -1,0 +1,105 @@
+"""
+The names of tools that were listed last, for tab completion: it must not import, and so run, a target.
+
+They are kept in the user's cache folder. Whatever cannot be read or written
+there is as if it were not there: completion is a convenience.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...catalogs.views import CatalogView
+from ...errors import DefinitionError
+from ...spec import Tool
+from ..atomic_files import write_whole
+
+__all__ = ["BUILTIN", "cache_file", "is_path", "key_of", "known_parameters", "known_targets", "known_tools", "remember"]
+
+BUILTIN = "builtin"
+"""The target that stands for the built-in tools."""
+
+_VERSION = 1
+_MOST_TARGETS = 50
+_MOST_BYTES = 4_000_000
+# What a shell would do something with must not come from here.
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
+_PLAIN_TARGET = re.compile(r"[A-Za-z0-9_.:/-]{1,400}\Z")
+
+
+def cache_file() -> Path:
+    """Where they are: `$XDG_CACHE_HOME/toolkit/names.json`, or under `~/.cache`."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+    return base / "toolkit" / "names.json"
+
+
+def is_path(where: str) -> bool:
+    """Whether *where* means a file and not a module."""
+    return where.endswith(".py") or "/" in where or "\\" in where
+
+
+def key_of(target: str) -> str:
+    """What *target* is known as: the same in every folder where it means the same."""
+    where, colon, name = target.partition(":")
+    if is_path(where):
+        return f"{Path(where).resolve()}{colon}{name}"
+    return target if target == BUILTIN else f"{target} in {Path.cwd()}"
+
+
+def remember(target: str, catalog: CatalogView) -> None:
+    """Keep the names of the tools of *target*, and of their parameters."""
+    kept = _read()
+    kept.pop(key_of(target), None)  # the last one listed comes last
+    kept[key_of(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
+    latest = dict(list(kept.items())[-_MOST_TARGETS:])
+    with contextlib.suppress(OSError, RuntimeError):
+        cache_file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_whole(cache_file(), json.dumps({"version": _VERSION, "targets": latest}))
+
+
+def known_targets() -> list[str]:
+    """The targets that were listed, the latest first, as they were written."""
+    targets = [entry.get("target") for entry in reversed(_read().values())]
+    return list(dict.fromkeys(each for each in targets if isinstance(each, str) and _PLAIN_TARGET.match(each)))
+
+
+def known_tools(target: str) -> list[str]:
+    """The names of the tools of *target*."""
+    return [name for name in _tools(target) if _PLAIN.match(name)]
+
+
+def known_parameters(target: str, tool: str) -> list[str]:
+    """The names of the parameters of a tool."""
+    found = _tools(target).get(tool)
+    listed = found if isinstance(found, list) else []
+    return [name for name in listed if isinstance(name, str) and _PLAIN.match(name)]
+
+
+def _parameters(tool: Tool) -> list[str]:
+    try:
+        return list(tool.schema.get("properties") or ())
+    except DefinitionError:
+        return []  # it waits for a name that nobody has defined
+
+
+def _tools(target: str) -> Mapping[str, Any]:
+    found = _read().get(key_of(target), {}).get("tools")
+    return found if isinstance(found, dict) else {}
+
+
+def _read() -> dict[str, dict[str, Any]]:
+    try:
+        with cache_file().open("rb") as file:
+            data = json.loads(file.read(_MOST_BYTES))
+        if data["version"] != _VERSION:
+            return {}
+        return {key: entry for key, entry in data["targets"].items() if isinstance(entry, dict)}
+    except (OSError, RuntimeError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return {}

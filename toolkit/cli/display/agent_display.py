@@ -1,0 +1,287 @@
+"""
+An agent at work, for whoever watches.
+
+    with AgentDisplay() as display:
+        agent = Agent(provider, dispatcher, on_event=display.show)
+        await agent.run("Mend the failing test.")
+
+In a terminal the text and the running calls are redrawn as they come; piped, the
+same lines are written once each. Whatever a model, a tool or a server says is made
+visible first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from typing import Any, Self, TextIO, TypeAlias, cast
+
+from rich.console import Console, RenderableType
+
+from ..._forks import unlock_in_children
+from ...agent.events import (
+    Compacted,
+    Done,
+    Event,
+    Failed,
+    Inner,
+    Refused,
+    TextDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    Waiting,
+)
+from ...approvals.askers import Answer, Asker
+from ...approvals.terminal.screens import Screen
+from ...context import Progress
+from ...decisions import ApprovalRequest
+from ...errors import ToolkitError
+from ...values.rendering import described
+from .consoles import allow_any_letter, console_on
+from .lines import ASCII_MARKS, MARKS, finished, heading, said
+from .live_region import Picture, Region, Row
+
+__all__ = ["AgentDisplay"]
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class AgentDisplay:
+    """
+    Shows the events of an agent.
+
+    Args:
+        console: Where; standard output unless given.
+        requests: Whether requests for approval are shown; not needed where somebody shows them who asks.
+        clock: Seconds, for the time that a call takes.
+    """
+
+    def __init__(
+        self,
+        console: Console | None = None,
+        *,
+        requests: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._console = console_on(sys.stdout) if console is None else console
+        self._requests = requests
+        self._clock = clock
+        allow_any_letter(self._console)
+        self._marks = MARKS if self._console.encoding.startswith("utf") else ASCII_MARKS
+        self._region = Region(self._console, self._marks, clock)
+        self._lock = unlock_in_children(threading.RLock())  # tools report from threads
+        # A path is the calls whose sub-runs something happens in; that of the run itself is empty.
+        self._unsaid: dict[Path, str] = {}
+        self._rows: dict[Path, Row] = {}
+        self._pauses = 0
+        self._held: list[Callable[[], None]] = []
+        self._acts: dict[type, Callable[[Any, Path], None]] = {
+            TextDelta: self._text,
+            ToolStarted: self._started,
+            ToolProgress: self._progressed,
+            ToolFinished: self._finished,
+            Refused: self._refused,
+            TurnFinished: self._turned,
+            Compacted: self._compacted,
+            Waiting: self._waits,
+            Failed: self._failed,
+            Inner: self._inside,
+            Done: self._done,
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._flush_all()
+            self._region.stop()
+
+    def show(self, event: Event) -> None:
+        """Show *event*: what `on_event` of an agent is given. Can be called from any thread."""
+        self._now_or_later(lambda: self._show(event, ()))
+
+    def say(self, text: str) -> None:
+        """Show a line of the host's own, or several."""
+        self._now_or_later(lambda: self._announce(text))
+
+    def thinking(self) -> None:
+        """Show that the model was asked, until it says something."""
+        self._now_or_later(lambda: self._draw(thinking=True))
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to somebody who asks there; what happens meanwhile is shown afterwards."""
+        with self._lock:
+            self._pauses += 1
+            self._flush_all()
+            self._region.stop()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._pauses -= 1
+                while not self._pauses and self._held:
+                    self._held.pop(0)()
+                if not self._pauses and self._rows:
+                    self._draw()
+
+    def asking(self, asker: Asker) -> Asker:
+        """*asker*, who has the terminal for themselves while they ask."""
+        return _Asking(self, asker)
+
+    def _now_or_later(self, act: Callable[[], None]) -> None:
+        # Not waiting for a pause to end: whoever tells us is the event loop, and a person takes their time.
+        with self._lock:
+            if self._pauses:
+                self._held.append(act)
+            else:
+                act()
+
+    # The events.
+
+    def _show(self, event: Event, path: Path) -> None:
+        self._acts[type(event)](event, path)
+
+    def _inside(self, event: Inner, path: Path) -> None:
+        self._show(event.event, (*path, event.call_id))
+
+    def _text(self, event: TextDelta, path: Path) -> None:
+        *whole, self._unsaid[path] = (self._unsaid.get(path, "") + event.text).split("\n")
+        self._draw()
+        for line in whole:
+            self._print(said(line, self._indent(path)))
+
+    def _started(self, event: ToolStarted, path: Path) -> None:
+        self._flush(path)
+        summary = _named(event.summary, event.call.name)
+        self._rows[(*path, event.call.id)] = Row(summary, self._clock(), self._indent(path))
+        self._draw()
+
+    def _progressed(self, event: ToolProgress, path: Path) -> None:
+        place = (*path, event.progress.call_id)
+        if place in self._rows:  # one that was abandoned may still report
+            self._rows[place] = replace(self._rows[place], note=_progress(event.progress))
+            self._draw()
+
+    def _finished(self, event: ToolFinished, path: Path) -> None:
+        self._flush(path)
+        row = self._rows.pop((*path, event.call.id), None)
+        self._draw(thinking=True)
+        summary = event.call.name if row is None else row.summary
+        for line in finished(summary, event.result, self._marks, self._indent(path)):
+            self._print(line)
+
+    def _refused(self, event: Refused, path: Path) -> None:
+        """`ToolFinished` follows, with the reason."""
+
+    def _turned(self, event: TurnFinished, path: Path) -> None:
+        self._flush(path)
+        self._draw(thinking=True)
+
+    def _compacted(self, event: Compacted, path: Path) -> None:
+        text = f"{event.results} old results were cut by {event.characters:,} characters, to make room"
+        self._print(heading(self._marks.note, text, style="dim", indent=self._indent(path)))
+
+    def _waits(self, event: Waiting, path: Path) -> None:
+        if path:
+            return  # the run around it waits for the same
+        self._flush_all()
+        self._region.stop()
+        for request in event.requests if self._requests else ():
+            colour = self._console.is_terminal and not self._console.no_color
+            Screen(cast("TextIO", self._console.file), colour=colour).show(request, time.time())
+
+    def _failed(self, event: Failed, path: Path) -> None:
+        self._flush(path)
+        error = event.error
+        text = f"failed: {error if isinstance(error, ToolkitError) else described(error)}"
+        self._print(heading(self._marks.bad, text, style="red", indent=self._indent(path)))
+
+    def _done(self, event: Done, path: Path) -> None:
+        self._flush(path)
+        run = event.run
+        if run.status == "stopped":
+            text = f"stopped: {run.reason}"
+            self._print(heading(self._marks.bad, text, style="yellow", indent=self._indent(path)))
+        if path:
+            return
+        self._rows.clear()
+        self._region.stop()
+        if run.plan is not None:
+            self._print(heading(self._marks.note, "the plan:", style="bold"))
+            for line in run.plan.split("\n"):
+                self._print(said(line))
+
+    # Lines, and the part below them that is redrawn.
+
+    def _announce(self, text: str) -> None:
+        self._flush_all()
+        for line in text.split("\n"):
+            self._print(heading(self._marks.note, line, style="bold") if line.strip() else "")
+
+    def _flush_all(self) -> None:
+        for path in list(self._unsaid):
+            self._flush(path)
+
+    def _flush(self, path: Path) -> None:
+        """Write what was said so far, though its line has not ended."""
+        rest = self._unsaid.pop(path, "")
+        if rest.strip():
+            self._draw()
+            self._print(said(rest, self._indent(path)))
+
+    def _print(self, line: RenderableType) -> None:
+        # Whoever reads a pipe wraps lines themselves.
+        self._console.print(line, soft_wrap=not self._console.is_terminal, highlight=False)
+
+    def _indent(self, path: Path) -> str:
+        return self._marks.inner * len(path)
+
+    def _draw(self, *, thinking: bool = False) -> None:
+        path = next((path for path, rest in reversed(self._unsaid.items()) if rest), ())
+        self._region.show(
+            Picture(
+                said=self._unsaid.get(path, ""),
+                indent=self._indent(path),
+                rows=tuple(self._rows.values()),
+                thinking_since=self._clock() if thinking else None,
+            )
+        )
+
+
+class _Asking:
+    """An asker who has the terminal for themselves."""
+
+    def __init__(self, display: AgentDisplay, asker: Asker) -> None:
+        self._display = display
+        self._asker = asker
+        self.blocking = getattr(asker, "blocking", False)
+
+    def ask(self, request: ApprovalRequest) -> Answer | Awaitable[Answer]:
+        with self._display.paused():
+            answer = self._asker.ask(request)
+        return self._awaited(answer) if inspect.isawaitable(answer) else answer
+
+    async def _awaited(self, answer: Awaitable[Answer]) -> Answer:
+        with self._display.paused():
+            return await answer
+
+
+def _named(summary: str, name: str) -> str:
+    """*summary* with the name of the tool, which some authors leave out."""
+    return summary if name in summary.split() else f"{name}: {summary}" if summary else name
+
+
+def _progress(progress: Progress) -> str:
+    share = ""
+    if progress.progress is not None:
+        share = f"{progress.progress:g}" + (f"/{progress.total:g}" if progress.total else "")
+    return " ".join(filter(None, (share, progress.message)))

@@ -1,0 +1,129 @@
+"""
+What an agent does, as lines that a person can trust.
+
+A line of ours begins with a mark in the first column; what a model or a tool
+says is made visible and stands two columns in, so that it cannot pass for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from ...results import Kind, ToolResult
+from ...values.visible import visible
+
+__all__ = ["ASCII_MARKS", "MARKS", "Line", "Marks", "duration", "finished", "heading", "running", "said"]
+
+_NARROWEST = 20
+# Lines, and characters of each.
+_MOST_OF_GOOD = (1, 200)
+_MOST_OF_BAD = (3, 500)
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """
+    The signs that begin our lines.
+
+    Attributes:
+        spinner: What a running call shows, one after the other.
+        inner: Before whatever happens in a sub-run.
+    """
+
+    good: str
+    bad: str
+    waits: str
+    note: str
+    inner: str
+    dash: str
+    spinner: str
+
+    def of(self, kind: Kind) -> str:
+        return {"ok": self.good, "waiting": self.waits}.get(kind, self.bad)
+
+
+MARKS = Marks(good="✓", bad="✗", waits="…", note="•", inner="↳ ", dash="–", spinner="⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")  # noqa: RUF001 -- a dash is meant
+ASCII_MARKS = Marks(good="+", bad="x", waits="?", note="*", inner="> ", dash="-", spinner="-\\|/")
+
+_STYLES: Mapping[str, str] = MappingProxyType({"ok": "green", "waiting": "yellow", "denied": "yellow"})
+
+
+class Line:
+    """
+    A line on its way to a console.
+
+    Wrapped by a terminal it goes on below where its text began, so that no part of it gets into the first column.
+    """
+
+    def __init__(self, start: Text, text: Text) -> None:
+        self._start = start
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.no_wrap:
+            yield Text().append_text(self._start).append_text(self._text)
+            return
+        start = self._start
+        for piece in self._text.wrap(console, max(_NARROWEST, options.max_width - start.cell_len)) or [Text()]:
+            yield Text().append_text(start).append_text(piece)
+            start = Text(" " * self._start.cell_len)
+
+
+def said(text: str, indent: str = "") -> Line:
+    """A line that somebody else wrote."""
+    return Line(Text(f"{indent}  ", "dim"), Text(visible(text)))
+
+
+def heading(mark: str, text: str, *, style: str = "", indent: str = "") -> Line:
+    """A line of ours; what is foreign in *text* is made visible."""
+    return Line(_start(indent, mark, style), Text(visible(text, keep_lines=False), style))
+
+
+def running(summary: str, seconds: float, note: str, frame: str, indent: str = "") -> Text:
+    """A call under way: one row, however much it has to tell."""
+    further = (f"  {duration(seconds)}" if seconds >= 1 else "") + (
+        f"  {visible(note, keep_lines=False)}" if note else ""
+    )
+    shown = Text(no_wrap=True, overflow="ellipsis").append_text(_start(indent, frame, "cyan"))
+    return shown.append(visible(summary, keep_lines=False)).append(further, "dim")
+
+
+def finished(summary: str, result: ToolResult, marks: Marks, indent: str = "") -> Iterator[Line]:
+    """A call that has its result: a line of ours, then the beginning of what came of it."""
+    style = _STYLES.get(result.kind, "red")
+    kind = "" if result.kind == "ok" else f"  {result.kind.replace('_', ' ')}"
+    took = f"  {duration(result.duration_seconds)}" if result.attempts else ""
+    shown = Text.assemble(visible(summary, keep_lines=False), (kind, style), (took, "dim"))
+    yield Line(_start(indent, marks.of(result.kind), style), shown)
+    for line in _outcome(result, marks):
+        yield Line(Text(f"{indent}    ", "dim"), Text(line, "dim" if result.kind == "ok" else style))
+
+
+def _start(indent: str, mark: str, style: str) -> Text:
+    return Text.assemble((indent, "dim"), (f"{mark} ", style))
+
+
+def _outcome(result: ToolResult, marks: Marks) -> Iterator[str]:
+    error = result.error
+    text = result.text if error is None or not error.message else error.message
+    lines = [line for line in text.splitlines() if line.strip()]
+    most, characters = _MOST_OF_GOOD if result.kind == "ok" else _MOST_OF_BAD
+    for line in lines[:most]:
+        yield visible(line[:characters]) + "..." * (len(line) > characters)
+    if len(lines) > most:
+        yield f"{marks.dash} and {len(lines) - most:,} more line{'s' * (len(lines) - most > 1)}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people: `3 ms`, `1.2 s`, `2 min 5 s`."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s"

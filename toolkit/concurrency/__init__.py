@@ -1,0 +1,1 @@
+"""Run calls in threads and event loops, within their limits."""

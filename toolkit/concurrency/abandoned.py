@@ -1,0 +1,206 @@
+"""
+Calls that could not be stopped, and that no caller waits for any more.
+
+A thread cannot be killed, and a coroutine may ignore its cancellation. Such a
+call is registered until it ends. Its own caller, which is the session and the
+principal, cannot start the same call again meanwhile, and calls of that caller
+that must run alone wait for it, whatever loop they run in. Other callers are
+not held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .._forks import renew_in_children
+from ..results import ToolCall
+
+__all__ = ["Abandoned", "Caller", "Job", "StuckCall", "caller_of"]
+
+Caller: TypeAlias = tuple[str, str | None]
+"""The id of a session and a principal: who is held up by a call that cannot be stopped."""
+
+
+def caller_of(call: ToolCall) -> Caller:
+    """Return whose call *call* is."""
+    return call.session_key, call.principal
+
+
+class Job:
+    """Work for a thread. It can be called off until it starts, and tells when it is over."""
+
+    __slots__ = ("_lock", "_state", "_then", "_work")
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._lock = threading.Lock()
+        self._state = "waiting"
+        self._then: Callable[[], object] | None = None
+
+    def __call__(self) -> Any:
+        with self._lock:
+            if self._state != "waiting":
+                return None
+            self._state = "running"
+        try:
+            return self._work()
+        finally:
+            with self._lock:
+                self._state = "over"
+            if self._then is not None:
+                self._then()
+
+    def call_off(self) -> bool:
+        """Keep it from starting; False if it has started."""
+        with self._lock:
+            was_waiting = self._state == "waiting"
+            if was_waiting:
+                self._state = "over"
+            return was_waiting
+
+    def when_over(self, then: Callable[[], object]) -> None:
+        """Call *then* at the end, in the job's own thread; now, if that was before."""
+        with self._lock:
+            if self._state != "over":
+                self._then = then
+                return
+        then()
+
+
+@dataclass(frozen=True, slots=True)
+class StuckCall:
+    """
+    One call that could not be stopped.
+
+    Attributes:
+        caller: Whose call it is.
+        digest: The same for calls that mean the same.
+        is_alone: Whether it must not run beside others.
+        is_read_only: Whether it changes nothing. Then it can only disturb calls of the same tool: no caller sees
+            what it reads any more.
+    """
+
+    tool: str
+    caller: Caller
+    digest: str
+    is_alone: bool
+    is_read_only: bool = False
+
+    def holds_up(self, caller: Caller, tool: str) -> bool:
+        """Return whether a call of *tool* that must run alone has to wait for this one."""
+        return self.is_alone and self.caller == caller and (not self.is_read_only or self.tool == tool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Waiter:
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[None]
+    caller: Caller
+    tool: str
+
+
+class Abandoned:
+    """
+    The calls that still run although no caller waits for them.
+
+    Attributes:
+        alive: How many there are.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self.renew_after_fork()
+        renew_in_children(self)
+
+    def renew_after_fork(self) -> None:
+        """Forget everything, as a forked child has to: the threads and loops of its parent are not there."""
+        self.alive = 0
+        self._lock = threading.Lock()
+        self._running: dict[object, tuple[StuckCall, asyncio.AbstractEventLoop | None]] = {}
+        self._waiters: list[_Waiter] = []
+
+    def add(self, call: StuckCall, loop: asyncio.AbstractEventLoop | None = None) -> Callable[[], None]:
+        """
+        Register *call* until the function that this returns is called, from any thread.
+
+        A call that runs in *loop* is also over once that is closed.
+        """
+        token = object()
+        with self._lock:
+            self._running[token] = call, loop
+            self.alive = len(self._running)
+        return lambda: self._remove(token)
+
+    def add_task(self, task: asyncio.Task[Any], call: StuckCall) -> None:
+        """Register *call* until *task* is done."""
+        ended = self.add(call, task.get_loop())
+        self.hold(task)
+        task.add_done_callback(lambda _: ended())
+
+    def hold(self, task: asyncio.Task[Any]) -> None:
+        """Keep *task* until it is done, and look at how it ended: an event loop does neither."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_look_at)
+
+    def _remove(self, token: object) -> None:
+        with self._lock:
+            self._running.pop(token, None)
+            self.alive = len(self._running)
+            free = [waiter for waiter in self._waiters if not self._blockers(waiter.caller, waiter.tool)]
+            self._waiters = [waiter for waiter in self._waiters if waiter not in free]
+        for waiter in free:
+            # The loop may be gone, and with it the call that waited.
+            with contextlib.suppress(RuntimeError):
+                waiter.loop.call_soon_threadsafe(_settle, waiter.future)
+
+    def _blockers(self, caller: Caller, tool: str) -> list[str]:
+        return [call.tool for call in self._calls() if call.holds_up(caller, tool)]
+
+    def _calls(self) -> list[StuckCall]:
+        closed = [token for token, (_, loop) in self._running.items() if loop is not None and loop.is_closed()]
+        for token in closed:
+            del self._running[token]
+        self.alive = len(self._running)
+        return [call for call, _ in self._running.values()]
+
+    def blockers(self, caller: Caller, tool: str) -> list[str]:
+        """Return the tools of the calls that a call of *tool* which must run alone has to wait for, each once."""
+        with self._lock:
+            return list(dict.fromkeys(self._blockers(caller, tool)))
+
+    def still_runs(self, caller: Caller, digest: str) -> bool:
+        """Return whether the same call of the same caller runs."""
+        with self._lock:
+            return any((call.caller, call.digest) == (caller, digest) for call in self._calls())
+
+    async def wait_for_blockers(self, caller: Caller, tool: str, timeout_seconds: float | None) -> bool:
+        """Wait until nothing holds up a call of *tool* that must run alone; False if time runs out first."""
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(loop, loop.create_future(), caller, tool)
+        with self._lock:
+            if not self._blockers(caller, tool):
+                return True
+            self._waiters.append(waiter)
+        try:
+            done, _ = await asyncio.wait({waiter.future}, timeout=timeout_seconds)
+            return bool(done)
+        finally:
+            with self._lock, contextlib.suppress(ValueError):
+                self._waiters.remove(waiter)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _look_at(ended: asyncio.Future[Any]) -> None:
+    """Read the exception, so that asyncio does not warn that no code did."""
+    if not ended.cancelled():
+        ended.exception()

@@ -1,0 +1,241 @@
+"""
+Threads for blocking work: few, daemons, and never waited for at exit.
+
+The event loop's own executor makes `asyncio.run` wait for a thread that hangs.
+Here a job can be given up: it keeps its thread until it ends, nothing waits for
+it, and another thread takes its place. The number of such replacements is
+bounded, so a tool that always hangs cannot fill the process with threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .._forks import renew_in_children
+
+__all__ = ["Threads"]
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    context: contextvars.Context
+    function: Callable[[], Any]
+    label: str
+
+
+class Threads:
+    """
+    At most *cap* threads, made when needed and kept for the next job; as many again for jobs that were given up.
+
+    Args:
+        cap: How many threads there may be, not counting those whose job was given up. Once *cap* threads are
+            replaced, no further one is.
+        name: What the threads are called.
+        idle_seconds: How long a thread without work is kept; a pool that is never closed leaves none behind.
+        make: What threads are made with.
+    """
+
+    def __init__(
+        self,
+        cap: int,
+        *,
+        name: str = "toolkit",
+        idle_seconds: float = 30.0,
+        make: Callable[..., threading.Thread] = threading.Thread,
+    ) -> None:
+        self._cap = cap
+        self._max_replaced = cap
+        self._name = name
+        self._make = make
+        self._idle_seconds = idle_seconds
+        self._closed = False
+        self.renew_after_fork()
+        renew_in_children(self)
+
+    def renew_after_fork(self) -> None:
+        """Start without threads and without jobs, as a forked child has to."""
+        self._jobs: collections.deque[_Job] = collections.deque()
+        # All counts change under its lock, together with the queue: a thread that was promised a job will take it.
+        self._changed = threading.Condition()
+        self._threads: set[threading.Thread] = set()
+        self._idle: set[threading.Thread] = set()
+        self._running: dict[threading.Thread, _Job] = {}
+        self._given_up: set[threading.Thread] = set()
+        self._lent = 0
+
+    def run(self, function: Callable[[], Any], label: str = "") -> asyncio.Future[Any]:
+        """
+        Run *function* in a thread, context variables carried over; the future is the running loop's.
+
+        The caller that stops waiting hands the future to `give_up`. *label* names the job in `describe_holders`.
+        """
+        loop = asyncio.get_running_loop()
+        job = _Job(loop.create_future(), loop, contextvars.copy_context(), function, label)
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the dispatcher is closed, and its threads with it")
+            self._jobs.append(job)
+            self._start_if_needed(job)
+            self._changed.notify()
+        return job.future
+
+    def give_up(self, future: asyncio.Future[Any]) -> None:
+        """Take the job of *future* out of the queue; if it runs already, let another thread take its place."""
+        with self._changed:
+            for job in self._jobs:
+                if job.future is future:
+                    self._jobs.remove(job)
+                    return
+            for thread, job in self._running.items():
+                if job.future is future:
+                    self._given_up.add(thread)
+                    if self._jobs:
+                        self._start_if_needed(self._jobs[-1])
+                    return
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        """Let another job have the slot of a thread of ours that only waits for it, so that none waits in a circle."""
+        is_ours = threading.current_thread() in self._threads
+        if is_ours:
+            self._lend(1)
+        try:
+            yield
+        finally:
+            if is_ours:
+                self._lend(-1)
+
+    def _lend(self, by: int) -> None:
+        with self._changed:
+            self._lent += by
+            if self._jobs:
+                self._start_if_needed(self._jobs[-1])
+            self._changed.notify_all()
+
+    @property
+    def alive(self) -> int:
+        """How many threads there are."""
+        return len(self._threads)
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait for a thread."""
+        return len(self._jobs)
+
+    @property
+    def given_up(self) -> int:
+        """How many threads run a job that was given up."""
+        return len(self._given_up)
+
+    def describe_holders(self) -> str:
+        """Return a text that names the jobs that hold the threads, those that were given up first."""
+        with self._changed:
+            stuck = [job.label for thread, job in self._running.items() if thread in self._given_up]
+            busy = [job.label for thread, job in self._running.items() if thread not in self._given_up]
+        parts = [f"calls that cannot be stopped ({_count(stuck)})"] if stuck else []
+        parts += [f"running calls ({_count(busy)})"] if busy else []
+        return f"all {len(stuck) + len(busy)} threads are held by {' and '.join(parts)}" if parts else ""
+
+    def close(self) -> None:
+        """End the threads: idle ones now, busy ones when they are done. Jobs that wait are still done."""
+        with self._changed:
+            self._closed = True
+            ending = [] if self._jobs else list(self._idle)
+            self._changed.notify_all()
+        for thread in ending:
+            thread.join()
+
+    def _max_threads(self) -> int:
+        return self._cap + self._lent + min(len(self._given_up), self._max_replaced)
+
+    def _start_if_needed(self, job: _Job) -> None:
+        """Start one thread for each job that no idle one will take, as long as there may be more."""
+        if len(self._jobs) <= len(self._idle) or len(self._threads) >= self._max_threads():
+            return
+        thread = self._make(target=self._work, name=self._name, daemon=True)
+        self._threads.add(thread)
+        self._idle.add(thread)
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no more threads; those we have will come to it
+            self._forget(thread)
+            if not self._threads:
+                self._jobs.remove(job)
+                raise
+
+    def _work(self) -> None:
+        thread = threading.current_thread()
+        while True:
+            job = self._next(thread)
+            if job is None:
+                return
+            _do(job)
+            del job  # a waiting thread must not keep the last call's values alive
+
+    def _next(self, thread: threading.Thread) -> _Job | None:
+        """Return the next job; None if *thread* has to end."""
+        with self._changed:
+            self._running.pop(thread, None)
+            self._given_up.discard(thread)
+            self._idle.add(thread)
+            self._changed.wait_for(self._is_called, self._idle_seconds)
+            if not self._jobs or self._has_too_many():
+                self._forget(thread)
+                return None
+            self._idle.discard(thread)
+            job = self._running[thread] = self._jobs.popleft()
+            return job
+
+    def _is_called(self) -> bool:
+        return bool(self._jobs) or self._closed or self._has_too_many()
+
+    def _has_too_many(self) -> bool:
+        return len(self._threads) > self._max_threads()
+
+    def _forget(self, thread: threading.Thread) -> None:
+        self._threads.discard(thread)
+        self._idle.discard(thread)
+
+
+def _count(labels: list[str]) -> str:
+    counts = collections.Counter(label or "unnamed" for label in labels)
+    return ", ".join(f"`{label}`" if count == 1 else f"`{label}` {count} times" for label, count in counts.items())
+
+
+def _do(job: _Job) -> None:
+    if job.future.cancelled():
+        return
+    result: Any = None
+    error: BaseException | None = None
+    try:
+        result = job.context.run(job.function)
+    except (StopIteration, KeyboardInterrupt, GeneratorExit) as raised:
+        # A future cannot hold the first: a coroutine would take it for its own end. The others mean something only
+        # where they come from Python itself, which interrupts the main thread and closes generators of ours; raised
+        # in here they are the job's own doing, and must not end the program.
+        error = RuntimeError(f"the tool raised {raised!r}")
+        error.__cause__ = raised
+    except BaseException as raised:  # noqa: BLE001 -- it belongs to the call, whatever it is
+        error = raised
+    # The loop may be gone, and with it everyone who waited.
+    with contextlib.suppress(RuntimeError):
+        job.loop.call_soon_threadsafe(_settle, job.future, result, error)
+    # The traceback of an error holds this frame, and would hold the values of the call through it.
+    del job, result, error
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:
+    if not future.done():
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

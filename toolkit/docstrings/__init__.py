@@ -1,0 +1,1 @@
+"""Read what an author wrote about a function or a class."""

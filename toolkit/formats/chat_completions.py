@@ -1,0 +1,58 @@
+"""
+The shape that OpenAI's Chat Completions gave to functions and calls, and that others took over.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..results import ToolCall
+from ..spec import Tool
+from .base import Note, Offering
+from .responses import called, field, has_field, listed, no_response
+from .schemas.dialects import OPENAI
+from .schemas.rewriting import rewritten
+from .schemas.top_level import shown_schema
+from .wire_names import Naming
+
+__all__ = ["chat_calls", "chat_function", "parameters_of"]
+
+
+def parameters_of(tool: Tool, notes: list[Note], *, strict: bool) -> tuple[dict[str, Any], bool]:
+    """The schema of *tool* as it is sent, and whether it is strict; *notes* are told what is not as asked for."""
+    if strict:
+        made = rewritten(tool.schema, OPENAI)
+        if not made.obstacles:
+            return made.schema, True
+        notes.append(Note(tool.name, f"not strict: {made.why_not}"))
+    return shown_schema(tool, notes), False
+
+
+def chat_function(tool: Tool, naming: Naming, notes: list[Note], *, strict: bool) -> dict[str, Any]:
+    """A tool as a function of Chat Completions."""
+    parameters, is_strict = parameters_of(tool, notes, strict=strict)
+    function: dict[str, Any] = {
+        "name": naming.wire(tool.name),
+        "description": tool.description,
+        "parameters": parameters,
+    }
+    if is_strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def chat_calls(response: Any, catalog: Offering | None, naming: Naming, provider: str) -> list[ToolCall]:
+    """The calls of the first choice, or of the message that *response* is."""
+    message = response
+    if has_field(response, "choices"):
+        choices = listed(response, "choices", provider)
+        message = field(choices[0], "message") if choices else {"tool_calls": []}
+    if not has_field(message, "tool_calls", "role"):
+        raise no_response(provider, response, "choices")
+    return [_call(each, catalog, naming) for each in listed(message, "tool_calls", provider)]
+
+
+def _call(each: Any, catalog: Offering | None, naming: Naming) -> ToolCall:
+    key, place = ("function", "arguments") if field(each, "custom") is None else ("custom", "input")
+    function = field(each, key)
+    return called(naming, catalog, name=field(function, "name"), arguments=field(function, place), id=field(each, "id"))

@@ -1,0 +1,124 @@
+"""
+What of a result goes to a model: its text, its images, its value.
+
+The text says everything there is; images go beside it where a provider takes
+them. A value is sent instead of the text only if the text says the same: what
+was cut, framed or changed on its way stays so.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .._option_checks import several
+from ..content import ImagePart
+from ..results import ToolResult
+from ..values.strictjson.checks import is_plain, loads
+from .call_ids import sent_id
+
+__all__ = ["Picture", "encoded", "found_names", "given", "given_id", "pictures_of", "text_of", "value_of"]
+
+_NOTHING = "(no output)"
+_WAITS = (
+    "It has not run: a person has to agree first. Do not call it again, and do not take it for done; "
+    "go on with what does not depend on it, or tell the user that it waits."
+)
+_MADE_UP = re.compile(r"call_\d+")
+_SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
+    (re.compile(rb"\xff\xd8\xff"), "jpeg"),
+    (re.compile(rb"GIF8[79]a"), "gif"),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), "webp"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image that providers can show to a model. *form* is "png", "jpeg", "gif" or "webp", by its first bytes."""
+
+    data: bytes
+    form: str
+
+    @property
+    def media_type(self) -> str:
+        return f"image/{self.form}"
+
+    @property
+    def base64(self) -> str:
+        return encoded(self.data)
+
+    @property
+    def url(self) -> str:
+        return f"data:{self.media_type};base64,{self.base64}"
+
+
+def given(results: Iterable[ToolResult]) -> list[ToolResult]:
+    """The results of a turn, as a list; `TypeError` for what is none."""
+    found = several(results, "results", "ToolResult")
+    for place, each in enumerate(found):
+        if not isinstance(each, ToolResult):
+            raise TypeError(
+                f"results[{place}] cannot be {type(each).__name__}; give what `Dispatcher.call_many` returned"
+            )
+    return found
+
+
+def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
+    """What the model reads; never empty, because some providers refuse that. *shows_all*: whatever the images are."""
+    # Half a letter, which a hook may have left, could not be sent by any client.
+    text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
+    unseen = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
+    if unseen and not shows_all:
+        text = f"{text}\n({unseen} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
+    return f"{text}\n{_WAITS}" if result.kind == "waiting" else text
+
+
+def pictures_of(result: ToolResult) -> list[Picture]:
+    """
+    The images that a provider would take.
+
+    What an image is, its own bytes say: a wrong media type has the whole request refused, and some clients
+    take base64 that happens to be a path for the file of that name.
+    """
+    found = ((part.data, _form(part.data)) for part in result.parts if isinstance(part, ImagePart))
+    return [Picture(data, form) for data, form in found if form is not None]
+
+
+def value_of(result: ToolResult) -> Any:
+    """The structured value, if the text is nothing but that value; otherwise None."""
+    if result.kind != "ok" or not isinstance(result.value, (dict, list)):
+        return None
+    try:
+        return result.value if loads(result.text) == result.value and is_plain(result.value) else None
+    except ValueError:
+        return None
+
+
+def found_names(result: ToolResult) -> list[str] | None:
+    """The tools that our own `tool_search` found; None for any other result."""
+    if result.tool != "tool_search" or result.kind != "ok" or not isinstance(result.value, Mapping):
+        return None
+    tools = result.value.get("tools")
+    if not isinstance(tools, list):
+        return None
+    names = [tool.get("name") for tool in tools if isinstance(tool, Mapping)]
+    return [name for name in names if isinstance(name, str)]
+
+
+def given_id(result: ToolResult) -> str | None:
+    """The id that the model gave its call; None for one that the dispatcher made up, as it does for calls without."""
+    call_id = sent_id(result.call_id)
+    return None if _MADE_UP.fullmatch(call_id) or not call_id else call_id
+
+
+def encoded(data: bytes) -> str:
+    """Bytes as they are sent in JSON."""
+    return base64.b64encode(data).decode()
+
+
+def _form(data: bytes) -> str | None:
+    return next((form for signature, form in _SIGNATURES if signature.match(data)), None)

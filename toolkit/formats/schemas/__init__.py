@@ -1,0 +1,1 @@
+"""Rewrite a JSON Schema into what a provider accepts."""

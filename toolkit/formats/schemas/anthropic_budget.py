@@ -1,0 +1,127 @@
+"""
+Anthropic's budget for strict tools: so many tools, optional parameters and unions in one request.
+
+Tools that are always there share it first, and the costliest of them are sent
+without it until the rest fits. What is loaded later gets what is left, in the
+order it was loaded, so that loading never changes a definition that was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...spec import Tool
+from ..base import Note
+from .dialects import ANTHROPIC
+from .rewriting import rewritten
+from .size import optional_parameters, union_parameters
+
+__all__ = ["Budget", "Cost", "strict_schemas"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What strict tools use up of a request's budget."""
+
+    tools: int = 0
+    optional: int = 0
+    unions: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.tools + other.tools, self.optional + other.optional, self.unions + other.unions)
+
+    def __sub__(self, other: Cost) -> Cost:
+        return Cost(self.tools - other.tools, self.optional - other.optional, self.unions - other.unions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """
+    What one request may have.
+
+    https://platform.claude.com/docs/en/build-with-claude/structured-outputs#schema-complexity-limits
+
+    Attributes:
+        tools: Strict tools.
+        optional: Optional parameters of all strict tools.
+        unions: Parameters of several types, of all strict tools.
+    """
+
+    tools: int = 20
+    optional: int = 24
+    unions: int = 16
+
+    def covers(self, cost: Cost) -> bool:
+        return cost.tools <= self.tools and cost.optional <= self.optional and cost.unions <= self.unions
+
+    def short(self, cost: Cost) -> tuple[bool, bool]:
+        """Whether there is too little for the optional parameters of *cost*, and for its unions."""
+        return cost.optional > self.optional, cost.unions > self.unions
+
+    def share(self, cost: Cost, short: tuple[bool, bool]) -> float:
+        """How much of what is *short* goes to *cost*; how much of everything if only tools are too many."""
+        shares = (cost.optional / max(self.optional, 1), cost.unions / max(self.unions, 1))
+        return sum(share for share, counts in zip(shares, short, strict=True) if counts or not any(short))
+
+
+def strict_schemas(tools: Sequence[Tool], budget: Budget) -> tuple[dict[str, dict[str, Any]], list[Note]]:
+    """The schemas of those of *tools* that are sent strict, by name; and why the others are not."""
+    notes: list[Note] = []
+    candidates = [found for tool in tools if not tool.facts.defer and (found := _candidate(tool, notes))]
+    kept = _afforded(candidates, budget)
+    spent = sum((each.cost for each in kept), Cost())
+    later = [tool for tool in tools if tool.facts.defer]
+    for index, tool in enumerate(later):
+        if spent.tools == budget.tools:
+            notes += [Note(each.name, f"not strict: {_room(budget)}") for each in later[index:]]
+            break
+        found = _candidate(tool, notes)
+        candidates += [found] if found else []
+        if found and budget.covers(spent + found.cost):
+            spent += found.cost
+            kept.append(found)
+    names = {each.name for each in kept}
+    notes += [Note(each.name, _too_costly(each.cost, budget)) for each in candidates if each.name not in names]
+    return {each.name: each.schema for each in kept}, notes
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    schema: dict[str, Any]
+    cost: Cost
+
+
+def _candidate(tool: Tool, notes: list[Note]) -> _Candidate | None:
+    made = rewritten(tool.schema, ANTHROPIC)
+    if made.obstacles:
+        notes.append(Note(tool.name, f"not strict: {made.why_not}"))
+        return None
+    cost = Cost(1, optional_parameters(made.schema), union_parameters(made.schema))
+    return _Candidate(tool.name, made.schema, cost)
+
+
+def _afforded(candidates: Sequence[_Candidate], budget: Budget) -> list[_Candidate]:
+    """As many as the budget has room for, without the costliest; of equals the last goes first."""
+    left = list(enumerate(candidates))
+    spent = sum((each.cost for each in candidates), Cost())
+    while not budget.covers(spent):
+        short = budget.short(spent)
+        shares = {index: budget.share(each.cost, short) for index, each in left}
+        left.sort(key=lambda entry: (shares[entry[0]], entry[0]))
+        while not budget.covers(spent) and budget.short(spent) == short:
+            spent -= left.pop()[1].cost
+    return [each for _, each in sorted(left, key=lambda entry: entry[0])]
+
+
+def _too_costly(cost: Cost, budget: Budget) -> str:
+    return f"not strict: {_room(budget)}, and this one has {cost.optional} and {cost.unions}"
+
+
+def _room(budget: Budget) -> str:
+    return (
+        f"a request has room for {budget.tools} strict tools with {budget.optional} optional parameters and "
+        f"{budget.unions} unions in all"
+    )

@@ -1,0 +1,266 @@
+"""
+A tool's schema in a provider's subset of JSON Schema.
+
+The result takes everything that the tool takes, spelt as the provider wants it:
+what it cannot say is said in words, and the dispatcher checks it all the same.
+What cannot be spelt at all, an object with keys that nobody knows, say, is an
+obstacle: with one, the tool cannot be strict.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .dialects import Dialect
+from .merging import definition_name, definition_of, flattened, joined
+from .remarks import remarked
+from .shapes import declared_beside, in_itself, nullable, stated_types
+from .size import excess
+
+__all__ = ["Rewritten", "rewritten"]
+
+_UNIONS = ("anyOf", "oneOf")
+_COMBINED = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
+_CONTAINED = frozenset(["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"])
+_STRUCTURE = _COMBINED | _CONTAINED | {"type", "enum", "const", "title", "description"}
+_REMARKS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"])
+_MOST_PARTS = 20_000
+_MOST_TOLD = 3
+# Lookaround, references back, word boundaries: what the engines of providers do not know.
+_FANCY = re.compile(r"\(\?(?!:)|\\[1-9bBAZzGkKpP]")
+
+
+@dataclass(slots=True)
+class Rewritten:
+    """
+    A schema as a provider takes it.
+
+    Attributes:
+        obstacles: Why it cannot be strict, each with its place; empty if it can.
+    """
+
+    schema: dict[str, Any]
+    obstacles: list[str] = field(default_factory=list)
+
+    @property
+    def why_not(self) -> str:
+        """The first few obstacles, in a line."""
+        more = len(self.obstacles) - _MOST_TOLD
+        return "; ".join(self.obstacles[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
+
+
+def rewritten(schema: Mapping[str, Any], dialect: Dialect) -> Rewritten:
+    """*schema*, which describes arguments, in the subset that *dialect* is."""
+    flat, left_out = flattened(schema)
+    rewriting = _Rewriting(dialect, flat.get("$defs", {}))
+    conditions = {keyword: left_out[keyword] for keyword in ("if", "then", "else") if keyword in left_out}
+    unsaid = {keyword: value for keyword, value in left_out.items() if keyword not in conditions}
+    try:
+        made = remarked(rewriting.of({**flat, **conditions}, ""), unsaid)
+        definitions = rewriting.definitions()
+        if definitions:
+            made["$defs"] = definitions
+        return Rewritten(made, rewriting.obstacles or excess(made, dialect))
+    except RecursionError:
+        return Rewritten(remarked(flat, left_out), ["the whole nests too deeply"])
+
+
+class _Rewriting:
+    """One schema on its way; what it needs of its definitions, and what stands against it."""
+
+    def __init__(self, dialect: Dialect, definitions: Mapping[str, Any]) -> None:
+        self.obstacles: list[str] = []
+        self._dialect = dialect
+        self._given = definitions
+        self._made: dict[str, Any] = {}
+        self._waiting: list[str] = []
+        self._inside: set[str] = set()
+        self._parts = 0
+
+    def definitions(self) -> dict[str, Any]:
+        """The definitions that are referred to, rewritten; in the order they were met."""
+        while self._waiting:
+            name = self._waiting.pop(0)
+            self._made[name] = self.of(self._given[name], f"$defs.{name}")
+        if not self._dialect.recursive and (found := in_itself(self._made)) is not None:
+            self._refuse(f"$defs.{found}", "contains itself")
+        return self._made
+
+    def of(self, schema: Any, place: str) -> dict[str, Any]:
+        """One schema inside the whole, which stands at *place*."""
+        if self._is_too_much():
+            return {}
+        if not isinstance(schema, Mapping):
+            if schema is False:
+                self._refuse(place, "takes no value")
+            return self._anything(place)
+        if "$ref" in schema or "allOf" in schema:
+            return self._together(schema, place)
+        union = next((union for union in _UNIONS if union in schema), None)
+        made: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
+        unsaid = {key: value for key, value in schema.items() if key not in _STRUCTURE}
+        types = stated_types(schema)
+        if union is not None and not types:
+            made["anyOf"] = [self.of(each, f"{place}|{number}") for number, each in enumerate(schema[union], 1)]
+            unsaid.update({each: schema[each] for each in _UNIONS if each in schema and each != union})
+        else:
+            # Beside a type of its own, a union only says which of the properties go together.
+            unsaid.update({each: schema[each] for each in _UNIONS if each in schema})
+            self._typed(schema, types, made, unsaid, place)
+        for key in [key for key in unsaid if self._may_stay(key, unsaid[key])]:
+            made[key] = unsaid.pop(key)
+        return remarked(made, unsaid)
+
+    def _typed(
+        self, schema: Mapping[str, Any], types: list[str], made: dict[str, Any], unsaid: dict[str, Any], place: str
+    ) -> None:
+        if not types:
+            self._anything(place)
+        elif len(types) == 1:
+            made["type"] = types[0]
+        else:
+            made["type"] = types
+        self._choices(schema, made, unsaid)
+        if "object" in types:
+            self._object(schema, made, unsaid, place)
+        if "array" in types:
+            self._array(schema, made, unsaid, place)
+
+    def _choices(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any]) -> None:
+        kinds = self._dialect.choices
+        if "const" in schema:
+            value = schema["const"]
+            if type(value) not in kinds:
+                unsaid["const"] = value
+            elif self._dialect.constants:
+                made["const"] = value
+            else:
+                made["enum"] = [value]
+        elif "enum" in schema:
+            if all(type(value) in kinds for value in schema["enum"]):
+                made["enum"] = list(schema["enum"])
+            else:
+                unsaid["enum"] = schema["enum"]
+
+    def _object(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any], place: str) -> None:
+        properties: Mapping[str, Any] = schema.get("properties", {})
+        required = [name for name in schema.get("required", ()) if name in properties]
+        if properties or self._dialect.strict:
+            made["properties"] = {
+                name: self.of(each, f"{place}.{name}" if place else name) for name, each in properties.items()
+            }
+        missing = [name for name in schema.get("required", ()) if name not in properties]
+        if missing:
+            unsaid["required"] = missing
+        if self._dialect.all_required:
+            optional = [name for name in properties if name not in required]
+            made["properties"].update({name: nullable(made["properties"][name]) for name in optional})
+            required = list(properties)
+        if required or self._dialect.all_required:
+            made["required"] = required
+        rest = schema.get("additionalProperties")
+        if "additionalProperties" in self._dialect.keeps:
+            if isinstance(rest, Mapping):
+                made["additionalProperties"] = self.of(rest, f"{place}.*" if place else "*")
+            elif rest is not None:
+                made["additionalProperties"] = rest
+            if "patternProperties" in schema:
+                unsaid["patternProperties"] = schema["patternProperties"]
+            return
+        is_open = "patternProperties" in schema or rest not in (None, False) or (rest is None and not properties)
+        if is_open:
+            self._refuse(place, "is an object with any keys")
+        elif rest is None and (beside := declared_beside(schema, self._given)):
+            self._refuse(place, f"takes `{beside[0]}` only under a condition")
+        made["additionalProperties"] = False
+
+    def _array(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any], place: str) -> None:
+        first, rest = schema.get("prefixItems"), schema.get("items")
+        inside = f"{place}[]"
+        if first is None:
+            if isinstance(rest, Mapping):
+                made["items"] = self.of(rest, inside)
+            elif self._dialect.strict:
+                self._refuse(place, "is an array of anything")
+            return
+        members = [self.of(each, inside) for each in first]
+        if self._dialect.tuples:
+            made["prefixItems"] = members
+            if isinstance(rest, Mapping):
+                made["items"] = self.of(rest, inside)
+            return
+        if isinstance(rest, Mapping):
+            members.append(self.of(rest, inside))
+        different = [each for number, each in enumerate(members) if each not in members[:number]]
+        made["items"] = different[0] if len(different) == 1 else {"anyOf": different}
+        if len(different) > 1:
+            unsaid["prefixItems"] = first
+        if rest is False:
+            unsaid.setdefault("maxItems", len(first))
+
+    def _together(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """A reference, alone as it has to stand; with more beside it, what it refers to and that as one schema."""
+        beside = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
+        reference = schema.get("$ref")
+        if reference is not None and definition_of(reference, self._given) is None:
+            self._refuse(place, f"refers to {reference}, which is not in `$defs`")
+            return self._anything(place)
+        if reference is not None and not beside:
+            return self._reference(reference)
+        if reference in self._inside or (reference is not None and self._dialect.wraps and beside.keys() <= _REMARKS):
+            made = {"anyOf": [self._reference(reference)]}
+            made.update({key: beside.pop(key) for key in ("title", "description") if key in beside})
+            return remarked(made, beside)
+        before, parts = set(self._inside), list(self._spread(schema))
+        made, unsaid = joined(parts)
+        found = remarked(self.of(made, place), unsaid)
+        self._inside = before
+        return found
+
+    def _spread(self, schema: Any) -> Iterator[dict[str, Any]]:
+        """The schemas that all hold for one value, without references and `allOf`."""
+        if not isinstance(schema, Mapping) or self._is_too_much():
+            return
+        yield {key: value for key, value in schema.items() if key not in ("$ref", "$defs", "allOf")}
+        target = definition_of(schema.get("$ref"), self._given)
+        if target is not None:
+            self._inside.add(schema["$ref"])
+            yield from self._spread(target)
+        for each in schema.get("allOf", ()):
+            yield from self._spread(each)
+
+    def _reference(self, reference: str) -> dict[str, Any]:
+        name = definition_name(reference)
+        if name not in self._made:
+            self._made[name] = {}
+            self._waiting.append(name)
+        return {"$ref": reference}
+
+    def _may_stay(self, keyword: str, value: Any) -> bool:
+        if keyword == "format":
+            return self._dialect.formats is None or value in self._dialect.formats
+        if keyword not in self._dialect.keeps:
+            return False
+        if keyword == "minItems" and self._dialect.least_items is not None:
+            return value in self._dialect.least_items
+        return keyword != "pattern" or _FANCY.search(value) is None
+
+    def _is_too_much(self) -> bool:
+        """Count one schema more: a few definitions that use each other twice would unfold without end."""
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            self._refuse("", f"unfolds to more than {_MOST_PARTS:,} schemas")
+        return self._parts > _MOST_PARTS
+
+    def _anything(self, place: str) -> dict[str, Any]:
+        if self._dialect.strict:
+            self._refuse(place, "takes any value")
+        return {}
+
+    def _refuse(self, place: str, why: str) -> None:
+        said = f"{place or 'the whole'} {why}"
+        if said not in self.obstacles:
+            self.obstacles.append(said)

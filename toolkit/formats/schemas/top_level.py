@@ -1,0 +1,23 @@
+"""
+A tool's own schema, as it is, unless something stands at its top that providers refuse there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...spec import Tool
+from ..base import Note
+from .merging import flattened
+from .remarks import remarked
+
+__all__ = ["shown_schema"]
+
+
+def shown_schema(tool: Tool, notes: list[Note]) -> dict[str, Any]:
+    """The schema of *tool* to send; *notes* are told if it had to be changed."""
+    made, left_out = flattened(tool.schema)
+    if not left_out:
+        return tool.schema
+    notes.append(Note(tool.name, f"{', '.join(left_out)} may not stand at the top of a schema; said in words"))
+    return remarked(made, left_out)

@@ -1,0 +1,78 @@
+"""
+Names on the wire: a dot is legal in a catalog and illegal at most providers.
+
+There it is sent as `--` and read back. Two tools that would be sent under one
+name are refused, whichever of them is offered just now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import CatalogError
+from ..spec import Tool
+from .base import Offering
+
+__all__ = ["Naming"]
+
+_DOT = "--"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Naming:
+    """
+    What a provider takes for a name.
+
+    Attributes:
+        provider: What it is called in messages.
+        dots: Whether a dot may stay.
+        longest: How many characters a name may have.
+        properties: Whether the names of parameters may be anything.
+    """
+
+    provider: str
+    dots: bool = False
+    longest: int = 64
+    properties: bool = True
+
+    def wire(self, name: str) -> str:
+        """The name as it is sent."""
+        return name if self.dots else name.replace(".", _DOT)
+
+    def check(self, tools: Iterable[Tool]) -> None:
+        """Raise `CatalogError` if two of *tools* cannot be told apart on the wire, or a name is too long."""
+        names = [tool.name for tool in tools]
+        # All names together are looked through in a tenth of the time, and few catalogs have dots.
+        if max(map(len, names), default=0) <= self.longest and (self.dots or "." not in "\n".join(names)):
+            return
+        taken: dict[str, str] = {}
+        for name in names:
+            wire = self.wire(name)
+            if len(wire) > self.longest:
+                sent = "" if wire == name else f"; it is sent as `{wire}`, {len(wire)} characters"
+                raise CatalogError(
+                    f"tool `{name}`: {self.provider} takes names of at most {self.longest} characters{sent}; "
+                    f"give it a shorter name"
+                )
+            if taken.setdefault(wire, name) != name:
+                raise CatalogError(
+                    f"tools `{taken[wire]}` and `{name}`: {self.provider} takes no dots in names, so both would be "
+                    f"sent as `{wire}`; rename one of them, or leave one out with `filtered`"
+                )
+
+    def called(self, name: str, catalog: Offering | None) -> tuple[str, Tool | None]:
+        """The catalog's name for *name* on the wire, and the tool if *catalog* has it."""
+        guess = name if self.dots else name.replace(_DOT, ".")
+        if catalog is None:
+            return guess, None
+        for candidate in dict.fromkeys((name, guess)):
+            found = catalog.get(candidate)
+            if found is not None and self.wire(found.name) == name:
+                return found.name, found
+        # A name with dots and dashes, or one that is somebody else's alias too.
+        found = next((tool for tool in catalog if self.wire(tool.name) == name), None)
+        if found is not None:
+            return found.name, found
+        alias = catalog.get(name)
+        return (guess, None) if alias is None else (name, alias)

@@ -1,0 +1,1 @@
+"""Describe a callable: its parameters, their types, and how a call of it is checked."""

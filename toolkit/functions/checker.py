@@ -1,0 +1,227 @@
+"""
+Checks a call's arguments: jsonschema is the judge, generated code stands in front.
+
+    text → JSON → generated check-and-convert ─ sure ──────────────────→ decoded arguments
+                              └ unsure → strict JSON? → jsonschema → decode → decoded arguments
+                                              └────────────┴──────────┴─→ BadArgs, all problems
+
+The generated code never refuses; nothing that jsonschema refuses is accepted.
+The validator and the generated code are made at the first need and kept.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from ..errors import BadArgs, DefinitionError, Problem
+from ..values.codecs import UNSURE, Codec, Refusal, Schema, compiled, remembering
+from ..values.schemas.messages import problems_of
+from ..values.schemas.validator import validator
+from ..values.strictjson.checks import class_name, examined, is_plain, loads, show
+
+__all__ = ["Checker", "Validation", "objections"]
+
+Validation: TypeAlias = Literal["fast", "jsonschema"]
+
+
+class Checker:
+    """
+    Checks the arguments of one tool.
+
+    Attributes:
+        fast: The generated check-and-convert: called with arguments and 0, it gives the decoded ones or `UNSURE`.
+    """
+
+    __slots__ = ("_codec", "_converts", "_judge", "_schema", "_title", "fast")
+
+    def __init__(self, title: str, schema: Schema, codec: Codec) -> None:
+        self._title = title
+        self._schema = schema
+        self._codec = codec
+        self.fast: Callable[[Any, int], Any] = self._generate
+        self._judge: Any = None
+        self._converts: bool | None = None
+
+    def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
+        """The decoded arguments, defaults filled in; `BadArgs` with every problem if they do not fit."""
+        if validation == "fast":
+            converted = self.fast(arguments, 0)
+            if converted is not UNSURE:
+                return converted  # type: ignore[no-any-return]
+        # By the class itself: an object may say of its `__class__` what it likes.
+        if issubclass(type(arguments), (str, bytes, bytearray)):
+            arguments = self.parsed(arguments)
+            if not isinstance(arguments, str):  # a string in the JSON text is no second text
+                return self.check(arguments, validation)
+        return self._judged(arguments)
+
+    def parsed(self, text: str | bytes | bytearray) -> Any:
+        """The JSON in *text*; empty text, which some models send for no arguments, is an empty object."""
+        own = str.__str__(text) if isinstance(text, str) else bytes(memoryview(text))
+        try:
+            return loads(own) if len(own) > 1000 or own.strip() else {}
+        except ValueError as error:
+            raise BadArgs(str(error)) from None
+
+    def generated(self) -> Callable[[Any, int], Any]:
+        """The generated code, made now if it was not yet."""
+        if self.fast == self._generate:
+            try:
+                self.fast = compiled(self._codec, self._title)
+            except (SyntaxError, RecursionError, MemoryError):
+                # Code too deep or too large for Python's compiler: jsonschema decides every call.
+                self.fast = _always_unsure
+        return self.fast
+
+    def _generate(self, arguments: Any, depth: int) -> Any:
+        """Stands in for the generated code until the first call makes it."""
+        return self.generated()(arguments, depth)
+
+    def _judged(self, arguments: Any) -> dict[str, Any]:
+        if type(arguments) is not dict or not is_plain(arguments):
+            arguments = _plain_object(arguments)
+        try:
+            errors = list(self.judge.iter_errors(arguments))
+        except RecursionError:
+            raise BadArgs("nested too deeply to be checked") from None
+        except Exception as error:
+            raise BadArgs(f"could not be checked: {_said(error)}") from error
+        if errors:
+            raise BadArgs(lambda: self._all_problems(errors, arguments))
+        try:
+            with remembering():
+                return self._codec.decode(arguments)  # type: ignore[no-any-return]
+        except Refusal as refusal:
+            raise BadArgs(refusal.problems) from refusal.__cause__
+        except Exception as error:
+            raise BadArgs(_said(error)) from error
+
+    def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
+        """jsonschema's errors in words, and what else could not be converted, so that one correction is enough."""
+        problems = problems_of(errors)
+        if self._converts is None:
+            self._converts = _says_less_than_decoding(self._schema)
+        if not self._converts:
+            return problems
+        try:
+            with remembering():
+                self._codec.decode(arguments)
+        except Refusal as refusal:
+            told = [problem.path for problem in problems]
+            # Of a union one member was judged to be meant; decoding may have had another in mind.
+            told += [tuple(error.absolute_path) for error in errors if error.validator in ("anyOf", "oneOf")]
+            problems += [each for each in refusal.problems if not any(_is_related(each.path, path) for path in told)]
+        except Exception:  # noqa: BLE001, S110 -- it was refused already; a constructor has nothing to add
+            pass
+        return problems
+
+    @property
+    def judge(self) -> Any:
+        """The compiled jsonschema validator."""
+        if self._judge is None:
+            self._judge = validator(self._schema)
+        return self._judge
+
+
+def _is_related(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
+    """Whether one place holds the other, or is the same."""
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]
+
+
+def _says_less_than_decoding(schema: Any) -> bool:
+    """Whether values may fit *schema* and still not be convertible: dates, sets, keys."""
+    if isinstance(schema, list):
+        return any(map(_says_less_than_decoding, schema))
+    if not isinstance(schema, dict):
+        return False
+    return not schema.keys().isdisjoint(_LOOSE_KEYWORDS) or any(map(_says_less_than_decoding, schema.values()))
+
+
+_LOOSE_KEYWORDS = frozenset({"format", "contentEncoding", "uniqueItems", "propertyNames"})
+
+
+def _always_unsure(arguments: Any, depth: int) -> Any:
+    return UNSURE
+
+
+def _plain_object(arguments: Any) -> dict[str, Any]:
+    """*arguments*, whatever they are, as an object of plain JSON; `BadArgs` if they are not that."""
+    try:
+        if not issubclass(type(arguments), dict) and isinstance(arguments, Mapping):
+            arguments = dict(arguments)
+        plain, found = (arguments, []) if is_plain(arguments) else examined(arguments)
+    except Exception as error:
+        raise BadArgs(f"the arguments, a Python {class_name(arguments)}, cannot be read") from error
+    if not issubclass(type(arguments), dict):
+        raise BadArgs(f"expected an object with the arguments, got {show(arguments)}")
+    if found:
+        raise BadArgs(found)
+    return plain  # type: ignore[no-any-return]
+
+
+def _said(error: Exception, otherwise: str = "{}") -> str:
+    """What *error* says, cut short (messages of strangers may hold the whole value); *otherwise* if it says nothing."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 -- an error that cannot even be shown
+        text = ""
+    if not text:
+        return otherwise.format(class_name(error))
+    return text if len(text) <= 300 else f"{text[:300]}..."
+
+
+def objections(
+    validate: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Any], *, wait: bool
+) -> Awaitable[list[Problem]] | list[Problem]:
+    """What the author's own *validate* finds wrong; an awaitable of the same if it is async and one may *wait*."""
+    try:
+        found = validate(arguments)
+        if not inspect.isawaitable(found):
+            return _listed(found)
+    except Exception as error:  # noqa: BLE001 -- a check that fails, fails closed
+        return _raised(error)
+    if wait:
+        return _awaited(found)
+    if inspect.iscoroutine(found):
+        found.close()
+    raise DefinitionError("the tool's `validate` is async; use `await tool.check_async(...)`")
+
+
+async def _awaited(found: Awaitable[Any]) -> list[Problem]:
+    try:
+        return _listed(await found)
+    except Exception as error:  # noqa: BLE001 -- a check that fails, fails closed
+        return _raised(error)
+
+
+def _raised(error: Exception) -> list[Problem]:
+    if isinstance(error, BadArgs):
+        return list(error.problems)
+    return [Problem(_said(error, "the tool's own check raised {}"))]
+
+
+def _listed(found: Any) -> list[Problem]:
+    if found is None or found is True:
+        return []
+    if found is False:
+        return [Problem("refused by the tool's own check")]
+    if isinstance(found, str):
+        return [Problem(found)] if found else []
+    if isinstance(found, Problem):
+        return [found]
+    if isinstance(found, Mapping):
+        return [problem.below(*_path(path)) for path, about in found.items() for problem in _listed(about)]
+    if isinstance(found, Iterable) and not isinstance(found, (bytes, bytearray)):
+        return [problem for each in found for problem in _listed(each)]
+    return [Problem(f"the tool's own check returned {type(found).__name__}; it has to return problems or None")]
+
+
+def _path(path: Any) -> tuple[str | int, ...]:
+    if isinstance(path, (str, int)):
+        return (path,)
+    if isinstance(path, tuple) and all(isinstance(key, (str, int)) for key in path):
+        return path
+    raise TypeError(f"the tool's own check names a place by a parameter or a tuple of keys, not by {show(path)}")

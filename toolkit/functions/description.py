@@ -1,0 +1,293 @@
+"""
+What can be read from a callable: its text, its schema, its way of being called.
+
+Reading happens at decoration, so that mistakes show where they were made.
+Only an annotation that names something not defined yet waits: for the first
+use, or for `finish`.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import is_dataclass, replace
+from typing import Any
+
+from ..docstrings.parsing import Docstring, parse, words
+from ..errors import BadArgs, DefinitionError, ToolkitWarning
+from ..values.codecs import Codec, Schema, Unresolved, Writer, plain_emitter
+from ..values.schemas.validator import check_schema
+from ..values.strictjson.checks import copied, flaws
+from .callables import place_of, subject_of
+from .checker import Checker
+from .namespaces import Scope
+from .signature import Signature, read_signature, style_of
+
+__all__ = ["Description", "Handled"]
+
+
+class Description:
+    """
+    What is known of one function; shared by all tools that stand for it.
+
+    Attributes:
+        subject: The function's name as its author would look for it.
+        docstring: What its author wrote about it.
+        text: What a model is told it does.
+        unbound: Whether its first parameter is the object it is a method of; None if only its class can tell.
+    """
+
+    __slots__ = (
+        "_checker",
+        "_examples",
+        "_schema",
+        "_scope",
+        "_shown",
+        "_signature",
+        "docstring",
+        "subject",
+        "text",
+        "unbound",
+    )
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        text: str | None = None,
+        schema: Mapping[str, Any] | None = None,
+        examples: Sequence[Mapping[str, Any]] = (),
+        unbound: bool | None = False,
+        is_method: bool = False,
+    ) -> None:
+        self.subject = subject_of(function)
+        self.docstring: Docstring = parse(_documentation(function))
+        self.text = text or self.docstring.description
+        self.unbound = unbound
+        self._schema = None if schema is None else _own_copy(schema, self.subject)
+        self._examples = examples
+        self._scope: Scope | None = Scope(function)
+        self._signature: Signature | None = None
+        self._checker: Checker | None = None
+        self._shown: tuple[Schema, Schema | None] | None = None
+        if not self.text:
+            self.text = words(name)
+            # A method may inherit its docstring; its class is not there yet to be asked.
+            if not is_method:
+                _warn_of_names_only(self.subject, self.text, place_of(function))
+        with suppress(Unresolved):
+            self._read(self._scope, last=False)
+
+    @property
+    def signature(self) -> Signature:
+        """The finished reading; `DefinitionError` if an annotation still names what is not defined."""
+        scope = self._scope
+        if scope is not None:
+            try:
+                return self._read(scope, last=True)
+            except Unresolved as missing:
+                raise DefinitionError(
+                    f"{self.subject}: an annotation names `{missing.name}`, which is not defined; "
+                    f"define or import it before the tool is used (not only under TYPE_CHECKING); "
+                    f"if the module is not yours, wrap the function in one of your own"
+                ) from None
+        assert self._signature is not None  # noqa: S101 -- the scope goes only when the signature is there
+        return self._signature
+
+    @property
+    def schemas(self) -> tuple[Schema, Schema | None]:
+        """Input and output schema to show; what the checks use is kept apart, so that nobody can change it."""
+        if self._shown is None:
+            signature = self.signature
+            self._shown = copy.deepcopy(signature.schema), copy.deepcopy(signature.output_schema)
+        return self._shown
+
+    @property
+    def checker(self) -> Checker:
+        """What checks arguments."""
+        if self._checker is None:
+            self._checker = self._checking(self.signature)
+        return self._checker
+
+    def says_the_same(self, other: Description) -> bool:
+        """Whether a model is told the same, as far as it was written by hand."""
+        return (self.text, self._schema) == (other.text, other._schema)
+
+    def _read(self, scope: Scope, *, last: bool) -> Signature:
+        # Several threads may read at once: nothing is published before it is complete.
+        signature = read_signature(
+            scope.function,
+            self.docstring,
+            scope,
+            subject=self.subject,
+            unbound=self.unbound is not False,
+            sent=None if self._schema is None else _only_names(self._schema),
+        )
+        # Where it is not known whether the first parameter counts, the rest waits for that.
+        if self._schema is not None and self.unbound is not None:
+            signature = _enforcing(signature, self._schema, self.subject)
+        if self._examples and self.unbound is not None:
+            self._try(self._checking(signature))
+        self._signature = signature
+        if last or not signature.waits:
+            self._scope = None
+        return signature
+
+    def _checking(self, signature: Signature) -> Checker:
+        return Checker(self.subject, signature.schema, signature.codec)
+
+    def _try(self, checker: Checker) -> None:
+        for number, example in enumerate(self._examples, 1):
+            try:
+                checker.check(dict(example))
+            except BadArgs as error:
+                raise DefinitionError(f"{self.subject}: example {number} does not fit the schema: {error}") from error
+
+
+class Handled(Description):
+    """A schema and a handler that takes the whole JSON object: nothing to read, the same path to take."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        handler: Callable[..., Any],
+        *,
+        name: str,
+        text: str | None,
+        schema: Mapping[str, Any],
+        examples: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.subject = f"tool `{name}`"
+        self.docstring = parse(None)
+        self.text = text or words(name)
+        self.unbound = False
+        own = _own_copy(schema, self.subject)
+        codec = Codec(schema=own, decode=copied, encode=_same, emit=_copying(plain_emitter(own)))
+        self._schema = own
+        self._examples = examples
+        self._scope = None
+        self._checker = None
+        self._shown = None
+        self._signature = Signature(
+            codec=codec,
+            schema=own,
+            output=None,
+            output_schema=None,
+            wanted={},
+            accesses={},
+            bind=lambda values: ([values], {}),
+            style=style_of(handler),
+        )
+        if not text:
+            _warn_of_names_only(self.subject, self.text, place_of(handler))
+        self._try(self.checker)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _copying(emit: Callable[[Writer, str], str] | None) -> Callable[[Writer, str], str] | None:
+    """The same check, which gives a copy: the handler's own, whatever it does with it."""
+    return None if emit is None else lambda writer, value: f"{writer.constant(copied)}({emit(writer, value)})"
+
+
+def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:
+    try:
+        own: Schema = _plain(schema)
+    except RecursionError:
+        raise DefinitionError(f"{subject}: the schema is nested too deeply to be enforced") from None
+    problems = flaws(own)
+    if problems:
+        raise DefinitionError(f"{subject}: the schema is not JSON: {'; '.join(map(str, problems))}")
+    check_schema(own, subject)
+    kinds = own.get("type", "object")
+    if "object" not in ([kinds] if isinstance(kinds, str) else kinds):
+        raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
+    # What is not said, or said in a list, providers want to read.
+    own["type"] = "object"
+    return own
+
+
+def _plain(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        return {key: _plain(each) for key, each in schema.items()}
+    return [_plain(each) for each in schema] if isinstance(schema, (list, tuple)) else schema
+
+
+def _only_names(schema: Schema) -> Collection[str] | None:
+    """The names that can be sent, if a hand-written schema allows no others."""
+    is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    return schema.get("properties", {}).keys() if is_closed else None
+
+
+def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
+    """*signature* under a hand-written schema: that is judged first, then the arguments are decoded as annotated."""
+    ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
+    unknown = [
+        name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.wanted
+    ]
+    if unknown:
+        raise DefinitionError(
+            f"{subject}: the schema has properties that the function does not take: {', '.join(unknown)}; "
+            f"add parameters for them, or **kwargs"
+        )
+    for name, theirs in schema.get("properties", {}).items():
+        if name in ours and _has_no_value(ours[name], theirs):
+            raise DefinitionError(
+                f"{subject}: parameter `{name}`: no value fits both its annotation ({ours[name]['type']}) and the "
+                f"schema ({theirs['type']}); change one"
+            )
+    write_check, inner = plain_emitter(schema), signature.codec.emit
+
+    def emit(writer: Any, value: str) -> str:
+        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- used only then
+        write_check(writer, value)
+        return inner(writer, value)
+
+    known = write_check is not None and inner is not None
+    codec = replace(signature.codec, schema=schema, emit=emit if known else None)
+    return replace(signature, codec=codec, schema=schema)
+
+
+def _has_no_value(one: Schema, other: Any) -> bool:
+    """Whether the types alone say that no value fits both."""
+    if not isinstance(other, Mapping) or "type" not in one or "type" not in other:
+        return False
+    return _types(one).isdisjoint(_types(other))
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    types = {schema["type"]} if isinstance(schema["type"], str) else set(schema["type"])
+    return types | {"integer"} if "number" in types else types
+
+
+def _documentation(function: Any) -> str | None:
+    if isinstance(function, functools.partial):
+        own = vars(function).get("__doc__")
+        return own if isinstance(own, str) else _documentation(function.func)
+    if not hasattr(function, "__code__") and not inspect.isroutine(function) and not hasattr(function, "__wrapped__"):
+        # A callable object: its __call__ says what it does, its class what it is.
+        return type(function).__call__.__doc__ or _class_documentation(type(function))
+    text = getattr(function, "__doc__", None)
+    return text if isinstance(text, str) and text.strip() else inspect.getdoc(function)
+
+
+def _class_documentation(cls: type) -> str | None:
+    # A dataclass without a docstring is given its own signature for one.
+    made = is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
+    return None if made else cls.__doc__
+
+
+def _warn_of_names_only(subject: str, text: str, place: tuple[str, int]) -> None:
+    warnings.warn_explicit(
+        f"{subject} has no docstring, so a model is told only {text!r}; write one, or give `description=`",
+        ToolkitWarning,
+        *place,
+    )

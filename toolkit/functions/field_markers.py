@@ -1,0 +1,64 @@
+"""
+Markers that stand where nobody would look: in the fields of a record.
+
+`Writes`, `Reads` and the like count on a parameter. In a field of a dataclass
+they would be silently without effect, so they are refused; a `Secret` there
+makes the whole parameter one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import typing_extensions
+
+from ..access import Access
+from ..context import Secret
+
+__all__ = ["markers_in_fields", "own_markers"]
+
+
+def markers_in_fields(hint: Any) -> list[Any]:
+    """The markers in the fields of the records that *hint* names, however deep."""
+    return list(_below(hint, set()))
+
+
+def own_markers(record: Any) -> dict[str, Any]:
+    """The hints of a record's fields, by name; empty if they cannot be told yet, or it is none."""
+    if not _is_record(record):
+        return {}
+    try:
+        return typing_extensions.get_type_hints(record, include_extras=True)
+    except Exception:  # noqa: BLE001 -- a name that is not defined yet, or a stranger's class
+        return {}
+
+
+def _below(hint: Any, seen: set[int]) -> Iterator[Any]:
+    kind = typing.get_origin(hint) or hint
+    if isinstance(kind, type) and kind.__module__ != "builtins" and id(kind) not in seen:
+        seen.add(id(kind))
+        for each in own_markers(kind).values():
+            yield from _marked(each)
+            yield from _below(each, seen)
+    for each in get_args(hint):
+        if not isinstance(each, str):  # the metadata of an `Annotated` may be anything
+            yield from _below(each, seen)
+
+
+def _marked(hint: Any) -> Iterator[Any]:
+    is_marker = isinstance(hint, type) and issubclass(hint, (Access, Secret))
+    if is_marker or isinstance(hint, (Access, Secret)):
+        yield hint
+    for each in get_args(hint):
+        yield from _marked(each)
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and (
+        dataclasses.is_dataclass(kind)
+        or typing_extensions.is_typeddict(kind)
+        or any(hasattr(kind, name) for name in ("_fields", "__attrs_attrs__", "model_fields", "__struct_fields__"))
+    )

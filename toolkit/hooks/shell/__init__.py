@@ -1,0 +1,1 @@
+"""Run the user's own commands as hooks."""

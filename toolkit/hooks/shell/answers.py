@@ -1,0 +1,136 @@
+"""
+What a hook's command says by the way it ends and by what it prints.
+
+    exit 0, nothing printed      proceed
+    exit 0, {"action": ...}      what the action says
+    exit 2                       deny, with its errors as the reason
+
+Anything else is a failure, told in words that say how to mend it.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from ..._option_checks import one_of
+from ...errors import ToolkitError
+from ...values.rendering import cleaned
+from ...values.strictjson.checks import flaws, loads
+from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
+from .process import Ended
+from .records import Event
+
+__all__ = ["HookFailed", "answer_of"]
+
+_MOST_REASON = 4000
+_MOST_ERRORS = 500
+
+# What each action has besides its name, and what it makes of that.
+_ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
+    "proceed": (None, lambda _: Proceed()),
+    "modify": ("arguments", Modify),
+    "deny": ("reason", Deny),
+    "replace": ("result", Replace),
+    "ask": ("reason", Ask),
+    "halt": ("reason", Halt),
+}
+
+# After a call nothing can be asked or changed any more; a denied result is withheld.
+_POSSIBLE: dict[Event, tuple[str, ...]] = {
+    "before": tuple(_ACTIONS),
+    "after": ("proceed", "replace", "deny", "halt"),
+    "agent_start": ("proceed", "deny", "halt"),
+    "agent_end": ("proceed",),
+}
+
+
+class HookFailed(ToolkitError):  # noqa: N818 -- named by what happened
+    """
+    A hook's command gave no answer that can be taken.
+
+    Attributes:
+        problem: What happened; of what the command printed it holds a name at most.
+        errors: The beginning of what it printed on its standard error.
+    """
+
+    def __init__(self, problem: str, errors: str = "") -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.errors = errors
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.errors}" if self.errors else self.problem
+
+
+def answer_of(ended: Ended, event: Event) -> Outcome:
+    """What the command said, or `HookFailed`."""
+    problem = ended.why or _exit_problem(ended.code or 0, event)
+    if problem is None:
+        if ended.code == 2:
+            return Deny(_text(ended.stderr, _MOST_REASON) or "a hook refused it, and gave no reason")
+        try:
+            return _printed(ended.stdout, event) if ended.stdout.strip() else Proceed()
+        except ValueError as error:
+            problem = str(error)
+    raise HookFailed(problem, _text(ended.stderr, _MOST_ERRORS))
+
+
+def _exit_problem(code: int, event: Event) -> str | None:
+    if code == 2 and "deny" not in _POSSIBLE[event]:
+        return "it exited with code 2, and there is nothing to block any more"
+    if code in (0, 2):
+        return None
+    if code > 0:
+        return f"it exited with code {code}"
+    try:
+        return f"it was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"it was ended by signal {-code}"
+
+
+def _printed(stdout: bytes, event: Event) -> Outcome:
+    """The outcome that *stdout* writes; `ValueError` says what is wrong with it."""
+    try:
+        said = loads(stdout)
+    except ValueError as error:
+        raise ValueError(f"what it printed cannot be read ({error}); print one JSON object, or nothing") from None
+    if not isinstance(said, dict):
+        raise ValueError('it printed JSON that is no object; print {"action": ...}, or nothing')  # noqa: TRY004 -- as above
+    wrong = flaws(said)
+    if wrong:
+        raise ValueError(f"it printed JSON that cannot be taken: {wrong[0]}")
+    possible = _POSSIBLE[event]
+    if "action" not in said:
+        raise ValueError(f'it printed JSON without "action"; write one of {", ".join(possible)}')
+    action = said.pop("action")
+    if not isinstance(action, str) or action not in possible:
+        raise ValueError(f'"action": {one_of(action, possible)}')
+    key, made = _ACTIONS[action]
+    return made(_field(action, key, said))
+
+
+def _field(action: str, key: str | None, said: dict[str, Any]) -> Any:
+    """The one field that *action* has."""
+    known = [] if key is None else [key]
+    unknown = [each for each in said if each not in known]
+    if unknown:
+        has = f"has `{key}` and nothing else" if key else "has nothing else"
+        raise ValueError(f'"{action}" {has}; remove {unknown[0]!r:.80}')
+    if key is None:
+        return None
+    if key not in said:
+        raise ValueError(f'"{action}" needs `{key}`; it is missing')
+    value = said[key]
+    if key == "arguments" and not isinstance(value, dict):
+        raise ValueError(f'"{action}": `arguments` has to be an object with all arguments')
+    if key == "reason":
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f'"{action}": `reason` has to be a text that says why')
+        return value.strip()[:_MOST_REASON]
+    return value
+
+
+def _text(data: bytes, most: int) -> str:
+    return cleaned(data.decode(errors="replace")).replace("\0", "\ufffd").strip()[:most]

@@ -1,0 +1,215 @@
+"""
+Shell hooks in TOML: the user's, then the project's.
+
+    # ~/.config/toolkit/hooks.toml, or .toolkit/hooks.toml in a project
+    [[hooks]]
+    on = "before"
+    tools = ["bash", "fs_*"]
+    command = ".toolkit/check.sh"
+    timeout_seconds = 30
+    on_failure = "block"
+    files = []                      # a project's files that it runs, if its command does not name them
+
+A project's hooks run only while the user trusts the folder with the content it
+has; what did not count is listed. Every mistake in every file is reported at
+once. A file that is not there is fine; one that cannot be used is an error,
+because the hooks in it are missing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..._option_checks import one_of
+from ...permissions.hook_scripts import why_unresolved
+from ...permissions.rule_files import Ignored, RuleFileError
+from ...permissions.toml_files import TomlFile
+from ...permissions.trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
+from ...values.visible import visible
+from .records import ShellHook, mistakes
+
+__all__ = ["HookFileError", "HookSet", "read_hooks", "user_hooks"]
+
+_NAME = "hooks.toml"
+_KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "files")
+
+
+class HookFileError(RuleFileError):
+    """Hooks that cannot be read; nothing should run without them. `problems` lists every mistake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookSet:
+    """
+    The hooks that count, and those that do not.
+
+    Attributes:
+        hooks: The user's, then the project's; each says where it was written.
+        ignored: What a project wrote and did not count, and why.
+        files: The files that were read.
+    """
+
+    hooks: tuple[ShellHook, ...] = ()
+    ignored: tuple[Ignored, ...] = ()
+    files: tuple[Path, ...] = ()
+
+
+def user_hooks() -> Path:
+    """Where the user's own hooks are, whether or not there are any."""
+    return configuration_folder() / _NAME
+
+
+def read_hooks(
+    *,
+    user: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+    trust: Trust | None = None,
+) -> HookSet:
+    """
+    Everything that was written down, or one `HookFileError` with every mistake in it.
+
+    Args:
+        user: The user's file; `user_hooks()` says where it usually is.
+        project: The project's folder, whose file is `.toolkit/hooks.toml`; all hooks run in that folder.
+        trust: Who knows whether the user trusts the project; without it, nobody does.
+    """
+    problems: list[str] = []
+    folder = None if project is None else Path(os.path.abspath(project))
+    own = _Hooks("user", None if user is None else Path(user), problems, folder)
+    theirs = _Hooks("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
+    if problems:
+        raise HookFileError(problems)
+    hooks = [ShellHook(**fields) for fields in own.hooks]
+    ignored: list[Ignored] = []
+    if folder is not None and theirs.hooks:
+        guard = _Guard(trust, folder, theirs.file)
+        why = guard()
+        if why is None:
+            hooks += [ShellHook(**fields, may_start=guard) for fields in theirs.hooks]
+        else:
+            ignored = [Ignored(_shown(fields), why) for fields in theirs.hooks]
+    return HookSet(
+        hooks=tuple(hooks),
+        ignored=tuple(ignored),
+        files=tuple(each.file.path for each in (own, theirs) if each.file.path is not None and each.file.is_there),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """Says why a project's hooks may not run now; asked again before each run, since content changes."""
+
+    trust: Trust | None
+    project: Path
+    file: TomlFile
+
+    def __call__(self) -> str | None:
+        why = distrust(self.trust, self.project)
+        if why is None and not self.file.is_unchanged():
+            return f"{self.file.path} changed since it was read; load its hooks again"
+        return why
+
+
+class _Hooks:
+    """The hooks of one file, as checked fields; its mistakes go to *problems*."""
+
+    def __init__(self, whose: str, path: Path | None, problems: list[str], project: Path | None) -> None:
+        self.file = TomlFile(path, problems, within=project if whose == "project" else None)
+        self.hooks: list[dict[str, Any]] = []
+        self._whose = whose
+        self._problems = problems
+        self._project = project
+        for key, value in self.file.data.items():
+            if key == "hooks":
+                self._take(value)
+            else:
+                problems.append(f"{path}: {one_of(key, ('hooks',))}")
+
+    def _take(self, tables: Any) -> None:
+        path = self.file.path
+        if not isinstance(tables, list):
+            self._problems.append(f"{path}: hooks: has to be a list; write [[hooks]] above each hook")
+            return
+        for index, table in enumerate(tables):
+            where = f"{path}: hooks[{index}]"
+            if not isinstance(table, dict):
+                self._problems.append(f"{where}: has to be a table; write [[hooks]] above each hook")
+                continue
+            wrong = self._mistakes(table)
+            self._problems += [f"{where}: {each}" for each in wrong]
+            if not wrong:
+                source = f"{self._whose} hooks, hooks[{index}] in {path}"
+                # A user's hook runs beside its file: the project that happens to be open may be a stranger's.
+                cwd = self._project if self._whose == "project" or path is None else path.parent
+                fields = {key: value for key, value in table.items() if key != "files"}
+                self.hooks.append({**fields, "cwd": cwd, "source": source})
+
+    def _mistakes(self, table: dict[str, Any]) -> list[str]:
+        unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
+        missing = [f"{key}: is missing; say {what}" for key, what in _NEEDED.items() if key not in table]
+        wrong = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
+        if "files" in table:
+            wrong += self._wrong_files(table["files"])
+        return unknown + missing + wrong or self._misplaced(table["command"]) or self._unresolved(table)
+
+    def _misplaced(self, command: Any) -> list[str]:
+        program = _program(command)
+        if "/" not in program or program.startswith(("/", "~", "$")):
+            return []
+        if self._whose == "user":
+            return [f"command: `{program:.80}` is no whole path; write one, so that nobody else chooses what runs"]
+        # What was trusted is the content of that folder; elsewhere a tool may write.
+        if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
+            return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
+        return []
+
+    def _wrong_files(self, files: Any) -> list[str]:
+        """Return what is wrong with the list of files that a hook runs."""
+        if self._whose == "user" or self._project is None:
+            return ["files: is for the hooks of a project, where trust has to cover what they run; leave it out"]
+        if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
+            return ['files: has to be a list of paths in the project: files = ["tools/check.py"]']
+        root = os.path.realpath(self._project)
+        wrong = []
+        for name in files:
+            path = os.path.realpath(os.path.join(root, name))
+            if os.path.isabs(name) or not Path(path).is_relative_to(root):
+                wrong.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
+            elif not os.path.isfile(path):
+                wrong.append(f"files: there is no file `{name:.80}` in the project; correct its name")
+        return wrong
+
+    def _unresolved(self, table: dict[str, Any]) -> list[str]:
+        """Return why trust cannot cover what a project's hook runs; a list of files says it."""
+        if self._whose == "user" or self._project is None or "files" in table:
+            return []
+        why = why_unresolved(table["command"], self._project)
+        if why is None:
+            return []
+        remedy = 'files = ["tools/check.py"], or files = [] if it runs none'
+        return [f"command: {why}, so trust cannot cover that; list the project's files that it runs: {remedy}"]
+
+
+_SETS = re.compile(r"\w+=")
+_NEEDED = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
+
+
+def _program(command: str | list[str]) -> str:
+    """What a command runs: its first word that sets no variable."""
+    if not isinstance(command, str):
+        return command[0]
+    try:
+        return next((word for word in shlex.split(command) if not _SETS.match(word)), "")
+    except ValueError:  # quotes that do not close: the shell will say so
+        return ""
+
+
+def _shown(fields: dict[str, Any]) -> str:
+    command = fields["command"]
+    text = command if isinstance(command, str) else shlex.join(command)
+    return f"{fields['source']}: {visible(text, keep_lines=False):.100}"

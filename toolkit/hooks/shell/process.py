@@ -1,0 +1,271 @@
+"""
+A command and the one thread that talks to it: fed, read, kept in time, ended as a group if it has to be.
+
+Its end is seen before it is reaped: until then nobody else can have its number, and a signal to the
+group reaches nobody else. What it leaves in the background when it ends by itself is not waited for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import ToolError
+
+__all__ = ["Ended", "NotRun", "Start", "Stop", "ended", "exit_file", "reap"]
+
+_CHUNK = 65_536
+_MOST_IN_A_PIPE = 1024 * 1024
+_TICK_SECONDS = 0.02
+_PIPES = {"stdin": selectors.EVENT_WRITE, "stdout": selectors.EVENT_READ, "stderr": selectors.EVENT_READ}
+_LOST = 256
+_LOST_MESSAGE = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
+
+
+class NotRun(ToolError):  # noqa: N818 -- named by what happened
+    """A command that could not be run."""
+
+
+def exit_file(pid: int) -> int | None:
+    """A file that can be read once process *pid* has ended; None where the system has no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):  # not Linux, an old one, or no file left
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """
+    What is to be run, and how long and how loud it may be.
+
+    Attributes:
+        max_stdout_bytes: Who prints more is ended; of its errors the first *max_stderr_bytes* are kept.
+        grace_seconds: From being asked to end to being killed.
+        may_start: Why it may not run, None if it may.
+        exit_file: How its end is noticed.
+    """
+
+    argv: Sequence[str]
+    stdin: bytes
+    env: Mapping[str, str]
+    cwd: str | os.PathLike[str] | None = None
+    timeout_seconds: float = 30.0
+    max_stdout_bytes: int = 8 * 1024 * 1024
+    max_stderr_bytes: int = 16_384
+    grace_seconds: float = 1.0
+    may_start: Callable[[], str | None] | None = None
+    exit_file: Callable[[int], int | None] = exit_file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """
+    How it ended.
+
+    Attributes:
+        code: Its exit code, below 0 for a signal; None if it had to be stopped.
+        why: Why it had to be.
+    """
+
+    code: int | None
+    stdout: bytes
+    stderr: bytes
+    why: str | None = None
+
+
+class Stop:
+    """Tells a thread that waits for files that it should stop."""
+
+    def __init__(self) -> None:
+        try:
+            self.reader, self._writer = os.pipe()
+        except OSError as error:
+            raise NotRun(f"the system has no pipe left for it ({error.strerror})") from error
+        self.is_set = False
+
+    def set(self) -> None:
+        self.is_set = True
+        with contextlib.suppress(BrokenPipeError):  # it is over, and the loop has not heard of it yet
+            os.write(self._writer, b"s")
+
+    def close_reader(self) -> None:
+        os.close(self.reader)
+
+    def close_writer(self) -> None:
+        os.close(self._writer)
+
+
+def ended(start: Start, stop: Stop) -> Ended:
+    """Run it to its end, or until *stop* says so; `NotRun` if it cannot be run."""
+    why = None if start.may_start is None else start.may_start()
+    if why is not None or stop.is_set:
+        raise NotRun(why or "it was cancelled")
+    # Whatever can be had before it starts: what fails afterwards has to end it.
+    with selectors.DefaultSelector() as selector, _running(start) as process:
+        talk = _Talk(process, start, selector)
+        why = "it could not be talked to"
+        try:
+            why = talk.until_over(stop)
+        finally:
+            if why is not None:
+                talk.end()
+    kept = {name: bytes(data) for name, data in talk.kept.items()}
+    return Ended(code=talk.code if why is None else None, why=why, **kept)
+
+
+@contextlib.contextmanager
+def _running(start: Start) -> Iterator[subprocess.Popen[bytes]]:
+    process = _started(start)
+    try:
+        yield process
+    finally:
+        for name in _PIPES:
+            getattr(process, name).close()
+        reap(process)
+
+
+def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = 2.0) -> None:
+    """Leave no zombie; one that cannot be killed, because it became somebody else's, is reaped when it ends."""
+    try:
+        process.wait(patience_seconds)
+    except subprocess.TimeoutExpired:
+        threading.Thread(target=process.wait, name="toolkit-hook-end", daemon=True).start()
+
+
+def _started(start: Start) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 -- the user's own command, which is the point
+            list(start.argv),
+            env=dict(start.env),
+            cwd=start.cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        named = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
+        raise NotRun(f"it could not be started ({named})") from error
+
+
+class _Talk:
+    """One conversation with a running command: its input goes in, its output comes out."""
+
+    def __init__(self, process: subprocess.Popen[bytes], start: Start, selector: selectors.BaseSelector) -> None:
+        self.kept = {"stdout": bytearray(), "stderr": bytearray()}
+        self.code: int | None = None
+        self._process = process
+        self._start = start
+        self._limits = {"stdout": start.max_stdout_bytes + 1, "stderr": start.max_stderr_bytes}
+        self._left = memoryview(start.stdin)
+        self._selector = selector
+
+    def until_over(self, stop: Stop) -> str | None:
+        """Talk until it has exited; otherwise why it has to be stopped."""
+        start, due = self._start, time.monotonic() + self._start.timeout_seconds
+        self._selector.register(stop.reader, selectors.EVENT_READ, "stop")
+        for name, event in _PIPES.items():
+            pipe = getattr(self._process, name)
+            os.set_blocking(pipe.fileno(), False)
+            self._selector.register(pipe, event, name)
+        with _watched(start.exit_file(self._process.pid), self._selector) as longest:
+            while (left := due - time.monotonic()) > 0:
+                names = {key.data for key, _ in self._selector.select(min(left, longest))}
+                if "stop" in names:
+                    return "it was cancelled"
+                for name in names & _PIPES.keys():
+                    self._turn(name)
+                has_exited = self._has_exited()
+                if has_exited:
+                    self._read_rest()
+                if len(self.kept["stdout"]) > start.max_stdout_bytes:
+                    return f"it printed more than {start.max_stdout_bytes:,} bytes"
+                if has_exited:
+                    return _LOST_MESSAGE if self.code == _LOST else None
+        return f"it took longer than {start.timeout_seconds:g} s"
+
+    def end(self) -> None:
+        """Whatever happened, neither it nor its group goes on."""
+        if self.code == _LOST:
+            return  # its number may be somebody else's by now; otherwise it is its own until it is reaped
+        self._signal(signal.SIGTERM)
+        self._wait_for_exit(self._start.grace_seconds)
+        self._signal(signal.SIGKILL)
+
+    def _turn(self, name: str) -> bool:
+        """Take from or give to one pipe what it has or takes now; False if that is nothing, now or for ever."""
+        pipe = getattr(self._process, name)
+        try:
+            if name == "stdin":
+                self._left = self._left[os.write(pipe.fileno(), self._left[:_CHUNK]) :]
+                is_done = not self._left
+            else:
+                data = os.read(pipe.fileno(), _CHUNK)
+                kept = self.kept[name]
+                kept += data[: self._limits[name] - len(kept)]  # the rest is read, so that it can go on, and dropped
+                is_done = not data
+        except BlockingIOError:
+            return False
+        except OSError:  # it does not want to know: not everybody reads their input
+            is_done = True
+        if is_done:
+            self._selector.unregister(pipe)
+            pipe.close()
+        return not is_done
+
+    def _read_rest(self) -> None:
+        """What it printed before it exited; others may hold the pipe open, and print for ever."""
+        for name in self.kept:
+            for _ in range(_MOST_IN_A_PIPE // _CHUNK):
+                if getattr(self._process, name).closed or not self._turn(name):
+                    break
+
+    def _has_exited(self) -> bool:
+        if self.code is None:
+            self.code = _peeked(self._process)
+        return self.code is not None
+
+    def _wait_for_exit(self, seconds: float) -> None:
+        due = time.monotonic() + seconds
+        while not self._has_exited() and (left := due - time.monotonic()) > 0:
+            time.sleep(min(left, _TICK_SECONDS))
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or only somebody else's
+            os.killpg(self._process.pid, number)
+
+
+@contextlib.contextmanager
+def _watched(file: int | None, selector: selectors.BaseSelector) -> Iterator[float]:
+    """How long one may wait before looking whether it has exited; *file* tells by itself."""
+    if file is None:
+        yield _TICK_SECONDS
+        return
+    try:
+        selector.register(file, selectors.EVENT_READ, "exit")
+        yield math.inf
+    finally:
+        os.close(file)
+
+
+def _peeked(process: subprocess.Popen[bytes]) -> int | None:
+    """The exit code of a process that is not reaped yet; None while it runs."""
+    if not hasattr(os, "waitid"):  # pragma: no cover -- macOS before Python 3.13
+        return process.poll()
+    try:
+        found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return _LOST  # `Popen` would call it a success
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status

@@ -1,0 +1,149 @@
+"""
+One shell hook as it is configured: when it runs, for which tools, what, and for how long.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+from ..._option_checks import one_of
+from ...permissions.patterns.names import NamePattern
+
+__all__ = ["EVENTS", "Event", "ShellHook", "mistakes"]
+
+Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
+
+EVENTS: tuple[Event, ...] = get_args(Event)
+
+_FAILURES = ("block", "allow")
+_MOST_SECONDS = 24 * 3600
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellHook:
+    """
+    A command of the user's that runs before or after calls, or when an agent starts or ends.
+
+    What cannot be right is a `ValueError` that names every mistake.
+
+    Attributes:
+        on: One or more of "before", "after", "agent_start", "agent_end".
+        command: Text for `/bin/sh -c`, or a list that is run as it is.
+        tools: Names as deny rules write them: `bash`, `fs_*`, `group:files`, `mcp:github/*`. An event of an agent
+            has no tool, and does not look at them.
+        timeout_seconds: After this it is ended, with everything that it started in its process group.
+        on_failure: What a failure before a call, or at an agent's start, does: "block" it or "allow" it.
+        env: Names of variables of ours that the command gets, besides PATH, HOME and the like.
+        cwd: Where it runs; where we do, unless given.
+        source: Where it was written, for messages.
+        may_start: Asked before each run, in a thread of its own: why it may not run, None if it may.
+    """
+
+    on: Event | Sequence[Event]
+    command: str | Sequence[str]
+    tools: str | Sequence[str] = "*"
+    timeout_seconds: float = 30.0
+    on_failure: Literal["block", "allow"] = "block"
+    env: Sequence[str] = ()
+    cwd: str | os.PathLike[str] | None = None
+    source: str = ""
+    may_start: Callable[[], str | None] | None = field(default=None, repr=False)
+    patterns: tuple[NamePattern, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found = mistakes({name: getattr(self, name) for name in _CHECKS})
+        if found:
+            raise ValueError("; ".join(found))
+        for name in ("on", "tools", "env"):
+            object.__setattr__(self, name, tuple(_listed(getattr(self, name))))
+        if not isinstance(self.command, str):
+            object.__setattr__(self, "command", tuple(self.command))
+        patterns = tuple(NamePattern.read(text, exact_origin=False) for text in self.tools)
+        object.__setattr__(self, "patterns", patterns)
+
+    @property
+    def argv(self) -> list[str]:
+        """What is run."""
+        return ["/bin/sh", "-c", self.command] if isinstance(self.command, str) else list(self.command)
+
+    def is_about(self, names: frozenset[str], group: str | None, origin: str) -> bool:
+        """Whether a tool with these names is meant, by any of them."""
+        return any(pattern.fits(names, group, origin) for pattern in self.patterns)
+
+
+def mistakes(fields: Mapping[str, Any]) -> list[str]:
+    """Everything that is wrong with *fields*, each with its name and the remedy."""
+    return [f"{name}: {problem}" for name, value in fields.items() if (problem := _CHECKS[name](value)) is not None]
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return [value] if isinstance(value, str) else value
+
+
+def _texts(value: Any) -> list[str] | None:
+    """*value* as a list of texts; None if it is none."""
+    if not isinstance(value, (str, list, tuple)):
+        return None
+    items = list(_listed(value))
+    return items if all(isinstance(each, str) for each in items) else None
+
+
+def _on(value: Any) -> str | None:
+    events = _texts(value)
+    if not events:
+        return f"has to be one or more of {', '.join(EVENTS)}"
+    return next((one_of(each, EVENTS) for each in events if each not in EVENTS), None)
+
+
+def _tools(value: Any) -> str | None:
+    names = _texts(value)
+    if not names:
+        return 'has to be a name or a list of names; write "*" for all tools'
+    for name in names:
+        try:
+            NamePattern.read(name, exact_origin=False)
+        except ValueError as error:
+            return str(error)
+    return None
+
+
+def _command(value: Any) -> str | None:
+    words = _texts(value)
+    if not words or not words[0].strip():
+        return 'has to be a command: "./check.sh", or ["./check.sh", "--all"] to run it without a shell'
+    return "cannot hold a NUL character; remove it" if any("\0" in word for word in words) else None
+
+
+def _seconds(value: Any) -> str | None:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_number and math.isfinite(value) and 0 < value <= _MOST_SECONDS:
+        return None
+    return f"has to be a number of seconds above 0, at most {_MOST_SECONDS:,}; got {value!r:.40}"
+
+
+def _on_failure(value: Any) -> str | None:
+    return None if value in _FAILURES else one_of(value, _FAILURES)
+
+
+def _env(value: Any) -> str | None:
+    names = _texts(value)
+    if names is None:
+        return 'has to be a list of names of variables: env = ["GITHUB_TOKEN"]'
+    unfit = [name for name in names if not _VARIABLE.fullmatch(name)]
+    return f"{unfit[0]!r:.80} is not the name of a variable; write names alone, without values" if unfit else None
+
+
+_CHECKS: dict[str, Callable[[Any], str | None]] = {
+    "on": _on,
+    "tools": _tools,
+    "command": _command,
+    "timeout_seconds": _seconds,
+    "on_failure": _on_failure,
+    "env": _env,
+}

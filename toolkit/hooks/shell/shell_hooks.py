@@ -1,0 +1,264 @@
+"""
+The user's own commands around calls, and where an agent starts and ends.
+
+    ShellHooks([ShellHook(on="before", tools="bash", command="./check.sh")])
+
+A command gets the event as JSON on its standard input, and HOOK_EVENT and HOOK_TOOL_NAME in its environment.
+Before a call it may stop it, change it or ask for a person; if it fails, the call is blocked, unless its hook
+says otherwise. After a call its failure is reported, and the result stays as it is. Values of `Secret`
+parameters are never shown to a command.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+from ...permissions.judgement import names_of
+from ...permissions.trust import Trust
+from ...results import Kind, ToolCall, ToolResult
+from ...session import Session
+from ...values.rendering import as_text
+from ...values.visible import visible
+from ..base import Ask, Deny, Halt, Modify, Outcome, Proceed, Replace
+from .answers import HookFailed, answer_of
+from .events import agent_shown, arguments_of, call_shown, encoded, name_of, with_secrets_back
+from .files import read_hooks, user_hooks
+from .process import NotRun, Start
+from .records import EVENTS, Event, ShellHook
+from .run import environment, run_command
+
+__all__ = ["ShellHook", "ShellHooks"]
+
+_log = logging.getLogger("toolkit.hooks")
+
+_MOST_NAME = 200
+
+
+class ShellHooks:
+    """
+    Run *hooks* in order, each with what earlier ones made of the arguments.
+
+    Give it to a dispatcher, `hooks=[shell_hooks]`; or one by one, `hooks=[*shell_hooks]`, if one of them changes
+    arguments and another asks for a person: a single hook of a dispatcher says only one of these.
+
+    Attributes:
+        ignored: What a project's file holds and does not count, and why.
+        files: The files that were read.
+    """
+
+    def __init__(self, hooks: Iterable[ShellHook]) -> None:
+        self.hooks = tuple(hooks)
+        self.ignored: tuple[str, ...] = ()
+        self.files: tuple[Path, ...] = ()
+        for hook in self.hooks:
+            if not isinstance(hook, ShellHook):
+                raise TypeError(f"shell hooks are made of ShellHook(on=..., command=...), got {type(hook).__name__}")
+        self._labels = {
+            id(hook): visible(hook.source, keep_lines=False) or f"shell hook {number}"
+            for number, hook in enumerate(self.hooks, 1)
+        }
+        self._on: dict[Event, list[ShellHook]] = {
+            event: [hook for hook in self.hooks if event in hook.on] for event in EVENTS
+        }
+
+    @classmethod
+    def from_files(
+        cls,
+        project: str | PathLike[str] | None = None,
+        *,
+        user: str | PathLike[str] | None = None,
+        trust: Trust | None = None,
+    ) -> Self:
+        """
+        The hooks in the user's file and a project's.
+
+        *project* is the project's folder; *user* the user's file, if it is not where it usually is. A mistake in any
+        of them is a `HookFileError` that lists all. A project's hooks count once the folder is trusted.
+        """
+        found = read_hooks(
+            user=user_hooks() if user is None else user,
+            project=project,
+            trust=Trust() if trust is None else trust,
+        )
+        made = cls(found.hooks)
+        made.ignored = tuple(map(str, found.ignored))
+        made.files = found.files
+        return made
+
+    def __iter__(self) -> Iterator[ShellHooks]:
+        """The same hooks, each in an object of its own."""
+        for hook in self.hooks:
+            alone = ShellHooks([hook])
+            alone._labels = self._labels
+            yield alone
+
+    # Around calls. Not async: where no hook is meant, nobody has to wait.
+
+    def before(self, call: ToolCall) -> Outcome | Coroutine[Any, Any, Outcome]:
+        hooks = self._meant("before", call)
+        return self._before(hooks, call) if hooks else Proceed()
+
+    def after(self, call: ToolCall, result: ToolResult) -> ToolResult | Coroutine[Any, Any, ToolResult]:
+        hooks = self._meant("after", call)
+        return self._after(hooks, call, result) if hooks else result
+
+    async def _before(self, hooks: list[ShellHook], call: ToolCall) -> Outcome:
+        arguments, changed_by = call.arguments, ""
+        asked: list[tuple[str, str]] = []
+        for hook in hooks:
+            label = self._labels[id(hook)]
+            try:
+                outcome = await _answer(hook, "before", name_of(call), call_shown(call, arguments, "before"))
+            except HookFailed as failure:
+                if self._is_forgiven(hook, failure):
+                    continue
+                return Deny(_blocked(label, failure))
+            match outcome:
+                case Modify(given):
+                    arguments, changed_by = with_secrets_back(given, arguments, call), label
+                case Ask(reason):
+                    asked.append((label, reason))
+                case Deny() | Halt():
+                    return outcome
+                case Replace():
+                    return Deny(_at_odds(label, asked[0][0])) if asked else outcome
+        if asked and changed_by:
+            return Deny(_at_odds(changed_by, asked[0][0]))
+        if asked:
+            return Ask("; ".join(reason for _, reason in asked))
+        return Modify(arguments) if changed_by else Proceed()
+
+    async def _after(self, hooks: list[ShellHook], call: ToolCall, result: ToolResult) -> ToolResult:
+        for hook in hooks:
+            try:
+                shown = call_shown(call, arguments_of(call), "after", result)
+                result = _answered(result, await _answer(hook, "after", name_of(call), shown))
+            except HookFailed as failure:
+                self._report(hook, failure)
+                result = _noted(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
+        return result
+
+    # Where an agent starts and ends.
+
+    async def agent_started(
+        self,
+        session: Session | None = None,
+        *,
+        principal: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> Proceed | Halt:
+        """Tell the hooks that an agent is about to start; a `Halt` says that it must not, and why."""
+        for hook in self._on["agent_start"]:
+            try:
+                outcome = await _answer(
+                    hook, "agent_start", "", agent_shown("agent_start", session, principal, details)
+                )
+            except HookFailed as failure:
+                if not self._is_forgiven(hook, failure):
+                    return Halt(_blocked(self._labels[id(hook)], failure))
+                continue
+            if isinstance(outcome, (Deny, Halt)):
+                return Halt(outcome.reason)
+        return Proceed()
+
+    async def agent_ended(
+        self,
+        session: Session | None = None,
+        *,
+        principal: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> tuple[str, ...]:
+        """Tell the hooks that an agent has ended; returns what failed, which changes nothing any more."""
+        problems = []
+        for hook in self._on["agent_end"]:
+            try:
+                await _answer(hook, "agent_end", "", agent_shown("agent_end", session, principal, details))
+            except HookFailed as failure:
+                self._report(hook, failure)
+                problems.append(f"{self._labels[id(hook)]} failed: {failure}")
+        return tuple(problems)
+
+    # Helpers.
+
+    def _meant(self, event: Event, call: ToolCall) -> list[ShellHook]:
+        hooks, tool = self._on[event], call.tool
+        if not hooks:
+            return hooks
+        if tool is None:
+            return [hook for hook in hooks if hook.is_about(frozenset({name_of(call)}), None, "")]
+        names = names_of(tool, {}) | {call.name}
+        return [hook for hook in hooks if hook.is_about(names, tool.facts.group, tool.origin)]
+
+    def _is_forgiven(self, hook: ShellHook, failure: HookFailed) -> bool:
+        self._report(hook, failure)
+        return hook.on_failure == "allow"
+
+    def _report(self, hook: ShellHook, failure: HookFailed) -> None:
+        # Without what it printed: nothing masks a log of ours, and it may have printed the arguments.
+        _log.warning("%s failed: %s", self._labels[id(hook)], visible(failure.problem, keep_lines=False))
+
+
+async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, Any]) -> Outcome:
+    """Run the command of *hook* and take its answer, or raise `HookFailed`."""
+    # Names that no tool has are a model's invention; an environment takes no NUL, and no end of it.
+    name = visible(tool, keep_lines=False)[:_MOST_NAME]
+    start = Start(
+        argv=hook.argv,
+        stdin=encoded(shown),
+        env=environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
+        cwd=hook.cwd,
+        timeout_seconds=hook.timeout_seconds,
+        may_start=hook.may_start,
+    )
+    try:
+        return answer_of(await run_command(start), event)
+    except NotRun as error:
+        raise HookFailed(str(error)) from error
+
+
+# What its answer does.
+
+
+def _blocked(label: str, failure: HookFailed) -> str:
+    return f'{label} failed, so this was blocked: {failure}. The user can mend it, or set on_failure = "allow"'
+
+
+def _at_odds(label: str, asker: str) -> str:
+    return (
+        f"{label} changed or answered the call and {asker} asked for a person, and one hook of a dispatcher cannot "
+        "say both; the user can give them one by one: hooks=[*shell_hooks]"
+    )
+
+
+def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
+    """*result* after what a hook said about it."""
+    if isinstance(outcome, (Proceed, Modify, Ask)):  # the last two cannot be said after a call
+        return result
+    if result.kind == "waiting":
+        raise HookFailed("a result that waits for a person can be neither replaced nor withheld; proceed")
+    if isinstance(outcome, Replace):
+        changed = copy.copy(result)
+        changed.text, changed.value, changed.parts = as_text(outcome.result), outcome.result, ()
+        return changed
+    ran, notes = result.attempts > 0, (result.metadata or {}).get("hooks")
+    kind: Kind = "halted" if isinstance(outcome, Halt) else "denied"
+    what = "stopped the run" if isinstance(outcome, Halt) else "withheld its result"
+    return ToolResult.error(
+        kind,
+        f"the tool ran, but a hook {what}: {outcome.reason}" if ran else outcome.reason,
+        details={"ran": ran},
+        metadata=None if notes is None else {"hooks": notes},
+    )
+
+
+def _noted(result: ToolResult, note: dict[str, Any]) -> ToolResult:
+    """*result* with *note* in its metadata; a copy, since others may hold it."""
+    noted = copy.copy(result)
+    before = (result.metadata or {}).get("hooks")
+    noted.metadata = {**(result.metadata or {}), "hooks": [*(before if isinstance(before, list) else []), note]}
+    return noted

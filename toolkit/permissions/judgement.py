@@ -1,0 +1,311 @@
+"""
+The verdict on a call: what it touches, what checks, facts and hooks say, and what permissions make of it.
+
+    markers and preflight → safety checks → `approval`, hooks → permissions
+
+Everything is judged on decoded arguments, and whatever cannot be judged is refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..access import Access, Writes
+from ..catalogs.views import CatalogView
+from ..decisions import Precondition
+from ..errors import Safety, ToolError
+from ..results import ToolCall
+from ..session import Session
+from ..spec import Tool
+from ..values.rendering import described, own_copy
+from ..verdicts import Finding, Verdict, strictest
+from .judge import Judge, of_findings, verdict_now, verdict_of
+from .request import PermissionRequest
+from .tool_statements import by_author, contradiction, naming, touched, unknown
+
+if TYPE_CHECKING:  # most calls touch nothing, and the checks take long to load
+    from ..safety import SafetyChecks
+
+__all__ = ["AccessJudge", "Judgement", "Judges", "always", "names_of"]
+
+_log = logging.getLogger("toolkit")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """
+    What was judged, and the verdict.
+
+    Attributes:
+        asks: Everything that asks for a person, if the verdict is "ask".
+    """
+
+    request: PermissionRequest
+    verdict: Verdict
+
+    @property
+    def asks(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.verdict.findings if each.word == "ask")
+
+
+class Judges:
+    """
+    Everything that has a say in whether a call may run.
+
+    Args:
+        safety: The checks that come first; None makes the usual ones when they are first needed.
+        permissions: One judge, several, or none.
+        own_files: The dispatcher's own: approvals and the audit log. No tool reads or writes them.
+    """
+
+    def __init__(
+        self,
+        safety: SafetyChecks | None,
+        permissions: Judge | Sequence[Judge] | None,
+        own_files: Iterable[str] = (),
+    ) -> None:
+        self._safety = safety
+        self._own_files = tuple(own_files)
+        given = () if permissions is None else permissions
+        self._judges: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
+        for judge in self._judges:
+            if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
+                raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
+        # Asked of the class: a judge that wraps another and passes on what it does not know is a judge of its own.
+        self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
+        self._foreseeing = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
+
+    def find(self, kind: type[T]) -> T | None:
+        """The first judge of this *kind*."""
+        return next((judge for judge in self._judges if isinstance(judge, kind)), None)
+
+    def mistakes(self, tools: Iterable[Tool]) -> list[str]:
+        """What judges know to be wrong with their own rules, given *tools*."""
+        tools = list(tools)
+        return [each for judge in self._judges if hasattr(judge, "mistakes") for each in judge.mistakes(tools)]
+
+    def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> tuple[str, ...]:
+        """Return what the rules of judges may not have meant, where the call of *request* is concerned."""
+        tools = list(tools)
+        judges = [judge for judge in self._judges if hasattr(type(judge), "warnings")]
+        return tuple(warning for judge in judges for warning in judge.warnings(tools, request))
+
+    @property
+    def safety(self) -> SafetyChecks:
+        if self._safety is None:
+            from ..safety import SafetyChecks
+
+            self._safety = SafetyChecks()
+        return self._safety
+
+    def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
+        """
+        A quick way to learn that a call of *tool* may run whatever its arguments; None if it has to be judged.
+
+        What it answers with False has to be judged as well.
+        """
+        facts = tool.facts
+        if facts.preflight is not None or tool.signature.accesses or facts.approval != "never" or len(self._judges) > 1:
+            return None
+        if not self._judges:
+            return always
+        judge = self._judges[0]
+        gate: Callable[[Session | None], bool] | None = (
+            judge.gate(tool, names) if hasattr(type(judge), "gate") else None
+        )
+        return gate
+
+    def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
+        """Whether every judge could ever allow a call of *tool* in *session*; a judge that cannot tell, could."""
+        try:
+            return all(could(tool, names, session) for could in self._foreseeing)
+        except Exception:  # noqa: BLE001 -- what fails, permits nothing
+            _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
+            return False
+
+    def foreseen_by(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
+        """The same judges, and one more who says what may be shown."""
+        judges = copy.copy(self)
+        judges._foreseeing = [*self._foreseeing, could_allow]  # noqa: SLF001 -- one of us
+        return judges
+
+    def possible(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
+        """The same for the tools of *catalog*, whatever they are called there; None if every one could be allowed."""
+        names = _Answering(catalog)
+        return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._foreseeing else None
+
+    def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
+        """The tools of *catalog* that could ever be allowed in *session*."""
+        keep = self.possible(catalog, session)
+        return catalog if keep is None else catalog.filtered(keep)
+
+    async def judged(
+        self,
+        tool: Tool,
+        names: frozenset[str],
+        call: ToolCall,
+        decoded: Mapping[str, Any],
+        asked: Sequence[Finding] = (),
+    ) -> Judgement:
+        """The verdict on a call with *decoded* arguments; *asked* is what hooks have to say."""
+        accesses: tuple[Access, ...] = ()
+        stated: list[Finding] = []
+        try:
+            accesses = await touched(
+                tool, decoded, call, lambda: AccessJudge(self, self.request(tool, names, call, decoded))
+            )
+        except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
+            stated = [unknown(tool, error)]
+        findings = [*stated, *self._checked(accesses), *await by_author(tool, decoded), *asked]
+        if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
+            findings.append(contradiction(tool))
+        request = self.request(tool, names, call, decoded, accesses, findings)
+        verdicts = [] if self._settles else [of_findings(findings)]
+        verdicts += [await verdict_of(judge, request) for judge in self._judges]
+        return Judgement(request, strictest(verdicts))
+
+    def request(
+        self,
+        tool: Tool,
+        names: frozenset[str],
+        call: ToolCall,
+        decoded: Mapping[str, Any],
+        accesses: tuple[Access, ...] = (),
+        findings: Sequence[Finding] = (),
+    ) -> PermissionRequest:
+        """A call as judges see it."""
+        return PermissionRequest(
+            call=ToolCall(
+                call.name, own_copy(decoded), call.id, call.session, call.principal, call.turn, call.metadata, tool
+            ),
+            tool=tool,
+            names=names,
+            # What was judged is what runs: a judge that changes something changes its own.
+            arguments=MappingProxyType(own_copy(decoded)) if isinstance(decoded, Mapping) else decoded,
+            accesses=accesses,
+            # Rules compare paths that nobody marked, too; without checks of our own they start where the process does.
+            root="." if self._safety is None and not accesses else self.safety.root,
+            findings=tuple(findings),
+            session=call.session,
+            principal=call.principal,
+        )
+
+    def opens_port(self, tool: Tool, names: frozenset[str], url: str) -> bool:
+        """Return whether an allow rule about *tool*, which has or had *names*, names the host and the port of *url*."""
+        judges = [judge for judge in self._judges if hasattr(type(judge), "opens_port")]
+        return any(judge.opens_port(tool, names, url) for judge in judges)
+
+    def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
+        """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
+        # A rule about a parameter is a rule about what it names: what was sent there says nothing about this access.
+        instead = dict.fromkeys(naming(request.tool, access), access.target)
+        request = replace(
+            request,
+            arguments=MappingProxyType({**request.arguments, **instead}),
+            accesses=(access,),
+            root=self.safety.root,
+            findings=tuple(self._checked([access])),
+        )
+        verdicts = [] if self._settles else [of_findings(request.findings)]
+        verdicts += [verdict_now(judge, request) for judge in self._judges]
+        return strictest(verdicts)
+
+    def _checked(self, accesses: Iterable[Access]) -> list[Finding]:
+        accesses = list(accesses)
+        if not accesses:
+            return []
+        own = [finding for access in accesses if (finding := self._of_own_files(access))]
+        findings = self.safety.judge(accesses)
+        return own + [each if each.source == "arguments" else replace(each, source="check") for each in findings]
+
+    def _of_own_files(self, access: Access) -> Finding | None:
+        if not self._own_files or access.kind not in ("read", "write"):
+            return None
+        from ..safety.paths import resolved
+
+        try:
+            place = resolved(access.target, self.safety.root)
+        except ValueError:
+            return None  # the checks say what is wrong with it
+        if not place.startswith(self._own_files):
+            return None
+        return Finding("deny", "check `own-files`", f"{access.target!r} belongs to the dispatcher itself", "check")
+
+
+def always(session: Session | None) -> bool:
+    """The gate where nobody has a say."""
+    return True
+
+
+class AccessJudge:
+    """`context.permissions`: judges what a running tool is about to touch further."""
+
+    def __init__(
+        self,
+        judges: Judges,
+        request: PermissionRequest,
+        preconditions: tuple[Precondition, ...] = (),
+        answered: Collection[str] = (),
+    ) -> None:
+        self._judges = judges
+        self._request = request
+        self._answered = answered
+        self.preconditions = preconditions
+
+    def permitted(self, catalog: CatalogView) -> CatalogView:
+        """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
+        return self._judges.permitted(catalog, self._request.session)
+
+    def opens_port(self, url: str) -> bool:
+        """Return whether an allow rule about this tool names the host and the port of *url*."""
+        return self._judges.opens_port(self._request.tool, self._request.names, url)
+
+    def check(self, access: Access) -> None:
+        """
+        Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason.
+
+        Nobody can be asked while a tool runs: what would ask is refused. State it in `preflight=` to have it asked.
+        """
+        if not isinstance(access, Access):
+            raise TypeError(f"check wants what is touched, such as Writes(path); got {described(access)}")
+        verdict = self._judges.judged_now(self._request, access)
+        if verdict.word == "allow":
+            return
+        if verdict.word == "ask":
+            asks = [each for each in verdict.findings if each.word == "ask"]
+            # Somebody agreed that this tool may run in this mode: that is not asked anew for each thing it touches.
+            if asks and all(each.source == "mode" and each.by in self._answered for each in asks):
+                return
+            raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
+        by_check = any(each.word == "deny" and each.source == "check" for each in verdict.findings)
+        raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")
+
+
+class _Answering:
+    """Which names the tools of a catalog answer to: looked up once for as long as it does not change."""
+
+    def __init__(self, catalog: CatalogView) -> None:
+        self._catalog = catalog
+        self._known: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
+
+    def of(self, tool: Tool) -> frozenset[str]:
+        aliases, known = self._catalog.table.aliases, self._known
+        if known is None or known[0] is not aliases:
+            answering: dict[str, dict[str, str]] = {}
+            for alias, name in aliases.items():
+                answering.setdefault(name, {})[alias] = name
+            self._known = known = aliases, answering
+        return names_of(tool, known[1].get(tool.name, {}))
+
+
+def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:
+    """Every name that *tool* has or had; *aliases* are those of its catalog."""
+    current = {alias for alias, name in aliases.items() if name == tool.name}
+    return frozenset({tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ()), *current})

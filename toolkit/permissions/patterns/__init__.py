@@ -1,0 +1,1 @@
+"""Match the patterns of rules: names, paths, URLs, commands."""

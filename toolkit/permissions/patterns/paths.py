@@ -1,0 +1,107 @@
+"""
+Patterns for paths, compared component by component after links are resolved.
+
+    src/**          the folder `src` and everything under it; `src/` is the same
+    src/*           what lies directly in it
+    **/*.py         at any depth
+    notes.txt       that one
+    /etc/**, ~/x    absolute, or from the home folder
+
+Patterns start from the project's root. An allow holds for what the path really
+is: links followed, `..` gone; and a pattern within the root never reaches out of
+it by a link. A deny or ask holds for the path as written as well, whatever its
+case, for everything beneath a path that matches, and, as in `.gitignore`, a
+pattern without a slash holds at any depth.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+
+from ...safety.paths import Folders, resolved
+from .names import fits, fold_case
+
+__all__ = ["PathPattern"]
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """
+    Some paths.
+
+    Attributes:
+        base: The leading components without wildcards: a folder, or the whole path. Relative to the root.
+        rest: The components after it.
+        is_bare: Whether the pattern has no slash.
+    """
+
+    base: str
+    rest: tuple[str, ...]
+    is_bare: bool
+
+    @classmethod
+    def read(cls, text: str) -> PathPattern:
+        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        if "\0" in text:
+            raise ValueError("a path has no NUL in it")
+        parts = text.split("/")
+        if parts[0].startswith("~") and parts[0] != "~":
+            raise ValueError("only your own home folder can be written with `~/`; write the whole path")
+        if any("**" in each and each != "**" for each in parts):
+            raise ValueError("`**` stands alone between slashes; write `src/**/*.py`")
+        if len(parts) > 1 and parts[-1] == "":
+            parts[-1] = "**"
+        plain = next((at for at, each in enumerate(parts) if "*" in each or "?" in each), len(parts))
+        rest = tuple(each for each in parts[plain:] if each not in ("", "."))
+        if ".." in rest:
+            raise ValueError("`..` cannot follow a wildcard")
+        base = os.path.normpath("/".join(parts[:plain]) or "/") if plain else "."
+        return cls(base, rest, len(parts) == 1 and text not in ("~", ".", ".."))
+
+    def allows(self, path: str, root: str) -> bool:
+        """Whether *path* is certainly one of these; `ValueError` for what cannot be a path."""
+        top = _parts(resolved(root, os.getcwd()))
+        base = _parts(resolved(self._base, root))
+        if not self._leaves and base[: len(top)] != top:
+            return False  # a link in the project that leads out of it
+        rest = [os.path.normcase(each) for each in self.rest]
+        # Programs that take out `..` before they follow links arrive elsewhere; both have to be right.
+        ends = [_parts(resolved(each, root)) for each in {path, os.path.normpath(path) if path else path}]
+        return all(each[: len(base)] == base and fits(rest, each[len(base) :]) for each in ends)
+
+    def concerns(self, path: str, root: str) -> bool:
+        """Whether *path* could be one of these, or lies beneath one; `ValueError` for what cannot be a path."""
+        folders = Folders([root])
+        # On its way through links a path has several names, and each may be the one that was meant.
+        names = [_folded(name) for place in folders.places(path) for name in (place.path, *place.passed)]
+        forms = [
+            (_folded(os.path.abspath(root)), _folded(os.path.abspath(os.path.join(root, self._base)))),
+            (_folded(folders.root), _folded(resolved(self._base, root))),
+        ]
+        return any(self._covers(name, *form) for name, form in itertools.product(names, forms))
+
+    def _covers(self, path: list[str], top: list[str], base: list[str]) -> bool:
+        rest = [*map(fold_case, self.rest), "**"]
+        if path[: len(base)] == base and fits(rest, path[len(base) :]):
+            return True
+        below = path[len(top) :] if path[: len(top)] == top else path
+        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], below)
+
+    @property
+    def _base(self) -> str:
+        return os.path.expanduser(self.base) if self.base.startswith("~") else self.base
+
+    @property
+    def _leaves(self) -> bool:
+        """Whether the pattern itself leads out of the root."""
+        return self.base.startswith("~") or os.path.isabs(self.base) or self.base.split("/")[0] == ".."
+
+
+def _parts(path: str) -> list[str]:
+    return [each for each in os.path.normcase(path).split(os.sep) if each]
+
+
+def _folded(path: str) -> list[str]:
+    return [fold_case(each) for each in os.path.normpath(path).split(os.sep) if each]

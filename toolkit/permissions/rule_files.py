@@ -1,0 +1,180 @@
+"""
+Rule files in TOML: the user's, the project's, and what the session adds.
+
+    # ~/.config/toolkit/permissions.toml, or .toolkit/permissions.toml in a project
+    mode = "default"
+    allow = ["read", "bash(npm test)"]
+    ask = ["bash(git push:*)"]
+    deny = ["access:path(secrets/**)"]
+
+A project's deny and ask rules always count; its allow rules and its mode only
+if the user trusts the folder, and what did not count is listed. Every mistake in
+every file is reported at once. A file that is not there is fine; one that is
+there and cannot be used is an error, because the rules in it are missing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+from .._option_checks import one_of
+from ..errors import ToolkitError
+from ..verdicts import Word
+from .rules import Rule, RuleError, read_rule
+from .toml_files import TomlFile
+from .trust import PROJECT_FOLDER, Trust, configuration_folder, distrust
+
+__all__ = ["Ignored", "RuleFileError", "RuleSet", "read_rules", "user_rules"]
+
+_NAME = "permissions.toml"
+_MODES = ("plan", "default", "auto", "dont_ask", "bypass")
+_WORDS: tuple[Word, ...] = get_args(Word)
+_MOST_SHOWN = 20
+
+
+class RuleFileError(ToolkitError, ValueError):
+    """
+    Rules that cannot be read; nothing should run without them.
+
+    Attributes:
+        problems: Each with its file, its place in it, and the remedy.
+    """
+
+    def __init__(self, problems: Iterable[str]) -> None:
+        self.problems = tuple(problems)
+        more = len(self.problems) - _MOST_SHOWN
+        lines = [*self.problems[:_MOST_SHOWN], *([f"and {more} more"] if more > 0 else [])]
+        super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple[type[RuleFileError], tuple[tuple[str, ...]]]:
+        return type(self), (self.problems,)
+
+
+class Ignored(NamedTuple):
+    """Something that a project wrote and that does not count, and why."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet:
+    """
+    The rules that count, and those that do not.
+
+    Attributes:
+        rules: The user's, then the project's, then the session's; each says where it was written.
+        mode: The last one that counts; None if none was given.
+        ignored: What a project wrote and did not count, and why.
+        files: The files that were read.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    mode: str | None = None
+    ignored: tuple[Ignored, ...] = ()
+    files: tuple[Path, ...] = ()
+
+
+def user_rules() -> Path:
+    """Where the user's own rules are, whether or not there are any."""
+    return configuration_folder() / _NAME
+
+
+def read_rules(
+    *,
+    user: str | os.PathLike[str] | None = None,
+    project: str | os.PathLike[str] | None = None,
+    trust: Trust | None = None,
+    session: Sequence[Rule | str] = (),
+) -> RuleSet:
+    """
+    Everything that was written down, or one `RuleFileError` with every mistake in it.
+
+    Args:
+        user: The user's file; `user_rules()` says where it usually is.
+        project: The project's folder, whose file is `.toolkit/permissions.toml`.
+        trust: Who knows whether the user trusts the project; without it, nobody does.
+        session: Rules as objects, or as text: "deny bash(git push:*)".
+    """
+    problems: list[str] = []
+    own = _Rules("user", None if user is None else Path(user), problems)
+    within = None if project is None else Path(project)
+    theirs = _Rules("project", None if within is None else within / PROJECT_FOLDER / _NAME, problems, within)
+    added = _session_rules(session, problems)
+    if problems:
+        raise RuleFileError(problems)
+    why = _why_not(trust, within, theirs.file) if within is not None and theirs.loosens else None
+    counts = [rule for rule in theirs.rules if why is None or rule.word != "allow"]
+    ignored = [] if why is None else [Ignored(each, why) for each in theirs.loosens]
+    modes = [own.mode, theirs.mode if why is None else None]
+    return RuleSet(
+        rules=(*own.rules, *counts, *added),
+        mode=next((each for each in reversed(modes) if each is not None), None),
+        ignored=tuple(ignored),
+        files=tuple(each.file.path for each in (own, theirs) if each.file.path is not None and each.file.is_there),
+    )
+
+
+def _why_not(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
+    """Why a project may not loosen anything; None if the user trusts it."""
+    why = distrust(trust, project)
+    if why is None and not file.is_unchanged():
+        # What was read before is what is trusted now: nobody may swap the file in between.
+        return f"{file.path} changed while it was read; try again"
+    return why
+
+
+def _session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[Rule]:
+    rules = []
+    for index, each in enumerate([session] if isinstance(session, (str, Rule)) else session):
+        try:
+            rules.append(each if isinstance(each, Rule) else read_rule(each, source=f"session rules, [{index}]"))
+        except RuleError as error:
+            problems.append(f"session rules, [{index}]: {error}")
+    return rules
+
+
+class _Rules:
+    """The rules of one file; its mistakes go to *problems*."""
+
+    def __init__(self, whose: str, path: Path | None, problems: list[str], within: Path | None = None) -> None:
+        self.file = TomlFile(path, problems, within=within)
+        self.mode: str | None = None
+        self.rules: list[Rule] = []
+        self._whose = whose
+        self._problems = problems
+        for key, value in self.file.data.items():
+            self._take(key, value)
+
+    @property
+    def loosens(self) -> list[str]:
+        """What in it only a trusted project may say."""
+        mode = [] if self.mode is None else [f'mode = "{self.mode}"']
+        return mode + [str(rule) for rule in self.rules if rule.word == "allow"]
+
+    def _take(self, key: str, value: Any) -> None:
+        if key in _WORDS:
+            self._take_rules(key, value)
+        elif key != "mode":
+            self._problems.append(f"{self.file.path}: {one_of(key, ('mode', *_WORDS))}")
+        elif isinstance(value, str) and value in _MODES:
+            self.mode = value
+        else:
+            self._problems.append(f"{self.file.path}: mode: {one_of(value, _MODES)}")
+
+    def _take_rules(self, word: Word, texts: Any) -> None:
+        if not isinstance(texts, list):
+            self._problems.append(f'{self.file.path}: {word}: has to be a list of rules: {word} = ["bash(npm test)"]')
+            return
+        for index, text in enumerate(texts):
+            try:
+                self.rules.append(Rule(word, text, f"{self._whose} rules, {word}[{index}] in {self.file.path}"))
+            except RuleError as error:
+                self._problems.append(f"{self.file.path}: {word}[{index}]: {error}")

@@ -1,0 +1,148 @@
+"""
+Rules that forbid one tool and leave another one with the same access.
+
+`deny write(path=src/**)` does not stop `edit`, which writes files too. Which tools have the same access is read
+from what the tools state: the markers of their parameters, and what the call at hand is about to touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..access import Access, Command
+from ..spec import Tool
+from .patterns.names import HOME
+from .request import PermissionRequest
+from .rule_values import kind_of, kind_of_access, kind_of_name, parameters
+from .rules import Rule
+
+__all__ = ["find_gaps"]
+
+_VERBS = {"read": "reads files", "write": "writes files", "url": "reaches addresses", "command": "runs commands"}
+_MANY = {"read": "read files", "write": "write files", "url": "reach addresses", "command": "run commands"}
+_MOST_NAMED = 5
+
+
+def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionRequest) -> list[str]:
+    """
+    Return a warning for each deny or ask rule that one of *tools* gets around, where the call at hand is concerned.
+
+    That is a call of a tool that the rule names, or of one that the rule leaves alone. An access rule leaves alone
+    what a tool does not state.
+    """
+    forbidding = [rule for rule in rules if rule.word != "allow" and rule.access is None]
+    covering = [rule for rule in rules if rule.word != "allow" and rule.access is not None]
+    warnings = []
+    for rule in forbidding:
+        named = [tool for tool in tools if _is_about(rule, tool)]
+        for kind in _kinds(rule, named):
+            if any(_covers(other, rule, kind) for other in covering):
+                continue
+            others = [tool for tool in tools if not _is_stopped(tool, rule, forbidding)]
+            same = [tool for tool in others if kind in _stated(tool, request)]
+            if request.tool in named or request.tool in same:
+                warnings += [_worded(rule, kind, same)] if same else []
+            shells = [tool for tool in others if Command.kind in _stated(tool, request)]
+            if kind_of_access(kind) == "path" and shells and (request.tool in named or request.tool in shells):
+                warnings.append(_worded_for_commands(rule, kind, shells))
+    warnings += [warning for rule in covering for warning in _unstated(rule, request)]
+    return list(dict.fromkeys(warnings))
+
+
+def _unstated(rule: Rule, request: PermissionRequest) -> Iterator[str]:
+    """Yield what the tool at hand may do that an access *rule* is about, without stating it."""
+    tool, way = request.tool, kind_of_access(str(rule.access))
+    stated = _stated(tool, request)
+    if not _is_about(rule, tool):
+        return
+    if way == "path" and Command.kind in stated:
+        yield (
+            f"`{rule}` holds for the redirections of `{tool.name}`, not for what its programs do with files; only a "
+            "sandbox or a rule about commands can stop that"
+        )
+    names = [name for name in parameters(tool) if kind_of_name(name) == way]
+    if names and not stated and tool.facts.preflight is None:
+        yield (
+            f"`{rule}` cannot hold for `{tool.name}`, which does not state what it touches; "
+            f"write a rule about its parameter: `{rule.word} {_call(tool, names[0], rule)}`"
+        )
+
+
+def _call(tool: Tool, parameter: str, rule: Rule) -> str:
+    origin = "" if tool.origin == HOME else f"{tool.origin}/"
+    return f"{origin}{tool.name}" + ("" if rule.pattern is None else f"({parameter}={rule.pattern})")
+
+
+def _kinds(rule: Rule, named: Sequence[Tool]) -> list[str]:
+    """Return the kinds of access that *rule* forbids, by what the tools that it names state."""
+    kinds: dict[str, None] = {}
+    for tool in named:
+        marked = tool.signature.accesses
+        if rule.argument is not None and rule.argument in marked:
+            kinds[marked[rule.argument].kind] = None
+        elif rule.argument in _VERBS:
+            kinds[str(rule.argument)] = None
+        elif rule.argument in (None, "path"):
+            kinds.update(dict.fromkeys(_first_kinds(list(marked.values()), only_paths=rule.argument is not None)))
+    return list(kinds)
+
+
+def _first_kinds(marked: Sequence[type[Access]], *, only_paths: bool) -> list[str]:
+    """Return the kinds that a pattern without a parameter is compared with: commands, else addresses, else paths."""
+    for way in ("path",) if only_paths else ("command", "url", "path", "text"):
+        if kinds := [access.kind for access in marked if kind_of(access) == way]:
+            return kinds
+    return []
+
+
+def _stated(tool: Tool, request: PermissionRequest) -> set[str]:
+    """Return the kinds of access that *tool* states: always, and in the call at hand if that is one of it."""
+    kinds = {access.kind for access in tool.signature.accesses.values()}
+    return kinds | {access.kind for access in request.accesses} if tool is request.tool else kinds
+
+
+def _is_about(rule: Rule, tool: Tool) -> bool:
+    return rule.concerns(tool, frozenset({tool.name}))
+
+
+def _is_stopped(tool: Tool, rule: Rule, forbidding: Sequence[Rule]) -> bool:
+    """Return whether *rule*, or another rule with the same pattern, or one for every call, is about *tool*."""
+    return any(
+        _is_about(other, tool) and (other.is_total or other.pattern == rule.pattern)
+        for other in forbidding
+        if other.word in (rule.word, "deny")
+    )
+
+
+def _covers(other: Rule, rule: Rule, kind: str) -> bool:
+    """Return whether the access rule *other* forbids for every tool what *rule* forbids for some."""
+    is_of_kind = other.access == kind or (other.access == "path" and kind_of_access(kind) == "path")
+    return is_of_kind and other.word in (rule.word, "deny") and other.pattern in (rule.pattern, None)
+
+
+def _worded(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
+    verb = (_VERBS if len(tools) == 1 else _MANY).get(kind, f"touch{'es' if len(tools) == 1 else ''} a {kind}")
+    return f"`{rule}` {_does_not(rule)} {_named(tools)}, which {verb} too; write `{_wider(rule, kind)}`"
+
+
+def _worded_for_commands(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
+    return (
+        f"`{rule}` {_does_not(rule)} {_named(tools)}, whose commands can {kind} files too; "
+        f"`{_wider(rule, kind)}` holds for redirections, and what programs do with files only a sandbox or a rule "
+        "about commands can stop"
+    )
+
+
+def _does_not(rule: Rule) -> str:
+    return "does not stop" if rule.word == "deny" else "does not ask about"
+
+
+def _wider(rule: Rule, kind: str) -> str:
+    return f"{rule.word} access:{kind}" + ("" if rule.pattern is None else f"({rule.pattern})")
+
+
+def _named(tools: Sequence[Tool]) -> str:
+    names = [f"`{tool.name}`" for tool in tools[:_MOST_NAMED]]
+    if len(tools) > _MOST_NAMED:
+        names.append(f"{len(tools) - _MOST_NAMED} more")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

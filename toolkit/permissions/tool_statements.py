@@ -1,0 +1,106 @@
+"""
+What a tool states of a call: what it is about to touch, and whether a person has to agree.
+
+By the markers of its parameters, by `preflight` and by `approval`, on decoded arguments. Whoever cannot tell what it
+touches is refused, and whoever cannot tell whether to ask, asks.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from ..access import Access, accesses_in
+from ..errors import Safety, ToolError
+from ..facts import takes, told_of
+from ..results import ToolCall
+from ..spec import Tool
+from ..values.rendering import described, own_copy
+from ..verdicts import Finding
+from .rule_values import kind_of, kind_of_name, parameters
+
+__all__ = ["by_author", "contradiction", "naming", "touched", "unknown"]
+
+_log = logging.getLogger("toolkit")
+
+
+async def touched(
+    tool: Tool,
+    decoded: Mapping[str, Any],
+    call: ToolCall | None = None,
+    make_permissions: Callable[[], Any] | None = None,
+) -> tuple[Access, ...]:
+    """
+    Return what a call is about to touch: by the markers of its parameters, and by what `preflight` says.
+
+    *make_permissions* makes what a preflight with a parameter `permissions` gets.
+    """
+    found = [
+        access
+        for name, kind in tool.signature.accesses.items()
+        if name in decoded
+        for access in accesses_in(decoded[name], kind)
+    ]
+    preflight = tool.facts.preflight
+    if preflight is not None:
+        asked = told_of(preflight, copy.copy(call))
+        if make_permissions is not None and takes(preflight, "permissions"):
+            asked = functools.partial(asked, permissions=make_permissions())
+        stated: Any = asked(own_copy(decoded))
+        if inspect.isawaitable(stated):
+            stated = await stated
+        listed = [stated] if isinstance(stated, Access) else list(stated or ())
+        wrong = [each for each in listed if not isinstance(each, Access)]
+        if wrong:
+            raise TypeError(f"preflight has to return what it touches, such as Writes(path); got {described(wrong[0])}")
+        found += listed
+    return tuple(dict.fromkeys(found))
+
+
+def naming(tool: Tool, access: Access) -> Iterator[str]:
+    """The parameters that name what is touched in this way."""
+    kind = kind_of(type(access))
+    for name in parameters(tool):
+        marked = tool.signature.accesses.get(name)
+        if marked is None:
+            is_one = kind_of_name(name) == kind
+        else:
+            is_one = kind_of(marked) == kind and (kind != "text" or marked.kind == access.kind)
+        if is_one:
+            yield name
+
+
+def unknown(tool: Tool, error: Exception) -> Finding:
+    """That it could not be told what a call touches."""
+    by = f"fact `preflight` of `{tool.name}`"
+    if isinstance(error, ToolError):
+        return Finding("deny", by, str(error), "check" if isinstance(error, Safety) else "judge")
+    _log.warning("the preflight of `%s` failed", tool.name, exc_info=error)
+    return Finding("deny", by, f"`{tool.name}` could not tell what it is about to touch: {described(error)}", "judge")
+
+
+def contradiction(tool: Tool) -> Finding:
+    """That a tool which only reads is about to write."""
+    reason = f"`{tool.name}` is stated to be read-only, and says that it is about to write"
+    return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
+
+
+async def by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
+    """Whether the fact `approval` asks for a person."""
+    approval = tool.facts.approval
+    if approval == "never":
+        return []
+    by = f"fact `approval` of `{tool.name}`"
+    if approval == "always":
+        return [Finding("ask", by, f"`{tool.name}` needs approval every time", "approval")]
+    try:
+        found: Any = approval(own_copy(decoded))
+        needed = await found if inspect.isawaitable(found) else found
+    except Exception as error:  # noqa: BLE001 -- who cannot tell whether to ask, asks
+        reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
+        return [Finding("ask", by, reason, "approval")]
+    return [Finding("ask", by, f"`{tool.name}` needs approval for these arguments", "approval")] if needed else []

@@ -1,0 +1,1 @@
+"""Hold what a dispatcher is given besides permissions: retries, classification, redaction, audit."""

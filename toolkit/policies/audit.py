@@ -1,0 +1,219 @@
+"""
+A log of what was decided and what came of it, one JSON object a line.
+
+Lines are only ever added, whole, by any number of threads and processes at
+once. What cannot be written raises `AuditError`, and whoever wanted to act does
+not. The file is opened for each line, so one that was moved away by a log
+rotation is replaced by a new one, and nothing is shared with a forked child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from ..errors import ToolkitError
+from ..values.rendering import as_json, is_strict
+from .redaction import Redaction, RedactionRule
+
+__all__ = ["AuditError", "AuditLog"]
+
+_log = logging.getLogger("toolkit")
+
+_VERSION = 1
+_SYNCED = frozenset({"intent"})
+_OWN = frozenset({"version", "at", "event"})
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe in its place must be refused, not waited for
+_ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+class AuditError(ToolkitError):
+    """The audit log could not be written, so what it was to record must not happen."""
+
+
+class AuditLog:
+    """
+    An append-only file of JSON lines, readable by its owner alone.
+
+    Args:
+        path: The file; made with mode 0600 if it is not there. Never a link.
+        redact: What is masked, as for a dispatcher: texts, patterns, functions.
+        sync: Whether an intent is on the disk, not merely on its way, when `write` returns.
+        clock: Seconds since 1970.
+        wait_seconds: How long to wait for another writer before giving up.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        redact: Sequence[RedactionRule] = (),
+        sync: bool = True,
+        clock: Callable[[], float] = time.time,
+        wait_seconds: float = 10.0,
+    ) -> None:
+        self._path = os.path.abspath(path)  # a later `chdir` must not split the log
+        self._redaction = Redaction(redact)
+        self._sync = sync
+        self._clock = clock
+        self._wait_seconds = wait_seconds
+        self._is_closed = False
+        with self._failing(), self._opened():
+            pass  # a log that cannot be written is better known now
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+        return self._path
+
+    def write(self, event: str, /, **fields: Any) -> None:
+        """
+        Add one line: the version, the time, *event* ("verdict", "asked", "answered", "intent", "outcome") and *fields*.
+
+        Raises `AuditError` if the whole line could not be written.
+        """
+        if taken := _OWN & fields.keys():
+            raise ValueError(f"an audit line has its own {', '.join(sorted(taken))}; give the field another name")
+        with self._failing():
+            if self._is_closed:
+                raise ValueError("it is closed")
+            shown = self._redaction.value(fields) if self._redaction else fields
+            text = _encoded({"version": _VERSION, "at": self._clock(), "event": event, **shown})
+            with self._opened() as handle:
+                _append(handle, text.encode("ascii") + b"\n")
+                if self._sync and event in _SYNCED:
+                    os.fsync(handle)
+
+    def close(self) -> None:
+        """Write no more. Nothing is open between two lines, so nothing is lost by not closing."""
+        self._is_closed = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
+        """
+        The lines of a log, oldest first.
+
+        One that cannot be read stands as `{"event": "unreadable", "line": 3, "reason": ...}`. A last line that
+        was never finished, as after a crash, is left out with a warning in the log "toolkit".
+        """
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                found = _decoded(line)
+                if isinstance(found, dict):
+                    yield found
+                elif line.endswith(b"\n"):
+                    yield {"event": "unreadable", "line": number, "bytes": len(line), "reason": found}
+                else:
+                    _log.warning("the last line of %s is torn after %d bytes; it is left out", path, len(line))
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Whatever goes wrong means that there is no line."""
+        try:
+            yield
+        except Exception as error:
+            raise AuditError(f"the audit log {self._path} cannot be written: {error}") from error
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        """The file, open and ours alone."""
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            handle, is_new = self._open()
+            try:
+                _lock(handle, deadline)
+                try:
+                    if os.fstat(handle).st_nlink:
+                        if is_new and self._sync:
+                            _sync_folder(os.path.dirname(self._path))
+                        yield handle
+                        return
+                finally:
+                    # Said aloud, because a child forked meanwhile holds the same lock.
+                    _unlock(handle)
+            finally:
+                os.close(handle)
+            # Removed before it was ours: a line written there would be lost.
+            if time.monotonic() >= deadline:
+                raise OSError("it is removed again and again")
+
+    def _open(self) -> tuple[int, bool]:
+        try:
+            handle, is_new = os.open(self._path, _FLAGS | os.O_EXCL, 0o600), True
+        except FileExistsError:
+            handle, is_new = os.open(self._path, _FLAGS, 0o600), False
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise OSError("it is not a regular file")
+        return handle, is_new
+
+
+def _append(handle: int, line: bytes) -> None:
+    """Write *line*, in one piece if the system takes it; after a torn one it starts afresh."""
+    size = os.fstat(handle).st_size
+    if size and os.pread(handle, 1, size - 1) != b"\n":
+        line = b"\n" + line
+    while line:
+        line = line[os.write(handle, line) :]
+
+
+def _lock(handle: int, deadline: float) -> None:
+    import fcntl
+
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise OSError("another process holds it for too long") from None
+            time.sleep(0.001)
+
+
+def _unlock(handle: int) -> None:
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_UN)
+
+
+def _sync_folder(path: str) -> None:
+    """See to it that a new file is still in its folder after a crash."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _encoded(line: dict[str, Any]) -> str:
+    """One line of JSON in ASCII: no newline can be smuggled in, and half a surrogate pair survives."""
+    try:
+        if is_strict(line):
+            return _ENCODER.encode(line)
+    except (TypeError, ValueError, RecursionError):
+        pass  # a circle, NaN, too deep
+    return _ENCODER.encode(as_json(line))
+
+
+def _decoded(line: bytes) -> dict[str, Any] | str:
+    """What stands in *line*, or why that cannot be said."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    if not isinstance(found, dict):
+        return "not a JSON object"
+    version = found.get("version")
+    return found if version == _VERSION else f"version {version!r}, and only {_VERSION} can be read"

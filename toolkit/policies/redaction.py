@@ -1,0 +1,207 @@
+"""
+Keeps secrets out of everything that leaves the dispatcher.
+
+Applied to texts, values, parts, errors, repairs, requests, logs and progress;
+never to what runs. Rules are texts, regular expressions or functions; the
+values of parameters marked `Secret` are always masked. Where rules overlap,
+everything that any of them covers is masked.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import urllib.parse
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ..content import FilePart, JsonPart, Part, TextPart
+from ..context import Progress
+from ..decisions import ApprovalRequest
+from ..results import ErrorInfo, ToolResult
+from ..values.rendering import as_json, described, keyed
+
+__all__ = ["MASK", "Redaction", "RedactionRule"]
+
+_log = logging.getLogger("toolkit")
+
+MASK = "[redacted]"
+
+RedactionRule: TypeAlias = "str | re.Pattern[str] | Callable[[str], str]"
+_Spans: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+
+
+class Redaction:
+    """What is masked, for one call or for all."""
+
+    __slots__ = ("_functions", "_spans")
+
+    def __init__(self, rules: Iterable[RedactionRule] = ()) -> None:
+        self._spans: list[_Spans] = []
+        self._functions: list[Callable[[str], str]] = []
+        if isinstance(rules, str) or not isinstance(rules, Iterable):
+            raise TypeError("redact wants a list of rules; put the text into one")  # which is a secret, so not shown
+        for rule in rules:
+            self._add(rule)
+
+    def _add(self, rule: RedactionRule) -> None:
+        if isinstance(rule, str):
+            if not rule:
+                raise ValueError("an empty text cannot be redacted; name what has to be masked")
+            self._spans += [_spans_of(form) for form in _forms(rule)]
+        elif isinstance(rule, re.Pattern) and isinstance(rule.pattern, str):
+            self._spans.append(lambda text: (match.span() for match in rule.finditer(text)))
+        elif callable(rule):
+            self._functions.append(rule)
+        else:
+            raise TypeError(f"redact wants texts, compiled patterns or functions, got {type(rule).__name__}")
+
+    def __bool__(self) -> bool:
+        return bool(self._spans or self._functions)
+
+    def with_secrets(self, secrets: Iterable[Any]) -> Redaction:
+        """The same, and the given values too, wherever they or anything in them stand in a text."""
+        rules = {rule for secret in secrets for rule in _rules_for(secret)}
+        if not rules:
+            return self
+        extended = Redaction(rules)
+        extended._functions += self._functions
+        extended._spans += self._spans
+        return extended
+
+    def text(self, text: str) -> str:
+        covered = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
+        if covered:
+            text = _masked(text, covered)
+        for function in self._functions:
+            text = _applied(function, text)
+        return text
+
+    def value(self, value: Any) -> Any:
+        """*value* with everything in it masked; what is not JSON becomes it first."""
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        # Containers of other classes become plain ones first: their own methods may do anything, and fail.
+        if type(value) is list:
+            return [self.value(each) for each in value]
+        if type(value) is dict:
+            return keyed((self.text(str(key)), self.value(each)) for key, each in value.items())
+        if isinstance(value, (int, float)):
+            shown = self.text(_number(value))
+            return value if shown == _number(value) else shown
+        return self.value(as_json(value))
+
+    def result(self, result: ToolResult) -> ToolResult:
+        """*result*, masked in place. The exception in `error.cause` is itself; it is never sent."""
+        result.text = self.text(result.text)
+        result.value = self.value(result.value)
+        result.parts = [self._part(part) for part in result.parts]
+        result.repairs = [self.text(note) for note in result.repairs]
+        result.retries = [self.text(note) for note in result.retries]
+        result.metadata = self.value(result.metadata)
+        if result.error is not None:
+            result.error = ErrorInfo(
+                self.text(result.error.message), self.value(result.error.details), result.error.cause
+            )
+        if result.request is not None:
+            result.request = self.request(result.request)
+        return result
+
+    def request(self, request: ApprovalRequest) -> ApprovalRequest:
+        auth = request.auth
+        return replace(
+            request,
+            arguments=self.value(dict(request.arguments)),
+            reason=self.text(request.reason),
+            preview=None if request.preview is None else self.text(request.preview),
+            repairs=tuple(self.text(note) for note in request.repairs),
+            # A grant that would have to be masked would grant something else.
+            grants=tuple(grant for grant in request.grants if self.text(grant.shown) == grant.shown),
+            auth=None
+            if auth is None
+            else replace(auth, reason=self.text(auth.reason), url=None if auth.url is None else self.text(auth.url)),
+        )
+
+    def progress(self, progress: Progress) -> Progress:
+        message = None if progress.message is None else self.text(progress.message)
+        return replace(progress, message=message, value=self.value(progress.value))
+
+    def _part(self, part: Part) -> Part:
+        if isinstance(part, TextPart):
+            return TextPart(self.text(part.text))
+        if isinstance(part, FilePart):
+            return replace(part, uri=self.text(part.uri), name=None if part.name is None else self.text(part.name))
+        return JsonPart(self.value(part.value)) if isinstance(part, JsonPart) else part
+
+
+def _applied(function: Callable[[str], str], text: str) -> str:
+    try:
+        found: Any = function(text)
+    except Exception as error:  # noqa: BLE001 -- the rule is a stranger's; what it did not see must not leave
+        found = error
+    if isinstance(found, str):
+        return found
+    # Without its traceback, which may show the text.
+    _log.warning("a redaction rule gave %s instead of text; the whole text is masked", type(found).__name__)
+    return MASK
+
+
+def _masked(text: str, covered: list[tuple[int, int]]) -> str:
+    """*text* with a mask for every stretch that is covered; *covered* is sorted, and may overlap."""
+    pieces: list[str] = []
+    end = 0
+    for start, stop in covered:
+        if start >= end:
+            pieces += [text[end:start], MASK]
+        end = max(end, stop)
+    return "".join([*pieces, text[end:]])
+
+
+def _forms(text: str) -> set[str]:
+    """*text* as it stands in JSON, in Python's own words and in an address, besides as it is."""
+    quoted = [urllib.parse.quote(text, safe=safe, errors="replace") for safe in ("", "/")]
+    plus = urllib.parse.quote_plus(text, errors="replace")
+    escaped = [json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)]
+    return {text, *escaped, repr(text)[1:-1], *quoted, plus}
+
+
+def _spans_of(form: str) -> _Spans:
+    def spans(text: str) -> Iterator[tuple[int, int]]:
+        start = text.find(form)
+        while start >= 0:
+            yield start, start + len(form)
+            start = text.find(form, start + 1)  # by one: it may overlap itself
+
+    return spans
+
+
+def _rules_for(secret: Any) -> Iterator[str | re.Pattern[str]]:
+    """What has to be masked for one secret: it as the model sent it, and as the tool sees it."""
+    if callable(reveal := getattr(secret, "get_secret_value", None)):  # pydantic's, which hide themselves
+        secret = reveal()
+    yield from _texts(as_json(secret))
+    if isinstance(secret, (bytes, bytearray)):
+        yield from _texts(secret.decode(errors="replace"))
+    elif secret is not None and not isinstance(secret, (str, int, float, Mapping, list, tuple, AbstractSet)):
+        yield from _texts(described(secret))
+
+
+def _texts(value: Any) -> Iterator[str | re.Pattern[str]]:
+    """The leaves of a JSON value that have something to hide; truth, null and emptiness are no secrets."""
+    if isinstance(value, (dict, list)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+    elif isinstance(value, str):
+        yield from [value] if value else []
+    elif value is not None and not isinstance(value, bool):
+        # Inside a longer number it is another number.
+        yield re.compile(rf"(?<!\d){re.escape(_number(value))}(?!\d)")
+
+
+def _number(value: float) -> str:
+    return hex(value) if isinstance(value, int) and value.bit_length() > 3000 else repr(value)

@@ -1,0 +1,134 @@
+"""
+Retrying, for failures that are the world's fault.
+
+Only `Transient` errors are retried; any other error is an answer and goes
+straight back. Waiting, time and chance are parameters, so tests never wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..errors import Transient
+
+__all__ = ["RetryPolicy", "count_retries", "retrying"]
+
+T = TypeVar("T")
+
+_take_retry: ContextVar[Callable[[], str | None] | None] = ContextVar("toolkit_take_retry", default=None)
+
+_MOST_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryPolicy:
+    """
+    How often, and how patiently, to try again.
+
+    Attributes:
+        attempts: Tries in all, the first one included.
+        wait_initial: Seconds before the second try; doubles from there.
+        wait_max: No wait of ours is longer than this.
+        wait_jitter: The part of each wait that is left to chance, 0 to 1, so that clients do not come back in step.
+        retry_after_max: If the other side asks for a longer wait than this, the answer is no.
+    """
+
+    attempts: int = 3
+    wait_initial: float = 0.2
+    wait_max: float = 5.0
+    wait_jitter: float = 0.5
+    retry_after_max: float = 60.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.attempts, bool) or not isinstance(self.attempts, int) or self.attempts < 1:
+            raise ValueError(f"attempts has to be a whole number of at least 1, got {self.attempts!r}")
+        for name in ("wait_initial", "wait_max"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} has to be a number of seconds, 0 or more, got {getattr(self, name)!r}")
+        if not 0 <= self.wait_jitter <= 1:
+            raise ValueError(f"wait_jitter has to be between 0 and 1, got {self.wait_jitter!r}")
+        if not self.retry_after_max >= 0:
+            raise ValueError(f"retry_after_max has to be a number of seconds, 0 or more, got {self.retry_after_max!r}")
+
+    def wait_before(self, attempt: int, *, chance: float = 1.0) -> float:
+        """Seconds to wait before try number *attempt*; *chance* is between 0 and 1."""
+        # The exponent is capped because a float times 2**1024 overflows.
+        longest = min(self.wait_max, self.wait_initial * 2.0 ** min(attempt - 2, 32))
+        return longest * (1 - self.wait_jitter * (1 - chance))
+
+
+@contextmanager
+def count_retries(take: Callable[[], str | None]) -> Iterator[None]:
+    """
+    Have every retry inside the block, of calls and of requests alike, ask *take* first.
+
+    *take* counts one retry, or returns the reason why there is none left.
+    """
+    token = _take_retry.set(take)
+    try:
+        yield
+    finally:
+        _take_retry.reset(token)
+
+
+async def retrying(
+    call: Callable[[], Awaitable[T]],
+    policy: RetryPolicy,
+    *,
+    failed: Transient | None = None,
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    clock: Callable[[], float] = time.monotonic,
+    chance: Callable[[], float] = random.random,
+    deadline: float | None = None,
+    may_repeat: Callable[[Transient], str | None] = lambda error: None,
+    noted: Callable[[str], object] = lambda note: None,
+) -> T:
+    """
+    Await *call*, again on `Transient`, until it succeeds or *policy* gives up.
+
+    Serves any awaitable: a tool's attempt, a request to a provider. With *failed* the first
+    attempt has been made. *may_repeat* gives a reason not to try again; *noted* is told what
+    was decided, and why. Inside an agent's run every retry is taken from the budget of the run.
+    """
+    attempt = 1
+    while True:
+        if failed is None:
+            try:
+                return await call()
+            except Transient as error:
+                failed = error
+        attempt += 1
+        wait = policy.wait_before(attempt, chance=chance())
+        asked = failed.retry_after_seconds
+        if asked is not None:
+            wait = max(wait, asked)
+        reason = may_repeat(failed)
+        if reason is None and attempt > policy.attempts:
+            reason = "only one attempt is allowed" if attempt == 2 else f"{policy.attempts} attempts were made"
+        if reason is None and asked is not None and asked > policy.retry_after_max:
+            reason = f"it asked to wait {asked:g} s, and {policy.retry_after_max:g} s is the most"
+        if reason is None and deadline is not None and clock() + wait >= deadline:
+            reason = "there was no time left"
+        if reason is None and (take := _take_retry.get()) is not None:
+            reason = take()
+        if reason is not None:
+            noted(f"not tried again: {reason}")
+            try:
+                raise failed
+            finally:
+                failed = None  # the traceback of the error holds this frame
+        noted(f"attempt {attempt - 1} failed ({_short(failed)}); tried again after {wait:.2f} s")
+        failed = None
+        await sleep(wait)
+
+
+def _short(error: Transient) -> str:
+    text = str(error) or type(error).__name__
+    return text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}..."

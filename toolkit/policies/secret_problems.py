@@ -1,0 +1,76 @@
+"""
+What may be said about arguments that hold a secret.
+
+A problem with a parameter marked `Secret` is told without its value, and a
+problem with another parameter is told with the secret masked: the tool's own
+check may quote anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..errors import BadArgs, Problem
+from ..values.strictjson.checks import loads
+from .redaction import Redaction
+
+__all__ = ["without_secrets"]
+
+
+def without_secrets(error: BadArgs, secrets: frozenset[str], *arguments: Any) -> BadArgs:
+    """
+    Return an error with the same problems as *error* and no value of a parameter in *secrets*.
+
+    *arguments* are those of the call, in every form there is: JSON text, an object, decoded. The new error has no
+    cause, because the cause may quote the value.
+    """
+    return BadArgs(lambda: _hidden(error, secrets, arguments))
+
+
+def _hidden(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...]) -> list[Problem]:
+    folded = frozenset(map(_folded, secrets))
+    objects = [_read(form) for form in arguments]
+    if objects and not any(isinstance(form, Mapping) for form in objects):
+        # What came instead of an object may be the secret itself.
+        return [_shown_nothing(problem) for problem in error.problems]
+    redaction = Redaction().with_secrets(_values(objects, folded))
+    return [
+        Problem("the value does not fit", problem.path[:1])
+        if problem.path and _folded(problem.path[0]) in folded
+        else Problem(redaction.text(problem.message), [_masked_step(step, redaction) for step in problem.path])
+        for problem in error.problems
+    ]
+
+
+def _masked_step(step: str | int, redaction: Redaction) -> str | int:
+    """Return one step of a path; the secret may have been sent as a key, too."""
+    return redaction.text(step) if isinstance(step, str) else step
+
+
+def _shown_nothing(problem: Problem) -> Problem:
+    text, got, _ = problem.message.partition(", got ")
+    return Problem(text, problem.path) if got else problem
+
+
+def _values(objects: list[Any], folded: frozenset[str]) -> Iterator[Any]:
+    for form in objects:
+        if isinstance(form, Mapping):
+            yield from (value for name, value in form.items() if _folded(name) in folded)
+
+
+def _read(arguments: Any) -> Any:
+    """Return *arguments* as an object, if they are one in JSON text or in text in that text."""
+    for _ in range(2):
+        if not isinstance(arguments, (str, bytes, bytearray)):
+            break
+        try:
+            arguments = loads(arguments)
+        except ValueError:  # no value is quoted for what is no JSON
+            break
+    return arguments
+
+
+def _folded(name: object) -> str:
+    """Return *name* as `repair` compares keys: without case and separators."""
+    return "".join(letter for letter in str(name).casefold() if letter.isalnum())

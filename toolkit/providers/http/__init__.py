@@ -1,0 +1,1 @@
+"""Talk HTTP to a provider: requests, streams, failures, waits."""

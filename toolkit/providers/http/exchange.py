@@ -1,0 +1,340 @@
+"""
+One request to a provider and what comes back, whole or as events.
+
+Nothing here knows a provider's format. A failure worth trying again is `Transient`, any other a `ProviderFailure`.
+Redirects are not followed, since the key would go along. The time and the size of an answer are bounded, compressed
+answers while they unfold.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ..._decompression import inflater_for
+from ...errors import ProviderError, Transient
+from ...policies.classify import classified
+from ...values.strictjson.checks import MAX_TEXT, loads
+from ...values.visible import visible
+from .api_keys import Key
+from .failures import ProviderFailure, Sent, judged, said_in
+from .loop_clients import LoopClients
+from .retry_after import wait_asked
+from .sse import EventParser
+from .time_limits import TimeLimits
+
+if TYPE_CHECKING:  # it takes long to load
+    import httpx
+
+__all__ = ["Exchange", "Outgoing", "checked_url", "is_too_deep"]
+
+_MOST_ERROR_BYTES = 100_000
+_MOST_STREAM_BYTES = 64 * 1024 * 1024
+_MOST_LEVELS = 200
+_MOST_SHOWN = 200
+_PIECE_BYTES = 65536
+# Events by which a server only says that it is there.
+_PINGS = ("ping", "keepalive", "keep-alive")  # no set: a broken server sends what cannot be hashed
+_CONNECT_SECONDS = 10.0
+_SHOULD_RETRY = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """
+    A request, ready to be sent.
+
+    Attributes:
+        path: What follows the base URL.
+        sent: What messages say of it.
+        error_in: The error in an answer or an event that came with status 200; None if it is none.
+    """
+
+    path: str
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    sent: Sent
+    error_in: Callable[[Mapping[str, Any]], Any]
+
+
+class Exchange:
+    """
+    Sends requests to one address. A key, if there is one, goes along in a header.
+
+    Args:
+        key_form: What the header says, with `{}` for the key.
+        timeout_seconds: The longest wait for a whole answer; in a stream, the longest wait without anything new.
+        total_seconds: The longest wait for one answer in all, streamed or not.
+        client: The user's own; it is not closed here. Its headers go before ours.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key_header: str,
+        key_form: str,
+        timeout_seconds: float,
+        total_seconds: float = float("inf"),
+        client: httpx.AsyncClient | None = None,
+    ) -> None:
+        self.base_url = base_url.rstrip("/")
+        self.origin = urlsplit(self.base_url)[:2]
+        self.where = self.origin[1]
+        self._key_header = key_header
+        self._key_form = key_form
+        self._timeout_seconds = timeout_seconds
+        self._total_seconds = total_seconds
+        self._clients = LoopClients(client)
+
+    async def post(self, outgoing: Outgoing, key: Key | None) -> dict[str, Any]:
+        """Return the answer as a whole."""
+        limits = self._limits(outgoing, idle_seconds=float("inf"), total_seconds=self._timeout_seconds)
+        async with self._response(outgoing, key, limits) as response:
+            text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
+        return self._read(text, outgoing, key)
+
+    async def events(self, outgoing: Outgoing, key: Key | None) -> AsyncGenerator[dict[str, Any]]:
+        """Yield the answer as events, each a JSON object. A caller who stops early has to close the iterator."""
+        limits = self._limits(outgoing, idle_seconds=self._timeout_seconds, total_seconds=self._total_seconds)
+        async with self._response(outgoing, key, limits) as response:
+            await self._check_is_stream(response, outgoing, key, limits)
+            chunks = _chunks(response, outgoing.sent, limits)
+            first = await anext(chunks, b"")
+            if first.lstrip().startswith(b"<"):  # as no stream begins, whatever the server calls it
+                raise self._page_failure(first.decode("utf-8", "replace"), outgoing, key)
+            async for text, is_last in _event_texts(first, chunks, outgoing.sent):
+                if text == "[DONE]":
+                    return
+                event = self._read(text, outgoing, key, may_be_cut=is_last)
+                if event.get("type") not in _PINGS:
+                    limits.note_progress()
+                    yield event
+
+    async def aclose(self) -> None:
+        """Close the connections that were made here, in this loop."""
+        await self._clients.aclose()
+
+    def _limits(self, outgoing: Outgoing, *, idle_seconds: float, total_seconds: float) -> TimeLimits:
+        who = f"{outgoing.sent.provider} at {self.where}"
+        total_seconds = min(total_seconds, self._total_seconds)
+        return TimeLimits(who, idle_seconds=idle_seconds, total_seconds=total_seconds)
+
+    async def _check_is_stream(
+        self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
+    ) -> None:
+        """Raise what an answer means that is not a stream: an error, one whole answer, or a page for people."""
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
+            return
+        text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
+        self._read(text, outgoing, key)
+        raise ProviderFailure(
+            f"{outgoing.sent.provider} at {self.where} does not stream: it sent one answer; use `reply`", why="answer"
+        )
+
+    @asynccontextmanager
+    async def _response(self, outgoing: Outgoing, key: Key | None, limits: TimeLimits) -> AsyncIterator[httpx.Response]:
+        """Yield the head of an answer that went well; word what breaks, also while the caller reads it."""
+        import httpx
+
+        client = await self._clients.get()  # before time is counted: loading certificates takes a while
+        own = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
+        try:
+            request = client.build_request(
+                "POST",
+                f"{self.base_url}{outgoing.path}",
+                content=_encoded(outgoing),
+                headers={"content-type": "application/json", "accept-encoding": "identity", **own},
+                timeout=httpx.Timeout(self._timeout_seconds, connect=min(_CONNECT_SECONDS, self._timeout_seconds)),
+            )
+            auth = httpx.USE_CLIENT_DEFAULT if key is None else self._authorised(key)
+            try:
+                response = await limits.wait_for(client.send(request, auth=auth, stream=True, follow_redirects=False))
+            finally:
+                # Errors carry the request, and whoever reports them may show it.
+                request.headers.pop(self._key_header, None)
+            try:
+                if not response.is_success:
+                    raise await self._failure(response, outgoing, key, limits)
+                yield response
+            finally:
+                await response.aclose()
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+            raise self._worded(error, outgoing.sent, key) from error
+
+    def _authorised(self, key: Key) -> Callable[[httpx.Request], httpx.Request]:
+        def authorise(request: httpx.Request) -> httpx.Request:
+            request.headers[self._key_header] = self._key_form.format(key.reveal())
+            return request
+
+        return authorise
+
+    def _read(self, text: str, outgoing: Outgoing, key: Key | None, *, may_be_cut: bool = False) -> dict[str, Any]:
+        """Return the JSON object in *text*; raise the error that it is, or the reason why it is none."""
+        try:
+            data = loads(text)
+        except ValueError as error:
+            if text.lstrip().startswith("<"):
+                raise self._page_failure(text, outgoing, key) from None
+            data = error
+        if not isinstance(data, dict):
+            what = _masked(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
+            words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {what}"
+            # The last event of a stream that broke off is cut. Anything else would be wrong again.
+            raise Transient(words, happened="maybe") if may_be_cut else ProviderFailure(words, why="answer")
+        if is_too_deep(data):
+            raise ProviderFailure(f"{outgoing.sent.provider} at {self.where} nests its answer too deeply", why="answer")
+        problem = outgoing.error_in(data)
+        if problem is not None:
+            said = said_in(_masked(problem, key))
+            raise judged(said.status, said, outgoing.sent, wait=wait_asked({}, problem))
+        return data
+
+    def _page_failure(self, text: str, outgoing: Outgoing, key: Key | None) -> ProviderFailure:
+        beginning = visible(" ".join(_masked(text[: 4 * _MOST_SHOWN], key).split()), keep_lines=False)[:_MOST_SHOWN]
+        return ProviderFailure(
+            f"{outgoing.sent.provider} at {self.where} answered with a page for people, which begins {beginning!r}; "
+            "check `base_url`, and whether a proxy or a login page stands between",
+            why="answer",
+        )
+
+    async def _failure(
+        self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
+    ) -> ProviderFailure | Transient:
+        sent, status = outgoing.sent, response.status_code
+        if response.is_redirect:
+            target = _masked(response.headers.get("location", ""), key)[:200]
+            return ProviderFailure(
+                f"{sent.provider}: {self.where} redirects to {target!r}, which is not followed, since the key would "
+                "go along; give that address as `base_url` if it is right",
+                status=status,
+            )
+        text = _masked(await _read_text(response, _MOST_ERROR_BYTES, sent, limits), key)
+        try:
+            body = loads(text)
+        except ValueError:
+            body = "" if text.lstrip().startswith("<") else text  # a page for people says nothing in its first words
+        return judged(
+            status,
+            said_in(body),
+            sent,
+            wait=wait_asked(response.headers, body),
+            should_retry=_SHOULD_RETRY.get(response.headers.get("x-should-retry", "")),
+        )
+
+    def _worded(self, error: Exception, sent: Sent, key: Key | None) -> ProviderError | Transient:
+        """What a failed connection means."""
+        cause: BaseException | None = error
+        while cause is not None:
+            if isinstance(cause, ssl.SSLCertVerificationError):
+                words = f"{sent.provider}: the certificate of {self.where} does not hold: {cause.verify_message}"
+                return ProviderFailure(words, why="unavailable")
+            cause = cause.__cause__ or cause.__context__
+        meant = classified(error)
+        words = f"{sent.provider} at {self.where}: {_masked(str(meant), key)}"
+        if isinstance(meant, Transient):
+            return Transient(words, happened=meant.happened)
+        return ProviderFailure(words, why="unavailable")
+
+
+def checked_url(url: str) -> str:
+    """*url* if it can be the base of requests; `ValueError` that says why not."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"base_url: expected an address such as 'https://host/v1', got {url[:100]!r}")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise ValueError("base_url: credentials, queries and fragments do not belong there; give a key as `api_key=`")
+    return url
+
+
+def _encoded(outgoing: Outgoing) -> bytes:
+    try:
+        text = json.dumps(outgoing.body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ProviderFailure(f"{outgoing.sent.provider}: the request cannot be written as JSON: {error}") from error
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        # Halves of a letter that stand together are joined; one alone, which no provider takes, is a question mark.
+        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return whole.encode("utf-8", "replace")
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether JSON nests so deeply that copying it, or writing it again, could exhaust the stack."""
+    layer = [value]
+    for _ in range(_MOST_LEVELS):
+        holders = [each for each in layer if isinstance(each, (dict, list))]
+        if not holders:
+            return False
+        layer = [each for holder in holders for each in (holder.values() if isinstance(holder, dict) else holder)]
+    return True
+
+
+async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limits: TimeLimits) -> str:
+    """Return the body. One of more than *max_bytes* is an error, or is cut if the answer is an error already."""
+    pieces: list[bytes] = []
+    size = 0
+    async for chunk in _chunks(response, sent, limits):
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > max_bytes:
+            if response.is_success:
+                raise _too_long(max_bytes, sent)
+            break
+    return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
+
+
+async def _event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Sent) -> AsyncIterator[tuple[str, bool]]:
+    """Yield the data of each event, and whether the stream ended before the event did."""
+    parser = EventParser()
+    size = len(first)
+    for text in _feed(parser, first, sent):
+        yield text, False
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > _MOST_STREAM_BYTES:
+            raise _too_long(_MOST_STREAM_BYTES, sent)
+        for text in _feed(parser, chunk, sent):
+            yield text, False
+    for text in _feed(parser, None, sent):
+        yield text, True
+
+
+async def _chunks(response: httpx.Response, sent: Sent, limits: TimeLimits) -> AsyncIterator[bytes]:
+    """Yield the body as it comes, decompressed in small pieces, so that the caller can stop a bomb."""
+    if response.is_stream_consumed:  # a transport that keeps answers in memory has unfolded them already
+        async for chunk in response.aiter_bytes():
+            yield chunk
+        return
+    raw = response.aiter_raw()
+    try:
+        inflater = inflater_for(response.headers.get("content-encoding", ""))
+        while chunk := await limits.wait_for(anext(raw, b"")):  # httpx never gives an empty chunk
+            for piece in inflater.pieces(chunk, _PIECE_BYTES):
+                yield piece
+    except ValueError as error:
+        raise ProviderFailure(f"{sent.provider} at {sent.where}: {error}", why="answer") from error
+
+
+def _too_long(most: int, sent: Sent) -> ProviderFailure:
+    return ProviderFailure(f"{sent.provider} at {sent.where} answered with more than {most:,} bytes", why="answer")
+
+
+def _feed(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
+    """Return the data of the events that *chunk* completes, or that were left at the end."""
+    try:
+        events = parser.close() if chunk is None else parser.feed(chunk)
+    except ValueError as error:
+        raise ProviderFailure(f"{sent.provider} at {sent.where}: {error}", why="answer") from error
+    return [event.data for event in events if event.data]
+
+
+def _masked(said: Any, key: Key | None) -> Any:
+    return said if key is None else key.masked(said)

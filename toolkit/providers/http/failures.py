@@ -1,0 +1,262 @@
+"""
+What a provider's refusal means, in words for whoever runs the agent.
+
+The providers say the same things in four shapes. One table sorts them: what is worth trying again
+is `Transient`, everything else is a `ProviderFailure` whose `why` a program can act on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ...errors import ProviderError, Transient
+from ...values.visible import visible
+
+__all__ = ["ProviderFailure", "Said", "Sent", "Why", "judged", "said_in"]
+
+Why: TypeAlias = Literal[
+    "key", "permission", "credit", "model", "context", "schema", "request", "unavailable", "broke_off", "answer"
+]
+
+_MOST_CHARS = 500
+
+
+class ProviderFailure(ProviderError):  # noqa: N818 -- the error is its parent; this says which
+    """
+    A provider refused, failed or could not be reached.
+
+    Attributes:
+        why: "key" (missing or refused), "permission", "credit" (none left), "model" (unknown), "context" (the
+            conversation is too long), "schema" (a tool's definition was refused), "request" (anything else in it
+            was), "unavailable" (also after trying again), "broke_off" (in the middle of an answer), "answer" (it
+            makes no sense).
+        status: The HTTP status, if there was one.
+    """
+
+    def __init__(self, message: str, *, why: Why = "request", status: int | None = None) -> None:
+        super().__init__(message)
+        self.why: Why = why
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """
+    What an error's body says.
+
+    Attributes:
+        kinds: Its type, code and status words.
+        place: What of the request it is about.
+        status: The HTTP status that the body names, if it does.
+    """
+
+    message: str = ""
+    kinds: frozenset[str] = frozenset()
+    place: str = ""
+    status: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """
+    What was sent, and where, as far as messages name it.
+
+    Attributes:
+        provider: The provider's name.
+        where: Its host.
+        tools: The names of the tools in the order they were sent, by their names on the wire.
+    """
+
+    provider: str
+    where: str
+    model: str
+    key_source: str
+    tools: Mapping[str, str]
+
+
+def said_in(body: Any) -> Said:
+    """What *body*, JSON or text, says went wrong."""
+    if isinstance(body, list) and body:
+        body = body[0]  # Google's, if it was asked for a stream
+    error = body.get("error", body) if isinstance(body, Mapping) else body
+    if not isinstance(error, Mapping):
+        return Said(message=_short(error if isinstance(error, str) else ""))
+    details = error.get("details")
+    code = error.get("code")
+    words = [error.get("type"), code, error.get("status")]
+    if isinstance(details, Mapping):
+        words.append(details.get("error_code"))
+    elif isinstance(details, list):
+        words += [each.get("reason") for each in details if isinstance(each, Mapping)]
+    message = error.get("message") or error.get("detail") or ""
+    kinds = [word for word in words if isinstance(word, str)]
+    statuses = [code, *(_STATUSES.get(kind) for kind in kinds)]
+    return Said(
+        message=_short(message if isinstance(message, str) else ""),
+        kinds=frozenset(kinds),
+        place=str(error.get("param") or "")[:200],
+        status=next((status for status in statuses if type(status) is int and 400 <= status <= 599), None),
+    )
+
+
+_STATUSES = {
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "RESOURCE_EXHAUSTED": 429,
+    "api_error": 500,
+    "server_error": 500,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+    "timeout_error": 504,
+    "DEADLINE_EXCEEDED": 504,
+    "overloaded_error": 529,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """One thing that may have gone wrong: it is meant if the status, a kind or the message fits."""
+
+    why: Why
+    words: str
+    statuses: frozenset[int] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    pattern: str = "(?!)"
+
+    def fits(self, status: int | None, said: Said) -> bool:
+        if status in self.statuses or not self.kinds.isdisjoint(said.kinds):
+            return True
+        # A rate limit is worded like anything: too many tokens, quota exceeded.
+        return status != 429 and bool(re.search(self.pattern, said.message, re.IGNORECASE))
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BEFORE_RETRY = (
+    _Row(
+        why="credit",
+        words="the account at {where} has no credit left, or has reached its limit; look at its billing page",
+        statuses=frozenset([402]),
+        kinds=_words(
+            "insufficient_quota billing_error billing_hard_limit_reached billing_not_active "
+            "enforced_spend_limit_reached"
+        ),
+        pattern="credit balance is too low|api usage limits",
+    ),
+    _Row(
+        why="context",
+        words="the conversation is too long for the model {model!r}; shorten it, or compact old tool results",
+        statuses=frozenset([413]),
+        kinds=_words(
+            "context_length_exceeded request_too_large string_above_max_length exceed_context_size_error "
+            "request_body_too_large_after_decoding"
+        ),
+        pattern=r"prompt is too long|context (length|window|size)|input token count|maximum.{0,30} tokens allowed",
+    ),
+)
+_AFTER_RETRY = (
+    _Row(
+        why="key",
+        words="{where} refused the key from {key_source}; check that it is right, and still valid",
+        statuses=frozenset([401]),
+        kinds=_words("authentication_error invalid_api_key API_KEY_INVALID UNAUTHENTICATED"),
+        pattern="api key not valid",
+    ),
+    _Row(
+        why="permission",
+        words="the key from {key_source} may not do this at {where}; look at what it is allowed to use",
+        statuses=frozenset([403]),
+        kinds=_words("permission_error PERMISSION_DENIED"),
+    ),
+    _Row(
+        why="model",
+        words="{where} knows no model {model!r}, or is not the right address; check the model and `base_url`",
+        statuses=frozenset([404]),
+        kinds=_words("model_not_found not_found_error NOT_FOUND"),
+    ),
+)
+_SCHEMA = _Row(
+    why="schema",
+    words="the definition of a tool was refused",
+    kinds=_words("invalid_function_parameters"),
+    pattern=r"invalid schema for function|input_schema|function_declarations|\btools?[.\[]\d+",
+)
+_RETRIED = frozenset([408, 409, 429])
+
+
+def judged(
+    status: int | None, said: Said, sent: Sent, *, wait: float | None = None, should_retry: bool | None = None
+) -> ProviderFailure | Transient:
+    """
+    What an error with this *status* means.
+
+    Args:
+        wait: How long the provider asks us to wait.
+        should_retry: Whether trying again makes sense, if the provider says so itself.
+    """
+    for row in _BEFORE_RETRY:
+        if row.fits(status, said):
+            return _failure(row, status, said, sent)
+    if should_retry is None:
+        should_retry = status is not None and (status in _RETRIED or status >= 500)
+    if should_retry:
+        words = f"{sent.provider} at {sent.where} failed{_with(status)}{_quoted(said)}"
+        return Transient(words, retry_after_seconds=wait, happened="no" if status == 429 else "maybe")
+    for row in _AFTER_RETRY:
+        if row.fits(status, said):
+            return _failure(row, status, said, sent)
+    tool = _tool_named(said, sent)
+    if tool is not None or _SCHEMA.fits(status, said):
+        words = _SCHEMA.words if tool is None else f"the definition of the tool `{tool}` was refused"
+        text = f"{sent.provider}: {words}{_quoted(said)}; change its signature, leave it out, or try `strict=False`"
+        return ProviderFailure(text, why="schema", status=status)
+    why: Why = "unavailable" if status is not None and (status == 429 or status >= 500) else "request"
+    text = f"{sent.provider} at {sent.where} refused the request{_with(status)}{_quoted(said)}"
+    return ProviderFailure(text, why=why, status=status)
+
+
+def _failure(row: _Row, status: int | None, said: Said, sent: Sent) -> ProviderFailure:
+    words = row.words.format(where=sent.where, model=sent.model, key_source=sent.key_source)
+    # What is said of a key may show a part of it.
+    quoted = "" if row.why == "key" else _quoted(said)
+    return ProviderFailure(f"{sent.provider}: {words}{_with(status)}{quoted}", why=row.why, status=status)
+
+
+# Google counts within the one list that it has: `tools[0].function_declarations[3]`.
+_INDICES = [re.compile(rf"{word}[.\[](\d{{1,4}})", re.IGNORECASE) for word in ("function_?declarations", r"\btools")]
+_NAME = re.compile(r"(?:function|tool)s?[^'\"`]{0,20}['\"`]([A-Za-z_][\w.-]{0,63})['\"`]", re.IGNORECASE)
+
+
+def _tool_named(said: Said, sent: Sent) -> str | None:
+    """The catalog's name of the tool that the error is about, if it gives an index or a name."""
+    tools = list(sent.tools.values())
+    for text in (said.place, said.message):
+        found = next((match for pattern in _INDICES if (match := pattern.search(text))), None)
+        if found is not None and int(found[1]) < len(tools):
+            return tools[int(found[1])]
+        for name in _NAME.findall(text):
+            if name in sent.tools:
+                return sent.tools[name]
+    return None
+
+
+def _with(status: int | None) -> str:
+    return "" if status is None else f" ({status})"
+
+
+def _quoted(said: Said) -> str:
+    return f": {said.message}" if said.message else ""
+
+
+def _short(text: str) -> str:
+    shown = visible(text.strip()[: 2 * _MOST_CHARS], keep_lines=False)
+    return shown if len(shown) <= _MOST_CHARS else f"{shown[:_MOST_CHARS]}..."

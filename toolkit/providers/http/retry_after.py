@@ -1,0 +1,79 @@
+"""
+How long a provider asks us to wait: in Retry-After, in headers of its own, or in the body.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...policies.classify import retry_after_seconds
+
+__all__ = ["wait_asked"]
+
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_DURATION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s))+")
+_PIECE = re.compile(r"([\d.]+)(ms|h|m|s)")
+# What is used up, and when it comes back: as a duration (OpenAI) or as a time (Anthropic).
+_LIMITS = re.compile(r"(x-ratelimit-remaining-(?P<what>[a-z-]+)|anthropic-ratelimit-(?P<kind>[a-z-]+)-remaining)")
+
+
+def wait_asked(headers: Mapping[str, str], body: Any = None, *, now: Callable[[], float] = time.time) -> float | None:
+    """Seconds to wait before the next try; None if nothing sensible is asked for."""
+    return _first(
+        _milliseconds(headers.get("retry-after-ms", "")),
+        retry_after_seconds(headers, now=now),
+        _in_body(body),
+        _until_reset(headers, now),
+    )
+
+
+def _first(*waits: float | None) -> float | None:
+    return next((wait for wait in waits if wait is not None), None)
+
+
+def _milliseconds(text: str) -> float | None:
+    return float(text) / 1000 if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
+
+
+def _in_body(body: Any) -> float | None:
+    """Google's way: an entry of the error's details has `retryDelay`."""
+    error = body.get("error") if isinstance(body, Mapping) else None
+    details = error.get("details") if isinstance(error, Mapping) else None
+    for each in details if isinstance(details, list) else []:
+        delay = each.get("retryDelay") if isinstance(each, Mapping) else None
+        if isinstance(delay, str):
+            return _seconds(delay)
+    return None
+
+
+def _until_reset(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
+    """The longest wait until something that is used up comes back."""
+    waits = []
+    for name, remaining in headers.items():
+        found = _LIMITS.fullmatch(name.lower())
+        if found is None or remaining.strip() != "0":
+            continue
+        if found["what"]:
+            waits.append(_seconds(headers.get(f"x-ratelimit-reset-{found['what']}", "")))
+        else:
+            waits.append(_until(headers.get(f"anthropic-ratelimit-{found['kind']}-reset", ""), now))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _seconds(text: str) -> float | None:
+    """A duration such as `1.5s`, `20ms` or `6m0s`."""
+    if not _DURATION.fullmatch(text):
+        return None
+    return sum(float(number) * _UNITS[unit] for number, unit in _PIECE.findall(text))
+
+
+def _until(text: str, now: Callable[[], float]) -> float | None:
+    try:
+        then = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return max(0.0, (then if then.tzinfo else then.replace(tzinfo=dt.UTC)).timestamp() - now())

@@ -1,0 +1,1 @@
+"""Judge what a command line would do."""

@@ -1,0 +1,211 @@
+"""
+Whether a command line is dangerous, as far as reading it can tell.
+
+The line is read (`shell`), every command in it is held against the tables (`dangers`), against the list of protected
+files (`files`) and against its neighbours (`data_flows`, `written_scripts`). A line that cannot be read asks.
+This is no boundary: a program that is allowed can do what it likes, and only a sandbox keeps it from doing so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice
+
+from ...verdicts import Finding
+from ..shell.parser import CannotParse, Redirection, Script, SimpleCommand, parsed
+from .dangers import dangers
+from .data_flows import flows, whole
+from .files import CommandFiles, FileUse
+from .folders import TooManyFolders, folders_of
+from .options import Args
+from .targets import Danger, writing
+from .written_scripts import WrittenText, written_and_run
+
+__all__ = ["CommandFiles", "judged"]
+
+_BY = "check `dangerous-command`"
+_MOST_SHOWN = 80
+_MOST_REASONS = 3
+_MOST_READINGS = 2_000
+_MOST_PATHS = 20_000
+_MOST_TEXTS_IN_TEXTS = 4
+_MOST_DERIVED = 8
+_LONGEST_DERIVED = 256
+_UNKNOWN = re.compile(r"[$`]|[<>]\(")
+_VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
+
+
+def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
+    """
+    Return what is dangerous about the command line *text*; None if nothing is.
+
+    Args:
+        files: The protected files; those that everybody gets if not given.
+    """
+    try:
+        script = parsed(text)
+    except CannotParse as problem:
+        return Finding("ask", _BY, f"the command cannot be read, so nobody knows what it would do: {problem}")
+    found = list(_found(script, files or _files_of_everybody()))
+    if not found:
+        return None
+    # What is denied is said first; the same reason once.
+    found.sort(key=lambda each: each[1].word != "deny")
+    reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in found))
+    more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+    return Finding(found[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + more)
+
+
+@cache
+def _files_of_everybody() -> CommandFiles:
+    return CommandFiles()
+
+
+def _found(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tuple[str, Danger]]:
+    yield from whole(script)
+    values = _values(script)
+    try:
+        folders = folders_of(script.commands, lambda word: _filled_in(word, values))
+    except TooManyFolders as problem:
+        yield script.commands[0].source, Danger("ask", str(problem))
+        return
+    yield from _of_commands(script, values, folders, files)
+    yield from _of_redirections(script, values, folders, files)
+    for command, outcome in written_and_run(script):
+        if not isinstance(outcome, WrittenText):
+            yield command.source, outcome
+        elif level < _MOST_TEXTS_IN_TEXTS:
+            yield from _of_text(command, outcome.text, files, level)
+
+
+def _of_commands(
+    script: Script, values: Mapping[str, Sequence[str]], folders: Sequence[str], files: CommandFiles
+) -> Iterator[tuple[str, Danger]]:
+    whole_folders = [folder for folder in folders if folder.startswith(("/", "~", "$HOME"))]
+    dots = any("dotglob" in command.plain for command in script.commands)
+    readings = 0
+    words = sum(len(command.plain) for command in script.commands)
+    if words * len(folders) > _MOST_PATHS:
+        yield script.commands[0].source, Danger("ask", "can mean too many things to look at all of them")
+        return
+    for command in script.commands:
+        for danger in flows(command, files):
+            yield command.source, danger
+        for reading in [command, *_filled(command, values)]:
+            is_denied = False
+            for below in _in_folders(reading, whole_folders):
+                readings += 1
+                if readings > _MOST_READINGS:
+                    yield command.source, Danger("ask", "can mean too many things to look at all of them")
+                    return
+                for danger in dangers(Args(below)):
+                    is_denied = is_denied or danger.word == "deny"
+                    yield command.source, danger
+            # Which files are lost with the disk need not be said.
+            for danger in () if is_denied else files.dangers(Args(reading), folders, dots=dots):
+                yield command.source, danger
+
+
+def _of_redirections(
+    script: Script, values: Mapping[str, Sequence[str]], folders: Sequence[str], files: CommandFiles
+) -> Iterator[tuple[str, Danger]]:
+    for redirection in script.redirections:
+        if redirection.operator.startswith("<<") or redirection.moves:
+            continue
+        shown = f"{redirection.operator} {redirection.target}"
+        for target in _filled_in(redirection.target, values):
+            use = FileUse(target, "write" if redirection.writes else "read")
+            dangers = [files.danger(use, folders), *_of_target(redirection, target, folders)]
+            yield from ((shown, danger) for danger in dangers if danger is not None)
+
+
+def _of_target(redirection: Redirection, target: str, folders: Sequence[str]) -> Iterator[Danger | None]:
+    if redirection.writes:
+        for folder in folders:
+            if not folder or folder.startswith(("/", "~", "$HOME")):
+                yield writing(_below(folder, target) if folder else target)
+
+
+def _of_text(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
+    """What is dangerous about a script that the line itself writes, and then runs."""
+    try:
+        script = parsed(text)
+    except CannotParse:
+        yield command.source, Danger("ask", "runs a text that it has just written, and that cannot be read")
+        return
+    yield from _found(script, files, level + 1)
+
+
+def _values(script: Script) -> dict[str, list[str]]:
+    """Every value that the text itself gives to a variable."""
+    values: dict[str, list[str]] = {}
+    for assignment in script.assignments:
+        known = values.setdefault(assignment.name, [])
+        if assignment.is_literal:
+            texts = [assignment.value]
+        elif len(known) < _MOST_DERIVED:
+            # `x=$y/z`, and `x+=z`, which may also be put behind what is there.
+            filled = islice(_filled_in(assignment.value, values), _MOST_DERIVED)
+            ends = [text for text in filled if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
+            texts = ends + [before + text for before in known for text in ends]
+        else:
+            texts = []
+        known += [text for text in dict.fromkeys(texts) if text not in known]
+    for command in script.commands:
+        if command.name == "set":
+            words = [word for word in command.plain[1:] if word != "--"]
+            for name, value in [("@", " ".join(words)), ("*", " ".join(words)), *enumerate(words, start=1)]:
+                values.setdefault(str(name), []).append(value)
+    return values
+
+
+def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[SimpleCommand]:
+    """The command as written, and as it reads after each `cd`."""
+    yield command
+    for folder in folders:
+        yield replace(command, plain=(command.plain[0], *(_below(folder, word) for word in command.plain[1:])))
+
+
+def _filled(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+    """`$x` replaced by what it may be, and taken apart as the shell would if it is not quoted."""
+    for turn in range(_turns(" ".join(command.plain), values)):
+        words: list[str] = []
+        for written, plain in zip(command.words, command.plain, strict=True):
+            text = _at_turn(plain, values, turn)
+            whole_word = text == plain or (written.startswith('"') and written != '"$@"')
+            words += [text] if whole_word else text.split()
+        if words:
+            yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
+
+
+def _filled_in(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    yield text
+    for turn in range(_turns(text, values)):
+        yield _at_turn(text, values, turn)
+
+
+def _turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
+    """How often *text* has to be filled in until every value had its turn."""
+    if not values or "$" not in text:
+        return 0
+    return max((len(values.get(found[1] or found[2], ())) for found in _VARIABLE.finditer(text)), default=0)
+
+
+def _at_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
+    def value(found: re.Match[str]) -> str:
+        known = values.get(found[1] or found[2])
+        return known[turn % len(known)] if known else found[0]
+
+    return _VARIABLE.sub(value, text)
+
+
+def _below(folder: str, word: str) -> str:
+    return word if word.startswith(("-", "/", "~", "$")) else f"{folder.rstrip('/')}/{word}"
+
+
+def _shown(part: str) -> str:
+    text = " ".join(part.split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."

@@ -1,0 +1,270 @@
+"""
+What is dangerous about a single command.
+
+Most of it is a row in a table (`table_system` and the other tables). What takes more
+than a row, which folder is removed or which file is written, is a function here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+from .options import Args
+from .printed_texts import input_text
+from .table_reach import REACH
+from .table_runners import RUN
+from .table_system import MACHINE, Row
+from .table_tools import TOOLS
+from .table_work import WORK
+from .targets import Danger, removal, writing
+
+__all__ = ["dangers"]
+
+
+def dangers(args: Args) -> Iterator[Danger]:
+    """Everything that is dangerous about a command by itself."""
+    name = args.command.name
+    is_question = args.words[-1:] in _QUESTIONS
+    for ready in _by_name().get(name, ()):
+        if _holds(ready, args) and not (is_question and _only_asks(ready.row, args)):
+            yield Danger(ready.row.verdict, ready.row.why)
+    if name in _FUNCTIONS:
+        yield from filter(None, _FUNCTIONS[name](args))
+
+
+class _ReadyRow(NamedTuple):
+    """A row with its texts taken apart once, because every command of its program is held against it."""
+
+    row: Row
+    begins: frozenset[tuple[str, ...]]
+    options: tuple[str, ...]
+    unless: tuple[str, ...]
+    value: re.Pattern[str] | None
+    word: re.Pattern[str] | None
+
+
+@cache
+def _by_name() -> dict[str, list[_ReadyRow]]:
+    rows: dict[str, list[_ReadyRow]] = {}
+    for row in (*MACHINE, *RUN, *TOOLS, *WORK, *REACH):
+        ready = _ReadyRow(
+            row,
+            frozenset(tuple(part.split()) for part in row.begins.split("|") if part),
+            tuple(row.options.split()),
+            tuple(row.unless.split()),
+            re.compile(row.value) if row.value else None,
+            re.compile(row.word) if row.word else None,
+        )
+        for name in row.names.split():
+            rows.setdefault(name, []).append(ready)
+    return rows
+
+
+def _holds(ready: _ReadyRow, args: Args) -> bool:
+    if ready.begins and ready.begins.isdisjoint(args.subcommands):
+        return False
+    if ready.options and not args.has(*ready.options):
+        return False
+    # Not abbreviated: what lets a command pass has to be there as a whole.
+    if ready.unless and not args.options.isdisjoint(ready.unless):
+        return False
+    if ready.value is not None and not any(map(ready.value.fullmatch, args.values(*ready.options))):
+        return False
+    if ready.word is None:
+        return True
+    texts = (*args.words, input_text(args.command) or "") if ready.row.reads else args.words
+    return any(map(ready.word.fullmatch, texts))
+
+
+def _only_asks(row: Row, args: Args) -> bool:
+    """
+    Return whether a command that ends in `--help` shows its manual and nothing else.
+
+    That is so if the word stands alone or right behind the subcommand: in `docker run x --help` it is the container's.
+    """
+    if row.verdict == "deny":
+        return False
+    if args.command.name == "ssh":
+        return not args.operands
+    before = " ".join(args.words[:-1])
+    return not before or before in row.begins.split("|")
+
+
+def _removes(args: Args) -> Iterator[Danger | None]:
+    """`rm` and its kin."""
+    recursive = args.has("-r", "-R", "--recursive")
+    if args.has("--no-preserve-root"):
+        yield Danger("deny", "removes the whole file system")
+    for target in args.operands:
+        yield removal(target, recursive=recursive)
+    command = args.command
+    given = not {"xargs", "parallel"}.isdisjoint(command.via)
+    if recursive and given:
+        yield Danger("ask", "removes what nobody knows: the names come from another command")
+    for each in (*command.fed_by, *([command.outer] if command.outer else [])):
+        if each.name == "find" and (given or "{}" in args.operands):
+            yield from _found_files(Args(each))
+
+
+def _finds(args: Args) -> Iterator[Danger | None]:
+    if "-delete" in args.words:
+        yield from _found_files(args)
+    if not {"-fprint", "-fprintf", "-fls", "-fprint0"}.isdisjoint(args.words):
+        yield Danger("ask", "writes files of the command's choice")
+
+
+def _found_files(args: Args) -> Iterator[Danger | None]:
+    """What `find` would give to a command that removes it."""
+    roots = []
+    for word in args.words:
+        if word.startswith(("-", "(", "!")):
+            break
+        roots.append(word)
+    names = [args.words[at + 1] for at, word in enumerate(args.words[:-1]) if word in _FIND_FILTERS]
+    # `find . -name '*.pyc'` is narrow enough; `find / -name '*.log'` is not.
+    narrow = any(name.strip("*./?") for name in names) and _WIDENS.isdisjoint(args.words)
+    for root in roots or ["."]:
+        found = removal(root)
+        if found is not None and not (narrow and root.rstrip("/") == "."):
+            yield Danger("ask" if narrow else found.word, f"{found.why}, or files in it")
+
+
+_WIDENS = frozenset({"!", "-not", "-o", "-or", ","})
+_FIND_FILTERS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex"})
+
+
+def _moves(args: Args) -> Iterator[Danger | None]:
+    *sources, target = args.operands or ("",)
+    if target == "/dev/null":
+        yield Danger("deny", "moves files to where nothing comes back from")
+    for source in sources:
+        # Inside the project a file that is moved is still there.
+        if source.startswith(("/", "~", "$")) or source.rstrip("/").endswith(".git"):
+            danger = removal(source)
+            if danger is None or danger.word == "deny" or not _shares_variable(source, target):
+                yield danger
+    yield writing(target)
+
+
+def _shares_variable(source: str, target: str) -> bool:
+    """Return whether both names are worked out from one variable: `mv "$x" "${x%.txt}.md"` only renames."""
+    variables = _VARIABLE.findall(source)
+    return bool(variables) and not set(variables).isdisjoint(_VARIABLE.findall(target))
+
+
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+
+
+def _copies(args: Args) -> Iterator[Danger | None]:
+    target = args.value("-t", "--target-directory") or (args.operands[-1] if args.operands else "")
+    yield writing(target)
+
+
+def _links(args: Args) -> Iterator[Danger | None]:
+    yield from _copies(args)
+    if any((found := removal(source)) and found.word == "deny" for source in args.operands[:-1]):
+        yield Danger("ask", "gives another name to what matters")
+
+
+def _mirrors(args: Args) -> Iterator[Danger | None]:
+    yield from _copies(args)
+    if any(option.startswith("--del") for option in args.options) and args.operands:
+        yield removal(args.operands[-1])
+    if args.has("--remove-source-files", "--remove-sent-files"):
+        yield from map(removal, args.operands[:-1])
+
+
+def _packs(args: Args) -> Iterator[Danger | None]:
+    """`tar --remove-files`, `zip -m` and `7z -sdel` remove what they have packed."""
+    options = {"zip": ("-m", "--move"), "tar": ("--remove-files",), "gtar": ("--remove-files",)}
+    if args.has(*options.get(args.command.name, ("-sdel",))):
+        yield from map(removal, args.operands)
+
+
+def _cleans(args: Args) -> Iterator[Danger | None]:
+    if args.begins("clean"):
+        yield from map(removal, args.values("--target-dir"))
+    # `cargo vendor x` empties the folder `x` before it fills it.
+    if args.begins("vendor") and not args.has("--no-delete"):
+        yield from map(removal, args.operands[1:])
+
+
+def _builds(args: Args) -> Iterator[Danger | None]:
+    """`uv build --clear`, `poetry build --clean` and `pdm build` empty the folder that they build into."""
+    if (
+        args.begins("build")
+        and (args.command.name == "pdm" or args.has("--clear", "--clean"))
+        and not args.has("--no-clean")
+    ):
+        yield from map(removal, args.values("-o", "--out-dir", "--output", "-d", "--dest"))
+    if args.begins("venv") and args.has("--clear", "-c", "--force"):
+        yield from map(removal, args.operands[1:])
+
+
+def _writes(args: Args) -> Iterator[Danger | None]:
+    yield from map(writing, args.operands)
+
+
+def _empties(args: Args) -> Iterator[Danger | None]:
+    for target in args.operands:
+        yield writing(target) or removal(target, recursive=False)
+
+
+def _edits_in_place(args: Args) -> Iterator[Danger | None]:
+    if any(option.startswith(("-i", "--in-place")) for option in args.options):
+        yield from map(writing, args.operands)
+
+
+def _dumps(args: Args) -> Iterator[Danger | None]:
+    for word in args.words:
+        if word.startswith("of="):
+            yield writing(word[3:])
+
+
+def _downloads(args: Args) -> Iterator[Danger | None]:
+    for value in args.values("-o", "--output", "-O", "--output-document", "-P", "--output-dir", "--directory-prefix"):
+        yield writing(value)
+
+
+def _signals(args: Args) -> Iterator[Danger | None]:
+    """`kill -9 -1` is every process, and `kill -1 42` a signal for one."""
+    if not {"-l", "-L", "--list", "--table"}.isdisjoint(args.words):
+        return
+    for target in args.words[1:] if args.words[:1] != ("--",) else args.words:
+        if target == "-1":
+            yield Danger("deny", "kills every process")
+    if not {"0", "1"}.isdisjoint(args.operands):
+        yield Danger("ask", "kills the first process, or all of its own group")
+
+
+def _owns(args: Args) -> Iterator[Danger | None]:
+    """`chmod`, `chown` and `chgrp` of what is not the project's."""
+    recursive = args.has("-R", "--recursive")
+    for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
+        found = writing(target) or (removal(target) if recursive or target == "/" else None)
+        if found is not None and not target.startswith((".", "*")):
+            yield Danger("ask", "changes who may read and change what matters")
+
+
+_QUESTIONS = (("--help",), ("--version",))
+_FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
+    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _removes),
+    "find": _finds,
+    "mv": _moves,
+    **dict.fromkeys(("cp", "install", "scp"), _copies),
+    "ln": _links,
+    "rsync": _mirrors,
+    **dict.fromkeys(("tar", "gtar", "zip", "7z", "7za", "7zr", "7zz"), _packs),
+    "cargo": _cleans,
+    **dict.fromkeys(("uv", "poetry", "pdm"), _builds),
+    **dict.fromkeys(("logsave", "tee", "touch", "sponge", "mkfifo", "mknod"), _writes),
+    "truncate": _empties,
+    **dict.fromkeys(("sed", "gsed", "perl", "ruby", "awk", "gawk"), _edits_in_place),
+    "dd": _dumps,
+    "kill": _signals,
+    **dict.fromkeys(("curl", "wget"), _downloads),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _owns),
+}

@@ -1,0 +1,191 @@
+"""
+What is dangerous about commands together: what flows from one to another.
+
+Downloads and unknown texts that reach an interpreter, secrets that reach the
+network, variables that change what a name means, functions without an end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..shell.records import Assignment, Script, SimpleCommand
+from ..shell.wrappers import SHELLS, STANDARD_INPUT, known_input, opened
+from .files import CommandFiles
+from .inline_code import DOWNLOADERS, runs_code, unseen
+from .options import Args
+from .targets import Danger
+
+__all__ = ["flows", "whole"]
+
+_SENDERS = DOWNLOADERS | frozenset({
+    "ssh", "sftp", "rsync", "socat", "sendmail", "mail", "mailx", "mutt", "ftp", "tftp", "rclone", "gsutil", "aws",
+    "dig", "nslookup", "ping",
+})  # fmt: skip
+_TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
+_SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
+
+# Variables by which a harmless name comes to mean something else.
+_POWERFUL = re.compile(
+    r"LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|BASH_LOADABLES_PATH|HOME|SHELL"
+    r"|CDPATH|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|COMMON_DIR|ALLOW_PROTOCOL"
+    r"|DIR|WORK_TREE|OBJECT_DIRECTORY)|VISUAL|FCEDIT|\w*(PAGER|EDITOR|BROWSER|ASKPASS)|KUBECTL_EXTERNAL_DIFF"
+    r"|LESS|LESSOPEN|LESSCLOSE|LESSKEY\w*|MANOPT|MANROFFOPT|GLOBIGNORE|EXECIGNORE|HISTFILE|HISTSIZE"
+    r"|PERL5?(LIB|OPT|DB)|RUBY(OPT|LIB|SHELL)|GEM_(HOME|PATH)|NODE_OPTIONS|NODE_PATH|BUN_OPTIONS|LUA_(INIT|PATH|CPATH)\w*"
+    r"|PYTHON(STARTUP|HOME|INSPECT|BREAKPOINT|EXECUTABLE|USERBASE)|R_(PROFILE|ENVIRON)(_USER)?|PHPRC|PHP_INI_SCAN_DIR"
+    r"|JULIA_LOAD_PATH|TCLLIBPATH|ERL_\w*FLAGS|DOTNET_STARTUP_HOOKS|CORECLR_\w+"
+    r"|JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS"
+    r"|TAR_OPTIONS|RSYNC_(RSH|CONNECT_PROG)|CVS_RSH|SVN_SSH|(GNU)?MAKEFLAGS|MAKEFILES|GCC_EXEC_PREFIX|COMPILER_PATH"
+    r"|RUSTC|RUSTDOC|RUSTC_(WORKSPACE_)?WRAPPER|CARGO_\w*(WRAPPER|RUNNER|LINKER|RUSTC|RUSTDOC|HOME)|GOFLAGS|GOPROXY"
+    r"|VIMINIT|EXINIT|VIMRUNTIME|MYVIMRC|PSQLRC|OPENSSL_(CONF|ENGINES|MODULES)|GCONV_PATH|GTK_MODULES|SSLKEYLOGFILE"
+    r"|PIP_((EXTRA_)?INDEX_URL|CONFIG_FILE|FIND_LINKS|TRUSTED_HOST)|UV_\w*INDEX\w*|YARN_(RC_FILENAME|YARN_PATH)"
+    r"|(NPM|npm)_(CONFIG|config)_\w+|(https?|all)_proxy|(HTTPS?|ALL)_PROXY|TERMINFO|TERMCAP|zsh_eval_context|ZDOTDIR"
+    r"|INPUTRC|FPATH|XDG_CONFIG_(HOME|DIRS)"
+    # from the environment sections of the manual pages
+    r"|ACKRC|ANSIBLE_(CONFIG|LIBRARY|\w*PLUGINS|COLLECTIONS_PATHS?|ROLES_PATH)|APT_CONFIG|AWK(LIB)?PATH|BUILDAH_RUNTIME"
+    r"|CONTAINERS_(STORAGE_)?CONF\w*|DOCKER_HOST|CONTAINER_HOST|CURL_HOME|DPKG_(ROOT|ADMINDIR|FORCE)|ERL_LIBS"
+    r"|FLIT_INSTALL_PYTHON|FZF_DEFAULT_(COMMAND|OPTS\w*)|GIT_(MAN_VIEWER|SSL_NO_VERIFY|TRACE\w*|ALTERNATE_OBJECT_DIRECTORIES)"
+    r"|GNUPLOT_LIB|GS_(LIB|OPTIONS)|GUILE_LOAD_(COMPILED_)?PATH|HG(MERGE|RCPATH)|JDK_JAVAC_OPTIONS|KAKOUNE_\w+"
+    r"|LESS(ECHO|EDIT)|LFTP_(HOME|MODULE_PATH)|LYNX_CFG\w*|LADSPA_PATH|LIBMOUNT_FSTAB|MAIL(RC|CAPS)|MANROFFSEQ"
+    r"|MAXIMA_USERDIR|MODPROBE_OPTIONS|MOST_INITFILE|NMAPDIR|NODE_(REPL_EXTERNAL_MODULE|TLS_REJECT_UNAUTHORIZED)"
+    r"|PARALLEL(_(HOME|SHELL|SSH|RSYNC_OPTS|TMUX))?|RCLONE_(PASSWORD_COMMAND|CONFIG)|RIPGREP_CONFIG_PATH|RSYNC_(SHELL|PROXY)"
+    r"|RUBYPATH|SOX_OPTS|SSH_SK_PROVIDER|TEXEDIT|WIRESHARK_(CONFIG|DATA)_DIR|(UN)?ZIP_?OPTS?",
+)
+_JAVA_VALUE = r"(\s*-(X\w+|D[\w.]+=[\w./:-]*|XX:[+-]?(?!On)\w+(=\w+)?))*\s*"
+_HARMLESS_VALUES: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = (
+    (re.compile(r"\w*(EDITOR|VISUAL|PAGER)"), re.compile(r"(cat|less|more|true|:|vim?|nano|emacs|code|-)?( --?\w+)*")),
+    (re.compile(r"\w*BROWSER"), re.compile(r"none|true|false|:|echo|firefox|chrom\w*|open|")),
+    (re.compile(r"\w*ASKPASS"), re.compile(r"true|/bin/true|false|/bin/false|:|")),
+    (re.compile("ENV"), re.compile(r"[\w-]*")),
+    (re.compile(r"LESS|SOX_OPTS|(UN)?ZIP_?OPTS?"), re.compile(r"[-\w ]*")),
+    (re.compile(r"GIT_TRACE\w*"), re.compile(r"[\w]*")),
+    (re.compile(r"DOCKER_HOST|CONTAINER_HOST|NODE_TLS_REJECT_UNAUTHORIZED|GIT_SSL_NO_VERIFY"), re.compile(r"1|false|")),
+    (
+        re.compile(r"FZF_DEFAULT_OPTS"),
+        re.compile(r"(\s*--(height|layout|border|reverse|color|prompt|multi|info|inline-info)([= ][\w%:,-]+)?)*\s*"),
+    ),
+    (
+        re.compile("(GNU)?MAKEFLAGS"),
+        re.compile(r"(\s*-?-?(j|k|s|B|jobs=?|silent|keep-going|no-print-directory|l)\s*[\d.]*)*"),
+    ),
+    (re.compile("GOFLAGS"), re.compile(r"(\s*-(mod|tags|count|race|v|buildvcs|trimpath|p|timeout)(=[\w,.-]+)?)*")),
+    (re.compile("GOPROXY"), re.compile(r"(direct|off|https://proxy\.golang\.org|,)+")),
+    (re.compile(r"JAVA_TOOL_OPTIONS|JDK_JAVA_OPTIONS|_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS"), re.compile(_JAVA_VALUE)),
+    (
+        re.compile("NODE_OPTIONS"),
+        re.compile(r"(--(max-old-space-size=\d+|no-warnings|openssl-legacy-provider|\w+-vm-modules)\s*)+"),
+    ),
+)
+_COMMON = frozenset({
+    "ls", "cd", "cat", "cp", "mv", "rm", "git", "sudo", "su", "ssh", "curl", "wget", "echo", "printf", "test",
+    "grep", "find", "sed", "awk", "python", "python3", "pip", "npm", "node", "make", "docker", "kubectl", "sh",
+    "bash", "command", "builtin", "eval", "exec", "source", "export", "kill", "ps", "head", "tail", "tee", "true",
+    "false", "pwd", "mkdir", "touch", "chmod", "[",
+})  # fmt: skip
+
+
+def flows(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
+    """What is dangerous about where *command* gets its words, code or input from, and where they go."""
+    if not command.literal[0] or "{}" in command.words[0]:
+        yield Danger("ask", "runs a program whose name is only worked out when it runs")
+    args = Args(command)
+    name = command.name
+    if name in SHELLS or name in ("eval", "source", "."):
+        yield from _runs_text(args)
+    else:
+        yield from runs_code(args, files)
+    if name == "ssh" and (command.fed_by or any(_read(command))) and not any(opened(command)):
+        yield Danger("ask", "runs commands that nobody has seen")
+    if name in _SENDERS:
+        yield from _sends(args, files)
+
+
+def _runs_text(args: Args) -> Iterator[Danger]:
+    """A shell, and what it is given to run."""
+    command = args.command
+    by_name = command.name in ("eval", "source", ".")
+    has_text = "-c" in args.options or by_name
+    operands = [word for word in args.operands if word not in STANDARD_INPUT]
+    reads = not operands if not by_name else command.name != "eval" and not operands
+    reads = reads or ("-s" in args.options and not has_text)
+    unknown = [word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if not known]
+    if reads or (unknown and (has_text or not command.literal[1])):
+        yield from unseen((*command.fed_by, *command.inner) if reads else command.inner)
+    if by_name and not reads:
+        if command.name == "eval" and unknown:
+            yield Danger("ask", "runs a text that is only worked out when it runs")
+        elif command.inner and unknown:
+            yield Danger("ask", "runs the output of another command")
+    elif unknown and (has_text or command.inner or not all(word.startswith('"') for word in unknown)):
+        yield Danger("ask", "gives a shell a text that is only worked out when it runs")
+    elif reads and known_input(command) is None and "--version" not in args.options:
+        yield Danger("ask", "runs commands that nobody has seen")
+    if "-i" in args.options and command.redirections:
+        yield Danger("ask", "gives a shell to somebody else")
+
+
+def _sends(args: Args, files: CommandFiles) -> Iterator[Danger]:
+    command = args.command
+    sources = (*command.fed_by, *command.inner)
+    told = any(each.name in _TELLS_SECRETS and len(each.words) == 1 for each in sources)
+    secrets = any(files.is_secret(word) for each in sources for word in (*each.plain[1:], *_read(each)))
+    named = any(_SECRET_NAME.search(word) for each in (command, *command.fed_by) for word in each.plain)
+    if told or secrets or (named and command.fed_by):
+        yield Danger("deny", "sends keys or passwords to another machine")
+    whole_files = any(re.match(r"(.*=)?@(/etc/|~|\$HOME|/home/|/root/)", word) for word in args.words)
+    if whole_files or any(word.startswith(("--post-file", "--body-file")) for word in args.words):
+        yield Danger("ask", "sends a file to another machine")
+
+
+def _read(command: SimpleCommand) -> Iterator[str]:
+    return (each.target for each in command.redirections if each.operator == "<")
+
+
+def whole(script: Script) -> Iterator[tuple[str, Danger]]:
+    """What is dangerous about a command line as a whole; with the part that shows it."""
+    for name in script.functions:
+        calls = [each for each in script.commands if each.name == name and f"{name}()" in each.via]
+        if len(calls) > 1 or any(each.fed_by for each in calls):
+            yield f"{name}()", Danger("deny", "is a function that multiplies itself without an end")
+        elif calls:
+            yield f"{name}()", Danger("ask", "is a function that calls itself")
+        elif name in _COMMON:
+            yield f"{name}()", Danger("ask", "gives a command another meaning")
+    if _in_circles(script):
+        yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
+    if script.spawns_in_loop:
+        yield "&", Danger("ask", "starts programs in a loop and waits for none of them")
+    # `IFS= read -r line` is how a line is read, and says nothing about later ones.
+    reading = [id(each) for command in script.commands if command.name == "read" for each in command.assignments]
+    for assignment in script.assignments:
+        if id(assignment) not in reading and _POWERFUL.fullmatch(assignment.name) and not _is_harmless(assignment):
+            yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
+    for command in script.commands:
+        sets = command.name in ("read", "mapfile", "readarray", "getopts") or command.plain[:2] == ("printf", "-v")
+        if sets and any(map(_POWERFUL.fullmatch, command.plain[1:])):
+            yield command.source, Danger("ask", "changes which programs run, or how")
+
+
+def _is_harmless(assignment: Assignment) -> bool:
+    return assignment.is_literal and any(
+        name.fullmatch(assignment.name) and value.fullmatch(assignment.value) for name, value in _HARMLESS_VALUES
+    )
+
+
+def _in_circles(script: Script) -> bool:
+    names = set(script.functions)
+    calls = {
+        name: {each.name for each in script.commands if f"{name}()" in each.via} & names - {name} for name in names
+    }
+    for start in names:
+        seen: set[str] = set()
+        waiting = set(calls[start])
+        while waiting:
+            each = waiting.pop()
+            if each not in seen:
+                seen.add(each)
+                waiting |= calls[each]
+        if start in seen:
+            return True
+    return False

@@ -1,0 +1,355 @@
+"""
+Protected files that a command reads or writes, by the one list that file tools go by.
+
+Every way a word can name a file is looked at: operands, values of options, `@file`, `if=` and `of=`, globs, braces,
+scripts of `sed` and its kin, names that `find` or `echo` hand on, and folders that the line goes to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import islice, pairwise
+from typing import Literal, NamedTuple, TypeAlias
+
+from ..name_globs import is_glob
+from ..paths import Folders
+from ..protected_files import BUILT_IN, Protected, ProtectedFiles
+from ..repositories import protecting_repository
+from ..shell.records import SimpleCommand
+from .options import Args
+from .printed_texts import input_text
+from .table_files import (
+    FILES,
+    GIT,
+    NAMES_ONLY,
+    NOT_FILES,
+    OUTPUT,
+    SAYS_WRITE,
+    SCRIPTS,
+    SUBCOMMANDS,
+    WITH_MESSAGE,
+    FileRow,
+)
+from .targets import TOO_MANY, Danger, spell_out
+
+__all__ = ["CommandFiles", "FileUse", "files_of"]
+
+Use: TypeAlias = Literal["read", "write"]
+_USES: dict[str, Use] = {"r": "read", "w": "write"}
+# What the shell would put there; anything else that is worked out at run time stays as it is.
+_STANDS_FOR = (
+    (re.compile(r"^(?:\$HOME|\$\{HOME\})(?=/|$)"), "~"),
+    (re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`|\$\(git rev-parse --show-toplevel\))(?=/|$)"), "."),
+    (re.compile(r"\$GIT_DIR|\$\{GIT_DIR\}|\$\(git rev-parse (?:--absolute-git-dir|--git-(?:common-)?dir)\)"), ".git"),
+    (re.compile(r"\$\(git rev-parse --git-path ([\w./-]+)\)"), r".git/\1"),
+    (re.compile(r"\$\{\w+:?[-=+]([^{}]*)\}"), r"\1"),
+)
+_MOST_DANGERS = 10
+_ASSIGNED = re.compile(r"[\w.-]+=\S+")
+_ADDRESS_FILE = re.compile(r"\w://[^/\s]+/(?:[^?#\s]*/)?([^/?#\s]+)")
+_PACKED = re.compile(r"(.+)\.(?:gz|z|Z|bz2|xz|lzma|zst|lz4)")
+_UNPACKS_ONE = frozenset({
+    "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress",
+})  # fmt: skip
+_BACKS_UP = frozenset({"sed", "gsed", "perl", "ruby"})
+_HANDS_ON = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
+_FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname"})
+
+
+class FileUse(NamedTuple):
+    """
+    A word that names a file, and what happens to the file.
+
+    Attributes:
+        dots: Whether `*` in it may be a leading dot.
+        tree: Whether a folder of that name is read with all that is in it.
+    """
+
+    word: str
+    use: Use
+    dots: bool = False
+    tree: bool = False
+
+
+class CommandFiles:
+    """
+    The list of protected files, as the command check holds it against words.
+
+    Args:
+        files: The list; the built-in one if none is given.
+        folders: Where relative names start, for patterns that begin at the root of the disk and for links. Without
+            it the disk is not looked at.
+    """
+
+    def __init__(self, files: ProtectedFiles | None = None, folders: Folders | None = None) -> None:
+        self._files = files or ProtectedFiles(BUILT_IN)
+        # A root that is itself protected says nothing about the files in it.
+        is_free = folders is not None and self._files.protecting(f"{folders.root}/x", "write") is None
+        self._folders = folders if is_free else None
+
+    def protecting(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
+        """Return the rule that protects what *use* names, if the command runs in one of *folders*."""
+        names = spell_out(_fill_in(use.word))
+        for name in names or ():
+            for folder in folders:
+                rule = self._rule(_join(_fill_in(folder), name), use)
+                if rule is not None:
+                    return rule
+        return None
+
+    def is_kept(self, path: str) -> bool:
+        """Return whether tools do not write the file *path*; a folder on the way to such a file does not count."""
+        return self._files.protecting(path, "write", with_content=False) is not None
+
+    def is_secret(self, word: str) -> bool:
+        """Return whether *word* names a file that is not even read."""
+        return self.protecting(FileUse(word, "read")) is not None
+
+    def dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
+        """Yield what is wrong with the files that a command uses."""
+        uses = dict.fromkeys(files_of(_with_braces_spelled_out(args)))
+        dangers = (self.danger(use._replace(dots=dots or use.dots), folders) for use in uses)
+        # A person reads three reasons at most.
+        yield from islice((danger for danger in dangers if danger is not None), _MOST_DANGERS)
+
+    def danger(self, use: FileUse, folders: Sequence[str] = ("",)) -> Danger | None:
+        """Return what is wrong with one use of a file."""
+        if spell_out(use.word) is None:
+            return TOO_MANY
+        rule = self.protecting(use, folders)
+        if rule is None:
+            return None
+        verb = "changes" if use.use == "write" else "reads"
+        return Danger("ask", f"{verb} {rule.what} (`{rule.pattern}`)")
+
+    def _rule(self, path: str, use: FileUse) -> Protected | None:
+        rule = self._rule_by_name(path, use)
+        if rule is not None or self._folders is None or "$" in path:
+            return rule
+        whole = self._whole(path)
+        rule = self._rule_by_name(whole, use)
+        if rule is not None or is_glob(whole):
+            return rule
+        return self._rule_on_disk(whole, use)
+
+    def _rule_by_name(self, path: str, use: FileUse) -> Protected | None:
+        if is_glob(path):
+            return self._files.could_protect(path, use.use, dots=use.dots)
+        return self._files.protecting(path, use.use, with_content=True if use.tree else None)
+
+    def _rule_on_disk(self, path: str, use: FileUse) -> Protected | None:
+        """Look where links lead, and whether a repository takes the file for its settings."""
+        if self._folders is None:
+            return None
+        try:
+            place = self._folders.places(path)[0]
+        except ValueError:
+            return None  # no program can open it either
+        if place.path != path:
+            for name in (*place.passed, place.path):
+                if rule := self._rule_by_name(name, use):
+                    return rule
+        return protecting_repository(self._files, place.path) if use.use == "write" else None
+
+    def _whole(self, path: str) -> str:
+        root = self._folders.root if self._folders is not None else ""
+        return os.path.normpath(os.path.expanduser(path) if path.startswith("~") else os.path.join(root, path))
+
+
+def files_of(args: Args) -> Iterator[FileUse]:
+    """Yield every file that a command may read or write, as its words name them."""
+    command = args.command
+    name = command.name
+    if name == "git":
+        yield from _git_files(args)
+    elif (row := FILES.get(name)) is not None:
+        yield from _row_files(args, row, args.words, is_known=True)
+        yield from _subcommand_files(args)
+        yield from _named_by_others(args)
+        if name not in NAMES_ONLY:
+            yield from _handed_on(command)
+    elif name not in NAMES_ONLY:
+        # A word with a blank is a text more often than a name.
+        words = [word for word in args.words if not re.search(r"\s", word)]
+        yield from _row_files(args, FileRow(), words, is_known=False)
+        yield from _handed_on(command)
+    yield from _output_files(args)
+    if name not in NAMES_ONLY:
+        yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
+    for pattern in SCRIPTS.get(name, ()):
+        for text in (*args.words, input_text(command) or ""):
+            for how, file in pattern.findall(text):
+                yield FileUse(file, "write" if how.lower() in SAYS_WRITE else "read")
+
+
+def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool) -> Iterator[FileUse]:
+    yield from (FileUse(file, "write") for value in args.values(*_options_of(row.writes)) for file in _parts(value))
+    yield from (FileUse(_at_file(value), "read") for value in args.values(*_options_of(row.reads)))
+    holds = not row.if_any or args.has(*row.if_any.split()) or "inplace" in args.words
+    reads_trees = row.trees == "always" or (row.trees != "" and args.has(*row.trees.split()))
+    letters = row.operands if holds else row.operands.replace("w", "r")
+    left_out = _left_out(args)
+    operands = [word for word in args.operands_of(words) if word not in left_out]
+    name = args.command.name
+    for at, word in enumerate(operands):
+        is_last = row.last and at == len(operands) - 1 and at > 0 and not args.values("-t", "--target-directory")
+        letter = row.last if is_last else letters[min(at, len(letters) - 1)]
+        if letter == "w" and is_last:
+            yield from _written_into(args, operands[:-1], word)
+        elif letter in _USES:
+            yield FileUse(word.rpartition("@")[2], _USES[letter], tree=reads_trees)
+        if _ASSIGNED.fullmatch(word):
+            # `dd of=file`, and a variable that an awk program may write to.
+            is_written = word.startswith("of=") or (name in SCRIPTS and any(">" in text for text in words))
+            yield FileUse(word.partition("=")[2].lstrip("@"), "write" if is_written else "read")
+    if not is_known or row.operands == "r":
+        yield from _option_files(words)
+
+
+def _left_out(args: Args) -> set[str]:
+    """Return the words that are values and no files: what is excluded, and messages."""
+    has_message = args.command.name in WITH_MESSAGE
+    return {
+        value
+        for option, value in args.option_values
+        # `--no-banner` takes no value, so the word behind it is an operand.
+        if NOT_FILES.fullmatch(option) and not option.startswith("--no") and (option != "-m" or has_message)
+    }
+
+
+@cache
+def _options_of(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+def _at_file(value: str) -> str:
+    """Return the file in `@file`, `name=@file;type=x`, `file:name` and `id=x,src=file`."""
+    found = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
+    return next(filter(None, found.groups()), value) if found else value
+
+
+def _parts(value: str) -> Iterator[str]:
+    """Yield the file in *value*, and the one in `link=file`, `1=file` and `type=local,dest=file`."""
+    yield value
+    last = re.split(r"[=,]", value)[-1]
+    if last != value:
+        yield last
+
+
+def _option_files(words: Sequence[str]) -> Iterator[FileUse]:
+    """Yield `--opt=file`, `-ofile` and `@file`; the word behind an option is an operand already."""
+    for word in words:
+        if word.startswith("-") and not NOT_FILES.match(word):
+            yield FileUse(word.partition("=")[2].rpartition("@")[2] if "=" in word else word[2:], "read")
+
+
+def _output_files(args: Args) -> Iterator[FileUse]:
+    """Yield the values of options that speak of output, whatever the program."""
+    for option, value in args.option_values:
+        if OUTPUT.fullmatch(option):
+            yield FileUse(value, "write")
+
+
+def _named_by_others(args: Args) -> Iterator[FileUse]:
+    """Yield the files that get their name from an address, from a suffix, or from a pattern for backups."""
+    name = args.command.name
+    if (name == "wget" and not args.has("-O", "--output-document")) or (
+        name in ("curl", "aria2c") and (name == "aria2c" or args.has("-O", "--remote-name", "--remote-name-all"))
+    ):
+        folder = args.value("-P", "--directory-prefix", "--output-dir", "-d", "--dir") or ""
+        for word in args.words:
+            if found := _ADDRESS_FILE.search(word):
+                yield FileUse(_join(folder, found[1]), "write")
+    for word in args.operands:
+        if name in _UNPACKS_ONE and (found := _PACKED.fullmatch(word)):
+            yield FileUse(found[1], "write")
+    if name in _BACKS_UP:
+        patterns = [word[2:] for word in args.words if word.startswith("-i")] + args.values("--in-place")
+        for pattern in patterns:
+            if "*" in pattern:
+                names = (os.path.basename(word) for word in args.operands)
+                yield from (FileUse(pattern.replace("*", file), "write") for file in names)
+
+
+def _written_into(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:
+    """Yield the target of a copy, and what the sources would be called in it."""
+    if not target.endswith("/") or args.has("-r", "-R", "-a", "--recursive", "--archive"):
+        yield FileUse(target, "write")
+    for source in sources:
+        yield FileUse(f"{target.rstrip('/')}/{os.path.basename(source.rstrip('/'))}", "write")
+
+
+def _git_files(args: Args) -> Iterator[FileUse]:
+    operands = args.operands
+    row = GIT.get(operands[0]) if operands else None
+    if row is None or args.has("--cached") or (operands[0] == "worktree" and operands[1:2] != ("add",)):
+        return
+    folder = args.value("-C") or ""
+    rest = args.words[args.words.index(operands[0]) + 1 :]
+    for use in _row_files(args, row, rest, is_known=True):
+        if operands[0] == "clone" and "://" in use.word:
+            continue
+        # `HEAD:.env` is the file in a commit.
+        word = use.word.partition(":")[2] if use.use == "read" and ":" in use.word else use.word
+        yield use._replace(word=_join(folder, word))
+    for option, value in args.option_values:
+        if folder and OUTPUT.fullmatch(option):
+            yield FileUse(_join(folder, value), "write")
+
+
+def _subcommand_files(args: Args) -> Iterator[FileUse]:
+    """Yield the files of a subcommand that uses its operands otherwise than the program does."""
+    rows = SUBCOMMANDS.get(args.command.name)
+    subcommand = next((word for word in args.operands if rows and word in rows), None)
+    if rows and subcommand is not None:
+        rest = args.words[args.words.index(subcommand) + 1 :]
+        for use in _row_files(args, rows[subcommand], rest, is_known=True):
+            # `web:/etc/shadow` is a file in the container.
+            if ":" not in use.word:
+                yield use
+
+
+def _handed_on(command: SimpleCommand) -> Iterator[FileUse]:
+    """Yield the names that `find -exec`, `| xargs` and `$(...)` give to a command."""
+    row = FILES.get(command.name, FileRow())
+    use: Use = "write" if row.operands.endswith("w") and not row.if_any else "read"
+    givers = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
+    if not {"xargs", "parallel"}.isdisjoint(command.via):
+        givers += command.fed_by
+    if command.outer is not None and command.outer.name in ("find", "fd"):
+        givers.append(command.outer)
+    for giver in givers:
+        if giver.name not in _HANDS_ON:
+            continue
+        words = giver.plain[1:]
+        if giver.name == "find":
+            yield from (FileUse(value, use, dots=True) for option, value in pairwise(words) if option in _FIND_NAMES)
+        yield from (FileUse(word, use) for word in words if not word.startswith("-"))
+
+
+def _with_braces_spelled_out(args: Args) -> Args:
+    """Return the command as it reads after the shell's braces: `cp x{,.bak}` has two operands."""
+    command = args.command
+    if not any("{" in word and "," in word for word in command.words):
+        return args
+    words = [
+        text
+        for word, plain in zip(command.words, command.plain, strict=True)
+        for text in ((spell_out(plain) or [plain])[::-1] if "{" in word else [plain])
+    ]
+    return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
+
+
+def _fill_in(word: str) -> str:
+    if "$" in word or "`" in word:
+        for pattern, text in _STANDS_FOR:
+            word = pattern.sub(text, word)
+    return word
+
+
+def _join(folder: str, word: str) -> str:
+    return word if not folder or word.startswith(("/", "~", "$")) else f"{folder.rstrip('/')}/{word}"

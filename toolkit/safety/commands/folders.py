@@ -1,0 +1,86 @@
+"""
+The folders that the commands of a line may run in.
+
+Which `cd` holds for which command depends on what succeeds, on loops and on subshells. So every folder that the line
+may go to counts for every command: rather one reading too many than one too few.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterable
+
+from ..shell.records import SimpleCommand
+from .options import Args
+
+__all__ = ["TooManyFolders", "folders_of"]
+
+_MOST_FOLDERS = 100
+# Options by which a program goes elsewhere before it does anything.
+_OPTIONS = {
+    "env": "-C --chdir",
+    "sudo": "-D --chdir -R --chroot",
+    "systemd-run": "--working-directory",
+    "make": "-C --directory",
+    "gmake": "-C --directory",
+    "ninja": "-C",
+    "uv": "--directory --project",
+    "pnpm": "-C --dir",
+    "npm": "--prefix",
+    "yarn": "--cwd",
+    "poetry": "-C --directory -P --project",
+    "hg": "--cwd -R",
+    "go": "-C",
+    "cargo": "-C",
+    "terraform": "-chdir",
+    "tofu": "-chdir",
+    "emacs": "--chdir",
+    "ruby": "-C -X",
+    "fd": "--base-directory",
+    "parallel": "--workdir --wd",
+    "just": "-d --working-directory",
+    "start-stop-daemon": "-d --chdir",
+    "flatpak": "--cwd",
+}
+# Their first operand is the folder.
+_OPERANDS = frozenset({"cd", "pushd", "chdir", "z", "chroot", "direnv"})
+
+
+class TooManyFolders(ValueError):  # noqa: N818 -- named by what happened
+    """A line goes to more folders than can be looked at."""
+
+
+def folders_of(commands: Iterable[SimpleCommand], fill_in: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
+    """
+    Return every folder that a command may run in; the first is "", where the line starts.
+
+    Args:
+        commands: Of the line, in order.
+        fill_in: Returns what a word may be once its variables are filled in.
+
+    Raises:
+        TooManyFolders: There are more than can be looked at.
+    """
+    folders = [""]
+    for command in commands:
+        targets = dict.fromkeys(name for word in _targets(command) for name in fill_in(word))
+        folders += [_go(folder, target) for target in targets for folder in folders]
+        folders = list(dict.fromkeys(folders))
+        if len(folders) > _MOST_FOLDERS:
+            raise TooManyFolders("goes to more folders than can be looked at")
+    return tuple(folders)
+
+
+def _targets(command: SimpleCommand) -> list[str]:
+    if command.name in _OPERANDS:
+        words = [word for word in command.plain[1:] if word == "-" or not word.startswith(("-", "+"))]
+        # `cd -` goes back to a folder that counts already.
+        return ["~"] if not words and command.name == "cd" else [word for word in words[:1] if word not in ("-", ".")]
+    options = _OPTIONS.get(command.name)
+    return Args(command).values(*options.split()) if options else []
+
+
+def _go(folder: str, target: str) -> str:
+    if not folder or target.startswith(("/", "~", "$")):
+        return target
+    return posixpath.normpath(f"{folder}/{target}")

@@ -1,0 +1,123 @@
+"""
+Code in other languages, on the command line or at standard input.
+
+Nobody reads Python with a bash grammar: code that may start programs, remove
+files or reach the network asks, and so does code that cannot be seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..shell.records import SimpleCommand
+from ..shell.wrappers import STANDARD_INPUT, known_input
+from .files import CommandFiles
+from .options import Args
+from .targets import Danger, writing
+
+__all__ = ["DOWNLOADERS", "code_dangers", "language", "runs_code", "unseen"]
+
+DOWNLOADERS = frozenset({
+    "curl", "wget", "fetch", "aria2c", "http", "https", "httpie", "lwp-request", "GET", "lynx", "ftp", "telnet",
+    "nc", "ncat", "netcat", "openssl", "scp",
+})  # fmt: skip
+_DECODERS = frozenset({
+    "base64", "base32", "xxd", "openssl", "uudecode", "gunzip", "zcat", "gzip", "bzip2", "bzcat", "xz", "xzcat",
+    "rev", "tr", "od", "hexdump", "printf", "perl",
+})  # fmt: skip
+_PHP = "-r -R -B -E --run --process-code --process-begin --process-end"
+# Where the code stands on the command line, and how a program is told to read it from there.
+_INTERPRETERS: dict[str, str] = {
+    "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": _PHP,
+    "lua": "-e", "tcc": "", "irb": "-e", "slsh": "-e",
+    "node": "-e --eval -p --print", "nodejs": "-e --eval -p --print", "deno": "eval", "bun": "-e --eval -p --print",
+    "luajit": "-e", "Rscript": "-e", "osascript": "-e", "julia": "-e --eval -E --print", "guile": "-c",
+    "ghci": "-e", "groovy": "-e", "elixir": "-e --eval", "tclsh": "", "ghc": "-e",
+    "ocaml": "-e", "swift": "-e", "scala": "-e", "kotlin": "-e",
+    "R": "-e", "racket": "-e --eval", "clojure": "-e --eval", "clj": "-e --eval", "jrunscript": "-e", "gjs": "-c",
+    "wish": "", "pwsh": "-c -Command",
+    "octave": "--eval", "sbcl": "--eval", "erl": "-eval", "raku": "-e", "nu": "-c --commands", "xonsh": "-c",
+}  # fmt: skip
+_HARMFUL_CODE = re.compile(
+    r"os\s*\.\s*(system|popen|exec\w*|spawn\w*|remove\w*|unlink|rmdir|kill\w*|fork\w*|dup2|chmod|chown|rename|replace)"
+    r"|subprocess|socket|shutil|\bpty\b|ctypes|pickle|marshal|import_module|importlib\.(util|machinery|reload)"
+    r"|__(?!version|file|name|main|doc|all|path|init|future)\w+__|\beval\b|\bexec\b|getattr|setattr|from\s+os\s+import"
+    r"|child_process|\bexec(File|Sync)?\(|spawn|\bfs\b|require\(\W*(net|http|dgram|tls|vm)|fetch\(|process\.(env|kill)"
+    r"|\bsystem\s*[(\"' ]|popen|fsockopen|passthru|shell_exec|proc_open|unlink|rmtree|rmdir|FileUtils|File\.delete"
+    r"|Sys\.command|System\.Process|Process\.(run|start)|Runtime\.get|run-process|sh!|\bfork\b"
+    r"|System\.(cmd|shell)\b|\bos:cmd|Port\.open|open_port|File\.rm|sys\.process|ProcessBuilder|\.execute\(|\bProcess\("
+    r"|java\.shell|TCPSocket|urllib|urlopen|requests\.|httpx|http\.client|ftplib|smtplib|paramiko|do shell script",
+    re.IGNORECASE,
+)
+_RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
+_QUOTES = re.compile(r"`|%x\W|\bqx\b")
+_TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
+# A pipe from or to a text, once the texts are taken for one letter.
+_AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
+_HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
+
+
+def language(name: str) -> str | None:
+    """The language that a program of this name runs: `python3.11` runs python."""
+    base = re.sub(r"[\d.]+$", "", name)
+    return base if base in _INTERPRETERS else None
+
+
+def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
+    """What is wrong with the code that a command runs, if it is an interpreter."""
+    command = args.command
+    spoken = language(command.name)
+    is_awk = command.name in ("awk", "gawk", "mawk", "nawk")
+    if is_awk and any(_HARMFUL_AWK.search(_AWK_TEXT.sub("S", word)) for word in args.words):
+        yield Danger("ask", "runs other programs from inside awk")
+    if spoken is None:
+        return
+    code, known = _code(args, _INTERPRETERS[spoken].split())
+    # `deno run -` reads its program as `python -` does.
+    operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
+    if code is None and not [word for word in operands if word not in STANDARD_INPUT] and "-m" not in args.options:
+        if not command.fed_by and not any(each.operator.startswith("<") for each in command.redirections):
+            return
+        yield from unseen((*command.fed_by, *command.inner))
+        code, known = known_input(command), True
+        if code is None:
+            yield Danger("ask", "runs code that nobody has seen")
+    elif any(word.startswith("<(") for word in args.words):
+        yield from unseen(command.inner)
+    if not known:
+        yield from unseen(command.inner)
+        yield Danger("ask", "runs code that is only worked out when it runs")
+    if code:
+        yield from code_dangers(spoken, code)
+    for path in _TEXT_IN_CODE.findall(code or ""):
+        if files.is_kept(path) or files.is_secret(path) or writing(path) is not None:
+            yield Danger("ask", f"runs code that is about `{path}`")
+
+
+def code_dangers(spoken: str, code: str) -> Iterator[Danger]:
+    """What is wrong with *code* in the language *spoken*."""
+    if _HARMFUL_CODE.search(code) or (spoken in _RUNS_IN_QUOTES and _QUOTES.search(code)):
+        yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
+
+
+def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
+    """The code on the command line, and whether it is known exactly."""
+    for at, word in enumerate(args.words):
+        for option in options:
+            if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
+                if at + 1 < len(args.words):
+                    return args.words[at + 1], args.command.literal[at + 2]
+            elif len(option) == 2 and word.startswith(option) and option in args.options:
+                return word[2:], args.command.literal[at + 1]
+            elif option.startswith("--") and word.startswith(f"{option}="):
+                return word.partition("=")[2], args.command.literal[at + 1]
+    return None, True
+
+
+def unseen(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
+    """What is wrong with running what *sources* write."""
+    if any(each.name in DOWNLOADERS for each in sources):
+        yield Danger("deny", "runs what it has just downloaded, unseen")
+    elif any(each.name in _DECODERS for each in sources):
+        yield Danger("deny", "runs a text that was made unreadable")

@@ -1,0 +1,233 @@
+"""
+A command's words as options and operands, the way most programs read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..._forks import unlock_properties_in_children
+from ..shell.records import SimpleCommand
+
+__all__ = ["Args"]
+
+# Options that take the next word, before a subcommand: without them `git -C x push` has the subcommand `x`.
+_VALUES = {
+    "git": "-C -c --git-dir --work-tree --namespace --exec-path --config-env",
+    "kubectl": "-n --namespace --context --cluster --kubeconfig -s --server --user --as",
+    "helm": "-n --namespace --kube-context --kubeconfig",
+    "docker": "-H --host -c --context -l --log-level --config",
+    "podman": "-c --connection --log-level --url",
+    "docker-compose": "-f --file -p --project-name --profile --env-file",
+    "aws": "--profile --region --output --endpoint-url --query",
+    "gcloud": "--project --zone --region --account --configuration",
+    "az": "--subscription -o --output",
+    "npm": "--prefix -w --workspace --registry",
+    "pnpm": "-C --dir --filter -F",
+    "yarn": "--cwd",
+    "gh": "-R --repo",
+    "systemctl": "-H --host -M --machine",
+    "redis-cli": "-h -p -s -a -n -u --user --pass",
+    "pip": "--python --log --proxy",
+    "terraform": "",
+    "ssh": "-B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w",
+    "scp": "-c -D -F -i -J -l -o -P -S -X",
+    "sftp": "-B -b -c -D -F -i -J -l -o -P -R -S -s -X",
+}  # fmt: skip
+# Options that begin like longer ones and are no abbreviations of them.
+_WHOLE = frozenset({
+    "--checkpoint", "--index", "--exec", "--delete", "--output", "--file", "--config", "--system", "--global", "--edit",
+    "--volume", "--device", "--install", "--prune", "--input", "--script", "--eval", "--filter", "--write", "--no",
+    "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
+})  # fmt: skip
+# The same for one program, where its manual lists an option that begins like one of its rows.
+_WHOLE_OF: dict[str, frozenset[str]] = {
+    name: frozenset(options.split())
+    for names, options in {
+        "age gpg gpg2": "--recipient --passphrase --export --import --sign",
+        "ansible ansible-playbook": "--become --connection --vault-pass",
+        "cargo": "--target",
+        "certbot": "--apache --manual --nginx",
+        "cp ln install rsync": "--backup --strip --partial --include",
+        "curl": "--proxy --ssl --head --netrc --crlf --proto",
+        "dnf zypper": "--repo",
+        "docker podman nerdctl": "--label --ip --env --pod --volumes --pid --net --network --runtime --conmon --infra",
+        "dpkg": "--status --remove --triggers",
+        "du": "--exclude",
+        "eslint": "--cache",
+        "ex vi view vim": "--remote",
+        "fzf tree": "--info",
+        "gh": "--body --debug --notes --env --raw --app",
+        "git": "--unset --head --header --cc --to --expire --sign --cruft --git",
+        "hg": "--remote --clean --log --to",
+        "journalctl": "--cursor",
+        "kubectl oc": "--from --for --profile --client",
+        "m4": "--debug",
+        "maxima": "--batch --lisp",
+        "mysql mariadb mysqldump mariadb-dump mysqladmin mariadb-admin ncat": "--ssl",
+        "nano": "--backup",
+        "nmap": "--script-args --exclude",
+        "node nodejs bun": "--cpu-prof --heap-prof --test --reporter --env --compile",
+        "npm": "--ca",
+        "parallel": "--transfer --compress --group --ssh --sshlogin",
+        "pip pip3": "--pre",
+        "tar gtar bsdtar": "--list",
+        "tsc": "--declaration",
+        "valgrind": "--xml --xtree-leak --xtree-memory",
+        "wget": "--reject",
+    }.items()
+    for name in names.split()
+}
+# Short options whose value may be glued to them: the letters of `-oLogLevel=ERROR` are no options.
+_GLUED = {
+    "ssh": "BbcDEeFIiJLlmOopQRSWw",
+    "scp": "cDFiJloPSX",
+    "sftp": "BbcDFiJloPRSsX",
+    "rsync": "BefMT",
+    "mysql": "DehPpSu",
+    "mariadb": "DehPpSu",
+}
+_NONE: frozenset[str] = frozenset()
+_SHORTEST_ABBREVIATION = 3
+_LONGEST_CLUSTER = 40
+_LONGEST_SUBCOMMAND = 3
+
+
+@unlock_properties_in_children
+@dataclass(frozen=True)
+class Args:
+    """
+    Options and operands of one command.
+
+    Attributes:
+        command: The command they belong to.
+    """
+
+    command: SimpleCommand
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """All words but the name, quotes removed."""
+        return self.command.plain[1:]
+
+    @cached_property
+    def options(self) -> frozenset[str]:
+        """Every option there may be: `-fdx` is `-fdx`, `-f`, `-d` and `-x`; `--force=yes` is `--force`."""
+        options: set[str] = set()
+        glued = _GLUED.get(self.command.name)
+        for word in self.words:
+            if word == "--":
+                break
+            if word.startswith("--"):
+                options.add(word.partition("=")[0])
+            elif word.startswith("-"):
+                options.add(word.partition("=")[0])
+                options.update(f"-{letter}" for letter in (_flags(word, glued) if glued else word[1:]))
+        return frozenset(options)
+
+    def has(self, *names: str) -> bool:
+        """Return whether one of the options *names* is there, whole or abbreviated as git and GNU programs permit."""
+        if not self.options.isdisjoint(names):
+            return True
+        return any(_is_short_for(option, names) for option in self._long_options)
+
+    @cached_property
+    def _long_options(self) -> tuple[str, ...]:
+        whole = _WHOLE_OF.get(self.command.name, _NONE)
+        return tuple(
+            option
+            for option in self.options
+            if option.startswith("--") and option not in _WHOLE and option not in whole
+        )
+
+    @cached_property
+    def operands(self) -> tuple[str, ...]:
+        """The words that are no options, and everything behind `--`."""
+        return self.operands_of(self.words)
+
+    def operands_of(self, words: Sequence[str]) -> tuple[str, ...]:
+        """The same for some of the words: those behind a subcommand."""
+        at = 0
+        found: list[str] = []
+        takes = _VALUES.get(self.command.name, "").split()
+        while at < len(words):
+            if words[at] == "--":
+                return (*found, *words[at + 1 :])
+            if not words[at].startswith("-") or words[at] == "-":
+                found.append(words[at])
+            elif not found and words[at] in takes:
+                at += 1
+            at += 1
+        return tuple(found)
+
+    def begins(self, *subcommands: str) -> bool:
+        """Whether the operands begin so; after an option nobody knows, whether they hold it anywhere."""
+        return subcommands in self.subcommands
+
+    @cached_property
+    def subcommands(self) -> frozenset[tuple[str, ...]]:
+        """Everything that the operands may begin with: `docker volume rm x` begins with one, two and three words."""
+        starts = range(len(self.operands)) if self._is_unsure else (0,)
+        return frozenset(self.operands[at : at + size] for at in starts for size in range(1, _LONGEST_SUBCOMMAND + 1))
+
+    def value(self, *names: str) -> str | None:
+        """What stands behind an option, in any spelling."""
+        return next(iter(self.values(*names)), None)
+
+    def values(self, *names: str) -> list[str]:
+        """Return what may stand behind one of the options *names*: `-o x`, `-ox`, `-fsSo x`, `--out=x`, `--out x`."""
+        if not names:
+            return []
+        return [
+            value
+            for option, value in self.option_values
+            if option in names or (option in self._long_options and _is_short_for(option, names))
+        ]
+
+    @cached_property
+    def option_values(self) -> tuple[tuple[str, str], ...]:
+        """Every option with what may be its value: the rest of the word, or the next one."""
+        found: list[tuple[str, str]] = []
+        for at, word in enumerate(self.words):
+            if not word.startswith("-") or word in ("-", "--"):
+                continue
+            following = self.words[at + 1] if at + 1 < len(self.words) else None
+            option, equals, value = word.partition("=")
+            if equals:
+                found.append((option, value))
+            elif following is not None:
+                found.append((word, following))
+            if word.startswith("--"):
+                continue
+            for index, letter in enumerate(word[1:_LONGEST_CLUSTER], start=2):
+                if rest := word[index:]:
+                    found.append((f"-{letter}", rest))
+                elif following is not None and len(word) > 2:
+                    found.append((f"-{letter}", following))
+                if not letter.isalnum():
+                    break
+        return tuple(found)
+
+    @cached_property
+    def _is_unsure(self) -> bool:
+        takes = _VALUES.get(self.command.name, "").split()
+        before = []
+        for word in self.words:
+            if not word.startswith("-"):
+                break
+            before.append(word)
+        return any(word not in takes and "=" not in word for word in before)
+
+
+def _flags(word: str, glued: str) -> str:
+    """Return the letters of a cluster, up to the first one that takes the rest of the word as its value."""
+    for at, letter in enumerate(word[1:], start=2):
+        if letter in glued:
+            return word[1:at]
+    return word[1:]
+
+
+def _is_short_for(option: str, names: Iterable[str]) -> bool:
+    return len(option) >= _SHORTEST_ABBREVIATION and any(name.startswith(option) for name in names)

@@ -1,0 +1,42 @@
+"""
+Texts that a line shows: what a command prints, and what another one reads from it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..shell.records import SimpleCommand
+from ..shell.wrappers import known_input
+
+__all__ = ["input_text", "output_text"]
+
+_PASSES_THROUGH = frozenset({"cat", "tee", "sponge"})
+
+
+def input_text(command: SimpleCommand) -> str | None:
+    """Return what *command* reads from standard input, if the line shows it."""
+    text = known_input(command)
+    if text is not None:
+        return text
+    if command.piped_from is not None:
+        return output_text(command.piped_from)
+    is_substituted = any(each.operator == "<" and each.target.startswith("<(") for each in command.redirections)
+    return output_text(command.inner[-1]) if is_substituted and command.inner else None
+
+
+def output_text(command: SimpleCommand) -> str | None:
+    """Return what *command* prints, if the line shows it."""
+    if command.name in _PASSES_THROUGH and (command.name != "cat" or len(command.words) == 1):
+        return input_text(command)
+    if command.name not in ("echo", "printf") or not all(command.literal):
+        return None
+    words = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+|--", word)]
+    if command.name == "echo":
+        # Whether `echo` reads a backslash as a sign depends on the shell and its options.
+        return None if any("\\" in word for word in words) else " ".join(words)
+    if len(words) == 1 and not re.search(r"%|\\(?!n)", words[0]):
+        return words[0].replace("\\n", "\n")
+    if len(words) == 2 and re.fullmatch(r"%s(\\n)?", words[0]):
+        return words[1]
+    return None

@@ -1,0 +1,334 @@
+"""
+What makes a program dangerous, as data: programs that run others in ways of their own.
+
+The rows of this file, of its neighbours (`table_system` and the other tables) and of `table_files` were held
+against manual pages in this way. A script took every program name out of the tables, rendered the pages of Debian 12
+that exist for them, and took every option with its text out of them: 1485 pages, 37 293 options. Programs that always
+ask were left out. Of all others, which the checks let run in some form, every option was read, flags too: 1328 pages,
+34 554 options, one line each, with its name, its value and the beginning of its text (the first 72 to 135 letters).
+Of what follows in a longer text, only the places were read that speak of running, loading, writing, removing, sending,
+signals, settings, rights or secrets. An option that repeats another one of the same family of pages with the same words
+was read once. A second script listed the options that begin like an option of a row (`_WHOLE_OF` in `options`).
+
+Also read were the names in the environment sections, the keys of `git-config`, the options of MariaDB, and help texts
+of programs without a page. Not read were: the warnings of `ghc`, the second half of `openvpn` (which asks unless it
+only lists something), and the groups of `gcloud` below its first page. The packages and versions, the help texts, and
+the programs that have neither and were done from knowledge alone stand in `tests/safety/corpus/manuals.txt`.
+"""
+
+from __future__ import annotations
+
+from .table_system import Row
+
+__all__ = ["RUN"]
+
+_CHOICE = "runs a program of the command's choice"
+_LOADS = "loads code of the command's choice"
+_INSTALLS = "installs a package, which runs its scripts"
+_COMPRESSORS = (
+    r"(?!(?:gzip|pigz|bzip2|pbzip2|lbzip2|xz|pixz|zstd|zstdmt|unzstd|lz4|lzip|lzop|lzma|brotli|compress)"
+    r"(?: -[\w=]+)*$).+"
+)
+_SSH_OPTION = (
+    r"(?i)(-o)?(proxycommand|(permit)?localcommand|knownhostscommand|pkcs11provider|securitykeyprovider|xauthlocation"
+    r"|include|identityagent|userknownhostsfile(?!\W*/dev/null))\s*[= ].*"
+)
+_NOT_SSH = (
+    r"(?s)(?!(?:/usr/bin/)?ssh(?:\s+(?!.*(?i:proxycommand|localcommand|knownhostscommand|pkcs11|provider|include"
+    r"|xauthlocation|identityagent))(?!.*-F).*)?$).+"
+)
+_LFTP = (
+    r"(?is).*(!|[|>]|\b(shell|source|eval|module|mv|edit|m?rm|m?put|connect-program|on-change|history\s+-w)\b|\s-E\b"
+    r"|\bmirror\b.*(-R|--reverse|--delete|-e\b|--move|--remove|--log|--script)|^[^\s;]+$).*"
+)
+_CONTAINER_SOCKET = r".*(docker|containerd|podman|crio|dockershim)[\w-]*\.sock"
+_ABSOLUTE = "-P --absolute-names --absolute-paths"
+_PARALLEL = "--limit --compress-program --decompress-program --ssh --rpl -J --profile"
+_ANSIBLE_SSH = "--ssh-common-args --ssh-extra-args --scp-extra-args --sftp-extra-args"
+_LINTER = "--rulesdir --parser --plugin --resolve-plugins-relative-to -f --format -c --config"
+_NODE = "-r --require --import --loader --experimental-loader --openssl-config"
+_GPG_SECRETS = (
+    "--export-secret-keys --export-secret-subkeys --export-secret-ssh-key --delete-secret-keys --delete-secret-key "
+    "--delete-secret-and-public-key --delete-keys --delete-key"
+)
+_UNSIGNED = "installs packages that nobody has signed"
+_UNCHECKED = (
+    "--nogpgcheck --no-gpg-checks --no-gpgcheck --allow-unsigned-rpm --allow-untrusted --dangerous --devmode --classic"
+)
+_A_SHELL = r"(.*/)?(ba|z|da|k|c|tc|fi)?sh|(.*/)?(python|perl|ruby|rm|dd|curl|wget|nc)[\d.]*"
+_OWNERS_RIGHTS = r"[ugoa]*[+=][rwxX]*s.*|0?[2-7][0-7]{3}"
+_GDB = r"(?s).*(shell|!|system|spawn|exec|script|call|python|source|pipe|compile|dump|restore).*"
+_VIMS = "vim vi nvim ex view rvim rview gvim mvim vimx"
+_VIM = (
+    r".*(!|\bsystem(?:list)?\s*\(|\bjobstart\b|\bterm(?:inal)?\b|\b(?:lua|py|python3?|perl|ruby|tcl|mz)\s"
+    r"|os\.execute|\bexe(?:cute)?\b|\bso(?:urce)?\s|\bru(?:ntime)?\s|\bmake\b|\bgrep(?:prg)?\b"
+    r"|(?:^|[|:\s])sh(?:ell)?(?:$|[|=\s])).*"
+)
+_KEEPS_SQL = (
+    r"(?is).*(\\!|\bsystem\s|\bcopy\b.*\bprogram\b|\\copy\b.*\bprogram\b|\\g\s*\||\\o\s*\||\\setenv|\\sandbox|\\P\s).*"
+)
+_SQLITE = (
+    r"(?is).*(^|[\n;'\"])\s*\.(shell|system|load|excel|www)\b.*"
+    r"|.*\b(load_extension|fts3_tokenizer|edit|writefile)\s*\(.*|.*\.(once|output|import)\s+['\"]?\|.*"
+)
+
+RUN: tuple[Row, ...] = (
+    # other machines
+    Row("ssh scp sftp sshpass", _CHOICE, word=_SSH_OPTION),
+    Row("ssh scp sftp", "runs with settings of the command's choice", options="-F", value=r"(?!/dev/null$|none$).+"),
+    Row("scp sftp", _CHOICE, options="-S -D"),
+    Row("ssh ssh-keygen", _LOADS, options="-I", word=r".*\.(so|dylib|dll)(\.[\d.]+)?"),
+    Row("ssh-keygen", _LOADS, options="-D"),
+    Row("ssh-add", _LOADS, options="-s -e"),
+    Row("ssh-keygen ssh-add", _LOADS, options="-w -S"),
+    Row("ssh-agent", _CHOICE, word=r"(?!-).+"),
+    Row("rsync", _CHOICE, options="--rsync-path --remote-option -M --early-input --copy-as --daemon"),
+    Row("rsync", _CHOICE, options="-e --rsh", value=_NOT_SSH),
+    Row(
+        "rsync",
+        "makes a program run with its owner's rights",
+        options="--chmod",
+        value=r"(.*,)?[DF]?[ugoa]*[+=][rwxX]*s.*",
+    ),
+    Row("aria2c", _CHOICE, word=r"--on-(bt-)?download-\w+(=.*)?"),
+    Row("aria2c", "runs with settings of the command's choice", options="--conf-path"),
+    Row("aria2c", "listens for another machine", options="--enable-rpc --rpc-listen-all"),
+    Row("lynx", _CHOICE, options="-cmd_script -cfg -editor -exec"),
+    Row("lftp", _CHOICE, options="-e -c -f --rcfile", value=_LFTP),
+    Row("mutt", _CHOICE, options="-e -F"),
+    Row("mutt mail mailx", "sends a file to another machine", options="-a -A"),
+    Row("rclone", _CHOICE, options="--password-command --metadata-mapper --sftp-ssh"),
+    Row("curl", "reaches the service that runs the containers", options="--unix-socket", value=_CONTAINER_SOCKET),
+    Row("curl", _LOADS, options="--engine", value=r"(?!list$).+"),
+    Row(
+        "curl",
+        "removes or changes files on another machine",
+        options="-Q --quote",
+        value=r"(?i)[-+*]?\s*(dele|rm|rmd|site|chmod|rename)\b.*",
+    ),
+    Row("wget", _CHOICE, options="--use-askpass"),
+    Row(
+        "wget", _CHOICE, options="-e --execute", value=r"(?i).*(use_?askpass|output_?document|post_?file|body_?file).*"
+    ),
+    Row("ftp lftp tftp sftp", _CHOICE, word=r"(?s).*!.*", reads=True),
+    # archives and text
+    Row("tar gtar bsdtar cpio", _CHOICE, options="--checkpoint-action --to-command --rsh-command --rmt-command"),
+    Row("tar gtar bsdtar", _CHOICE, options="-F --info-script --new-volume-script"),
+    Row("tar gtar bsdtar", _CHOICE, options="-I --use-compress-program", value=_COMPRESSORS),
+    Row("tar gtar bsdtar", "unpacks outside of its folder", options=_ABSOLUTE, word=r"-?\w*x\w*|--extract|--get"),
+    Row("tar gtar bsdtar", "unpacks outside of its folder", word=r"(?=\w*x)(?=\w*P)[xvzjJfpkmaohSPC]+"),
+    Row("zip", _CHOICE, options="-TT --unzip-command"),
+    Row("split sort", _CHOICE, options="--filter --compress-program"),
+    Row("install", _CHOICE, options="--strip-program"),
+    Row("sdiff", _CHOICE, options="--diff-program"),
+    Row("patch", _CHOICE, options="-e --ed"),
+    Row("age", _CHOICE, options="-j"),
+    Row("sox", _CHOICE, word=r"\|.*"),
+    Row("convert magick", _CHOICE, word=r"(?i)\|.*|(msl|ephemeral|mvg):.*"),
+    Row("parallel", _CHOICE, options=_PARALLEL),
+    Row("parallel", _CHOICE, word=r"(?s).*\{=.*(system|exec|qx|`|unlink|open|require|do\b).*"),
+    Row("parallel", "opens a connection to another machine", options="-S --sshlogin --sshloginfile --slf"),
+    Row("sed gsed", _CHOICE, word=r"(?s)(?!-)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
+    Row("sed gsed", _CHOICE, word=r"(?s)(?!-).*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"),
+    Row("sed gsed", _CHOICE, options="-e --expression", value=r"(?s)(.*[;\s{])?(\d+|\$|/[^/]*/)?e(\s.*)?"),
+    Row(
+        "sed gsed", _CHOICE, options="-e --expression", value=r"(?s)s.*[^\w\s][gipmI\d]{0,6}e[gipmI\d]{0,6}([;}\n].*)?"
+    ),
+    Row("gawk awk", _LOADS, options="-l --load"),
+    Row("gawk", "runs a script of the debugger", options="-D --debug"),
+    Row("m4", _CHOICE, word=r"(?s).*syscmd.*", reads=True),
+    Row("dc", _CHOICE, word=r"(?s).*!.*", reads=True),
+    Row("rg", _CHOICE, options="--pre --hostname-bin"),
+    Row("rg ag ack bat delta", _CHOICE, options="--pager"),
+    Row("fzf", _CHOICE, options="--preview"),
+    Row("fzf", _CHOICE, options="--bind", value=r"(?s).*(execute|become|reload|transform|preview|unbind).*"),
+    Row("fzf", "listens for another machine", options="--listen"),
+    Row("pandoc", _CHOICE, options="-F --filter -L --lua-filter --pdf-engine", value=r".*[/.].*"),
+    Row("pandoc", _CHOICE, options="-f -r --from --read -t -w --to --write", value=r".*\.lua"),
+    Row("pandoc", _CHOICE, options="-d --defaults"),
+    Row("pandoc", _CHOICE, options="--pdf-engine-opt", value=r".*(shell-escape|write18).*"),
+    Row(
+        "latex pdflatex xelatex lualatex tex pdftex luatex",
+        _CHOICE,
+        options="-shell-escape --shell-escape -enable-write18 --lua -lua -cnf-line --cnf-line",
+    ),
+    Row(
+        "latex pdflatex xelatex lualatex tex pdftex luatex",
+        _CHOICE,
+        word=r"(?s).*(\\write18|\\input\s*\{?\s*\||\\directlua|\\openout).*",
+    ),
+    Row("gs", _CHOICE, word=r".*%pipe%.*|-dNOSAFER|--permit-.*"),
+    Row("gnuplot octave maxima", _CHOICE, word=r"(?s).*(system|shell|popen|!).*", reads=True),
+    # editors and pagers
+    Row(
+        f"{_VIMS} ed emacs less more man",
+        _CHOICE,
+        word=r"(?s).*!.*|--eval.*|-P.*|-H.+|--html=.*",
+        reads=True,
+    ),
+    Row("less more man view", _CHOICE, options="--pager --html --lesskey-src --lesskey-content"),
+    Row(_VIMS, _CHOICE, options="-c --cmd", value=f"(?is){_VIM}"),
+    Row(_VIMS, _CHOICE, word=rf"(?is)\+{_VIM}"),
+    Row(
+        _VIMS,
+        "runs a script of the editor",
+        options="-S -s -u -l -U --startuptime --remote-expr --remote-send",
+    ),
+    Row(
+        "emacs",
+        "runs a script of the editor",
+        options="-l --load --script --eval -f --funcall --execute -batch --batch",
+    ),
+    Row("nano", _CHOICE, options="-s --speller -f --rcfile"),
+    Row("kak", _CHOICE, options="-e -E -f"),
+    Row("mg", _CHOICE, options="-b"),
+    Row("micro", _LOADS, options="-plugin --plugin -config-dir --config-dir"),
+    Row("man", "runs with settings of the command's choice", options="-C --config-file"),
+    Row("less", "runs with settings of the command's choice", options="-k --lesskey-file"),
+    Row("fish", _CHOICE, options="-C --init-command"),
+    # debuggers and tracers
+    Row("gdb lldb expect osascript nmap", _CHOICE, word=_GDB, reads=True),
+    Row(
+        "gdb lldb",
+        "runs a script of the debugger",
+        word=r"-(x|ix|s|S|K|D)|--?(comm\w*|init-c[\w-]*|source[\w-]*|data-directory)(=.*)?",
+    ),
+    Row("strace", _CHOICE, options="-o --output", value=r"[|!].*"),
+    Row("tcpdump", _CHOICE, options="-z --postrotate-command"),
+    Row("tshark", _LOADS, options="-X", value="lua_script.*"),
+    # building
+    Row("make gmake", _CHOICE, word=r"(SHELL|MAKEFLAGS|GNUMAKEFLAGS)=.*"),
+    Row("make gmake", _CHOICE, word=r"(?s)\w+[:?+]*!?=.*\$[({](shell|eval|file)\s.*|\w+!=.*"),
+    Row("make gmake", _CHOICE, options="--eval -E"),
+    Row(
+        "gcc g++ cc c++ clang clang++ gfortran",
+        _LOADS,
+        word=r"-wrapper|-fplugin=.*|-fpass-plugin=.*|--?specs=.*|-load|-B.*/.*|-fuse-ld=.*/.*|--ld-path=.*",
+    ),
+    Row("gcc g++ cc c++ clang clang++ gfortran", _LOADS, word=r"-Wl,.*(-plugin|error-handling-script).*"),
+    Row("ld gold lld ld.bfd ld.gold ld.lld", _LOADS, options="-plugin --plugin --error-handling-script"),
+    Row("ar nm ranlib strip", _LOADS, options="--plugin"),
+    Row("go", _CHOICE, options="-toolexec -exec -vettool --toolexec --exec --vettool -overlay --overlay"),
+    Row("go", _CHOICE, word=r"(?s).*-extld[= ].*"),
+    Row("go", "changes the settings of every build", "env", "-w -u"),
+    Row("rustc", _CHOICE, word=r"(-C)?linker=.*|(-Z)?codegen-backend=.*"),
+    Row("ocaml", _CHOICE, options="-pp -ppx"),
+    Row("erl", _CHOICE, options="-rsh"),
+    Row("guile", "listens for another machine", options="--listen"),
+    Row("eslint prettier", _LOADS, options=_LINTER, value=r"(/|~|\.\./).*"),
+    Row("protoc", _LOADS, options="--plugin", value=r"([\w-]+=)?(/|~|\.\./).*"),
+    Row("maxima", _LOADS, options="--batch-lisp --init-lisp --init-mac -p --preload-lisp"),
+    Row(
+        "cargo",
+        _CHOICE,
+        options="--config",
+        value=r"(?i).*(wrapper|runner|linker|rustc|rustdoc|alias|credential|source\.|registr|\.toml$).*",
+    ),
+    Row("gradle gradlew", _LOADS, options="-I --init-script"),
+    Row("java", _LOADS, word=r"-(javaagent|agentlib|agentpath|Xbootclasspath).*|-XX:(On\w+|VMOptionsFile|Flags)=.*"),
+    Row("javac", _LOADS, word=r"-J-(javaagent|agent).*|-Xplugin:.*"),
+    Row("mvn", _CHOICE, word=r"-D(exec\.executable|maven\.ext\.class\.path)=.*|(.*:)?exec:exec"),
+    Row("node nodejs", _LOADS, options=_NODE, value=r"(?i)(data:|https?:|/|~|\.\./).*"),
+    Row("node nodejs", "listens for another machine", word=r"--inspect(-brk|-wait)?=(0\.0\.0\.0|\[?::).*"),
+    Row("php", _LOADS, options="-z --zend-extension"),
+    Row("php", _LOADS, options="-c --php-ini", value=r"(/|~|\.\./).*"),
+    Row(
+        "php",
+        _LOADS,
+        options="-d --define",
+        value=r"(?i)(zend_)?extension.*|auto_(pre|ap)pend_file.*|.*sendmail_path.*",
+    ),
+    Row("npm npx pnpm", _CHOICE, options="--script-shell --node-gyp --globalconfig --userconfig --init-module"),
+    Row("npm", _CHOICE, options="--git --viewer --editor --shell --node-options --dangerously-allow-all-scripts"),
+    Row("npm", _CHOICE, "explore|edit"),
+    Row("npm", _CHOICE, "pkg set", word=r"scripts\..*"),
+    Row("npm pnpm", _CHOICE, "exec|x", "-c --call --shell-mode"),
+    Row(
+        "npm pnpm yarn",
+        _CHOICE,
+        "config set|c set|set",
+        word=r"(?i)(script-?shell|.*registry|prefix|git|node-?options|shell|editor|viewer|yarn-?path|ignore-scripts)(=.*)?",
+    ),
+    Row("pip pip3 uv", "changes where packages come from", "config set|config edit"),
+    Row("helm", _CHOICE, options="--post-renderer"),
+    Row("helm", _LOADS, "plugin install|plugin update"),
+    Row("gh", _LOADS, "extension install|extension exec|extensions install|extension upgrade|alias import"),
+    Row("gh", _CHOICE, "config set", word="editor|pager|browser|http_unix_socket"),
+    Row("hg", _CHOICE, options="--config --ssh --remotecmd -e --daemon-postexec"),
+    Row("hg", _CHOICE, "bisect", "-c --command"),
+    Row("hg", _CHOICE, "extdiff", "-p --program"),
+    Row("svn", _CHOICE, options="--diff-cmd --diff3-cmd --editor-cmd --config-option"),
+    Row(
+        "ansible", _CHOICE, options="-m --module-name", value=r"(ansible\.builtin\.)?(shell|command|raw|script|expect)"
+    ),
+    Row("ansible", _CHOICE, options="-a --args", unless="-m --module-name"),
+    Row("ansible ansible-playbook", "runs with somebody else's rights", options="-b --become -K --ask-become-pass"),
+    Row("ansible ansible-playbook", _LOADS, options="-M --module-path"),
+    Row("ansible ansible-playbook", _CHOICE, options=_ANSIBLE_SSH, value=r"(?is).*command.*"),
+    Row("terraform tofu", _LOADS, options="-plugin-dir -from-module"),
+    Row("podman", _CHOICE, options="--hooks-dir --runtime --conmon --network-cmd-path --init-path"),
+    Row("podman-compose", _CHOICE, options="--podman-path --podman-run-args --podman-args"),
+    Row("docker podman nerdctl", _LOADS, "plugin install|plugin enable|plugin upgrade"),
+    # databases
+    Row("sqlite3", _CHOICE, word=_SQLITE, reads=True),
+    Row("psql mysql mariadb", _CHOICE, word=_KEEPS_SQL, reads=True),
+    Row("mysql mariadb mysqldump mariadb-dump mysqladmin mariadb-admin", _LOADS, options="--plugin-dir --init-command"),
+    Row(
+        "redis-cli",
+        _LOADS,
+        word=r"(?is)module\b.*|slaveof\b.*|replicaof\b.*|--eval|function\b.*|script\b.*",
+        reads=True,
+    ),
+    Row("mysql mariadb", _CHOICE, options="--pager"),
+    # keys and packages
+    Row("openssl", _LOADS, options="-engine -provider -provider-path -config -pre -post"),
+    Row("openssl", "listens for another machine", "s_server"),
+    Row("gpg gpg2", _CHOICE, options="--photo-viewer --exec-path --agent-program --dirmngr-program --load-extension"),
+    Row("gpg gpg2", "publishes to everybody, or changes what everybody sees", options="--send-keys"),
+    Row("gpg gpg2", "gives away or destroys secret keys", options=_GPG_SECRETS),
+    Row(
+        "apt apt-get apt-cache aptitude",
+        _CHOICE,
+        options="-o --option",
+        value=r"(?i).*(invoke|hook|dpkg::|dir::|dir=|proxy-auto-detect|solver|pager).*",
+    ),
+    Row("apt apt-get apt-cache aptitude", _CHOICE, options="-c --config-file"),
+    Row("apt apt-get aptitude", _UNSIGNED, options="--allow-unauthenticated --force-yes --allow-insecure-repositories"),
+    Row("apt apt-get", "removes software", options="--allow-remove-essential"),
+    Row("dnf yum", _CHOICE, options="-c --config --setopt --installroot --repofrompath"),
+    Row("dnf yum zypper apk snap pacman", _UNSIGNED, options=_UNCHECKED),
+    Row("pacman", _CHOICE, options="--hookdir --config --root --sysroot --gpgdir --dbpath"),
+    Row("pacman", _INSTALLS, word=r"-U\w*|--upgrade"),
+    Row("zypper", _CHOICE, options="-c --config -R --root --installroot -D --reposd-dir --plus-repo"),
+    Row("add-apt-repository apt-key", "changes where packages come from"),
+    Row("dpkg", _CHOICE, options="--pre-invoke --post-invoke --status-logger --root --instdir --admindir"),
+    Row("dpkg", "removes software", word=r"--force-(all|remove-essential|remove-protected)"),
+    Row("dpkg", _INSTALLS, options="-i --install --unpack --configure"),
+    Row("apt apt-get dnf yum zypper", _INSTALLS, "install|reinstall|localinstall", word=r".*\.(deb|rpm)"),
+    Row("rpm", _CHOICE, options="--pipe --load --macros --rcfile -E --eval --define -D --specfile"),
+    Row("rpm", _INSTALLS, word=r"-[iUF]\w*|--install|--upgrade|--freshen|--reinstall"),
+    # programs that are there to run or to script something
+    Row("rlwrap setarch linux32 linux64 sshpass logsave softlimit choom", _CHOICE, word=_A_SHELL),
+    Row("run-parts byebug agetty getty ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1", _CHOICE),
+    Row("openvpn", _CHOICE, options="--up --down --script-security --plugin --route-up --ipchange --tls-verify"),
+    Row("certbot", _CHOICE, options="--pre-hook --post-hook --deploy-hook --renew-hook --manual-auth-hook"),
+    Row("apache2 apache2ctl apachectl httpd", "runs with settings of the command's choice", options="-c -C -f"),
+    Row("dvips", _CHOICE, word="-R0"),
+    Row("facter", _LOADS, options="--custom-dir --external-dir"),
+    Row("gem", _CHOICE, "open", "-e --editor"),
+    Row("jjs", _CHOICE, options="-scripting"),
+    Row("yarn pnpm bun", _CHOICE, "exec|x", word=r".*\s.*"),
+    Row("easy_install", _INSTALLS, word=r"(?i)[a-z+]+://.*"),
+    Row("xdotool ydotool", "types and clicks in place of the user"),
+    Row("gcore", "reads the memory of another program"),
+    # the machine
+    Row("install", "makes a program run with its owner's rights", options="-m --mode", value=_OWNERS_RIGHTS),
+    Row("journalctl", "removes what the machine has recorded", word=r"--vacuum-.*|--rotate"),
+    Row("hping3 hping", "floods another machine", options="--flood --faster"),
+    Row("start-stop-daemon", "changes what runs on this machine"),
+    Row("ssh-copy-id", "lets a key log in on another machine"),
+    Row("systemd-run", "runs a program outside of what holds this command"),
+    Row("ip", "leaves the surroundings that it was given", "netns exec|vrf exec|-all netns exec"),
+    Row("ip", "changes the network", options="-batch -b"),
+    Row("busybox toybox", "puts other programs in place", options="--install"),
+)

@@ -1,0 +1,152 @@
+"""
+Paths that matter, as they stand on a command line.
+
+Nothing is looked up: a command line says where it reaches with names, and these
+are the names of what is hard to get back. Protected files have a list of their own.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...verdicts import Word
+
+__all__ = ["TOO_MANY", "Danger", "removal", "spell_out", "writing"]
+
+
+class Danger(NamedTuple):
+    """What is wrong: whether to ask or to deny, and why."""
+
+    word: Word
+    why: str
+
+
+_SYSTEM = frozenset({
+    "bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "root", "run", "sbin", "srv",
+    "sys", "usr", "var", "mnt", "media", "lost+found", "System", "Library", "Applications", "Volumes", "private",
+    "cores", "Windows",
+})  # fmt: skip
+_HOMES = frozenset({"home", "Users"})
+# Where projects live on servers and in containers, although the folder above belongs to the system.
+_PROJECTS = re.compile(r"/(opt|srv|root|mnt|media|Volumes|usr/src|usr/local/src|var/www)/[^/*?$`]+/[^$`]+")
+_SCRATCH = re.compile(r"/(tmp|var/tmp|private/tmp|dev/shm|var/folders)/[^/*?]+")
+_EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
+_UNKNOWN = re.compile(r"[$`]|[<>]\(")
+
+_DEVICES_MEANT_FOR_IT = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
+_NOT_WRITTEN: tuple[tuple[re.Pattern[str], Danger], ...] = (
+    (re.compile(r"/dev/(tcp|udp)/.*"), Danger("deny", "opens a connection to another machine")),
+    (
+        re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|dm-|md|mapper/|mem|kmem|port|sr).*"),
+        Danger("deny", "writes to a raw device"),
+    ),
+    (re.compile(r"/dev/.*"), Danger("ask", "writes to a device")),
+    (re.compile(r"/(proc|sys)/.*"), Danger("ask", "changes the running kernel")),
+)
+_SYSTEM_FOLDERS = re.compile(r"/(bin|boot|etc|lib\d*|libx32|opt|root|run|sbin|srv|usr|var|System|Library)(/.*)?")
+_MOST_NAMES = 100
+TOO_MANY = Danger("ask", "is about more names than can be looked at")
+_RANGE = re.compile(r"\{(\w)\.\.(\w)(?:\.\.-?\d+)?\}", re.ASCII)
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+
+
+def removal(target: str, *, recursive: bool = True) -> Danger | None:
+    """Why *target* should not be removed, or emptied."""
+    names = spell_out(target)
+    return TOO_MANY if names is None else _worst(_removal(name, recursive=recursive) for name in names)
+
+
+def writing(target: str) -> Danger | None:
+    """Why *target* should not be written to."""
+    names = spell_out(target)
+    return TOO_MANY if names is None else _worst(map(_writing, names))
+
+
+def spell_out(target: str) -> list[str] | None:
+    """Return every name that braces stand for, `a{b,c}` is `ab` and `ac`; None if there are too many to look at."""
+    if "{" not in target:
+        return [target]
+    waiting, names = [_RANGE.sub(_list_range, target)], []
+    while waiting:
+        text = waiting.pop()
+        found = _BRACES.search(text)
+        if found is None:
+            names.append(text)
+        else:
+            waiting += [text[: found.start()] + each + text[found.end() :] for each in found.group(1).split(",")]
+        if len(waiting) + len(names) > _MOST_NAMES:
+            return None
+    return names
+
+
+def _list_range(found: re.Match[str]) -> str:
+    """Write `{a..c}` as `{a,b,c}`."""
+    first, last = sorted((ord(found[1]), ord(found[2])))
+    return "{" + ",".join(map(chr, range(first, last + 1))) + ",}"
+
+
+def _worst(dangers: Iterable[Danger | None]) -> Danger | None:
+    found = [danger for danger in dangers if danger is not None]
+    return min(found, key=lambda danger: danger.word != "deny", default=None)
+
+
+def _writing(name: str) -> Danger | None:
+    path = _normal(name)
+    if _DEVICES_MEANT_FOR_IT.fullmatch(path) or _SCRATCH.match(path):
+        return None
+    for pattern, danger in _NOT_WRITTEN:
+        if pattern.fullmatch(path):
+            return danger
+    if _SYSTEM_FOLDERS.fullmatch(path) and not _PROJECTS.fullmatch(path):
+        return Danger("ask", "changes the system outside of any project")
+    return None
+
+
+def _removal(text: str, *, recursive: bool) -> Danger | None:
+    path = _normal(text)
+    first, *rest = path.split("/")[1:] if path.startswith("/") else path.split("/")
+    everything = _EVERYTHING.fullmatch
+    if path == "/" or (path.startswith("/") and everything(first)):
+        return Danger("deny", "removes the whole file system")
+    if first.startswith("~") and not path.startswith("/"):
+        if not rest or (len(rest) == 1 and everything(rest[0])):
+            return Danger("deny", "removes a whole home folder")
+        return Danger("ask", "removes a part of a home folder") if recursive or writing(path) else None
+    if path.startswith("/"):
+        return _absolute_removal(path, first, rest, recursive=recursive)
+    if _UNKNOWN.search(path):
+        return Danger("ask", "removes what nobody knows: the name is worked out when it runs") if recursive else None
+    if ".git" in (first, *rest[-1:]) and recursive:
+        return Danger("ask", "removes a repository's history")
+    if recursive and (first == ".." or path == "."):
+        return Danger("ask", "removes the folder that it runs in, or one above")
+    if everything(first) and not rest:
+        return Danger("ask", "removes everything in the folder that it runs in")
+    return writing(path)
+
+
+def _absolute_removal(path: str, first: str, rest: list[str], *, recursive: bool) -> Danger | None:
+    if (_SCRATCH.match(path) and not _UNKNOWN.search(path)) or _PROJECTS.fullmatch(path):
+        return writing(path) if not rest or rest[-1] != ".git" else Danger("ask", "removes a repository's history")
+    if first in _SYSTEM or first == "tmp":
+        whole = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
+        return Danger("deny" if whole and first != "tmp" else "ask", "removes a part of the system")
+    if recursive and _UNKNOWN.search(path):
+        return Danger("ask", "removes what nobody knows: the name is worked out when it runs")
+    if recursive and first in _HOMES and len(rest) < 3:
+        return Danger("deny" if len(rest) < 2 else "ask", "removes a home folder or a part of it")
+    if recursive and (not rest or ".git" in rest[-1:]):
+        return Danger("ask", "removes a folder at the root of the file system, or a repository's history")
+    return writing(path)
+
+
+def _normal(text: str) -> str:
+    """One spelling for a path: `$HOME//x/../y/` is `~/y`."""
+    text = re.sub(r"^(\$HOME|\$\{HOME\})(?=/|$)", "~", text)
+    text = re.sub(r"^(\$PWD|\$\{PWD\})(?=/|$)", ".", text)
+    path = posixpath.normpath(text) if text else text
+    # Two leading slashes survive `normpath`; they are one to the system.
+    return "/" + path.lstrip("/") if path.startswith("/") else path

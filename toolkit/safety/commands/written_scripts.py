@@ -1,0 +1,170 @@
+"""
+What a line writes and then runs: `curl -o x url; sh x` is in two steps what `curl url | sh` is in one.
+
+A text that the line itself shows is handed back to be read. Downloads and texts that were made unreadable are denied,
+and any other text that the line writes and runs asks. What a compiler makes counts as the project's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from ..shell.records import Script, SimpleCommand
+from ..shell.wrappers import SHELLS, STANDARD_INPUT
+from .files import files_of
+from .inline_code import DOWNLOADERS, code_dangers, language, unseen
+from .options import Args
+from .printed_texts import output_text
+from .targets import Danger
+
+__all__ = ["WrittenText", "written_and_run"]
+
+_DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
+_UNSEEN = Danger("ask", "runs a text that it has just written, and that nobody has seen")
+_MAYBE_DOWNLOADED = Danger("ask", "may run what it has just downloaded: the names come from a list or from a server")
+# Options with which only a list or the server says what the files are called.
+_NAMELESS = {
+    "wget": "-i --input-file --input-metalink -r --recursive -m --mirror --content-disposition --trust-server-names",
+    "curl": "-K --config -J --remote-header-name",
+    "aria2c": "-i --input-file -T --torrent-file -M --metalink-file",
+}
+_OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
+# Programs that read commands of their own language from a file.
+_READ_SCRIPTS = {
+    "make": "-f --file --makefile", "gmake": "-f --file --makefile", "awk": "-f --file", "gawk": "-f --file",
+    "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
+    "psql": "-f --file", "tclsh": "", "wish": "", "sqlite3": "-init", "dc": "-f --file", "sftp": "-b", "lftp": "-f",
+    "nano": "-f --rcfile", "mutt": "-F", "mg": "-b", "maxima": "-b --batch", "lynx": "-cmd_script", "gnuplot": "-c",
+}  # fmt: skip
+_PASSES_ON = frozenset({"cp", "mv", "ln", "install"})
+
+
+class WrittenText(NamedTuple):
+    """A shell script that the line writes itself."""
+
+    text: str
+
+
+class _Written(NamedTuple):
+    """What a file holds: a text that is known, or why it should not run."""
+
+    text: str | None
+    danger: Danger = _UNSEEN
+
+
+Outcome: TypeAlias = Danger | WrittenText
+
+
+def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
+    """Yield each command that runs what the line wrote, with what is wrong or with the text to read."""
+    files: dict[str, _Written] = {}
+    is_nameless = False
+    for command in script.commands:
+        args = Args(command)
+        yield from ((command, danger) for danger in _scripts_from_elsewhere(args))
+        for file in _run_files(args):
+            written = files.get(_name(file))
+            if written is not None:
+                content = written if not _names_any(written.text, files) else _Written(None)
+                yield from ((command, outcome) for outcome in _outcomes(command, content))
+            elif is_nameless:
+                yield command, _MAYBE_DOWNLOADED
+        if command.name in _NAMELESS:
+            is_nameless = is_nameless or args.has(*_NAMELESS[command.name].split())
+        if command.name in _PASSES_ON and len(args.operands) > 1:
+            source = files.get(_name(args.operands[0]))
+            if source is not None:
+                files[_name(args.operands[-1])] = source
+        for file in _written_files(args):
+            # A second text behind the first one makes a file that nobody has seen as a whole, unless both are known.
+            files[_name(file)] = _append_text(files.get(_name(file)), _content(command), command)
+
+
+def _names_any(text: str | None, files: Iterable[str]) -> bool:
+    """Return whether a script names a file that the line writes as well: then what it runs is not in its own text."""
+    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text or "") for name in files if name)
+
+
+def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
+    """Yield what is wrong with `make -f -` and `awk -f <(...)`: their program comes from another command."""
+    command = args.command
+    options = _READ_SCRIPTS.get(command.name, "").split()
+    for value in args.values(*options):
+        if value in STANDARD_INPUT or value.startswith("<("):
+            yield next(iter(unseen((*command.fed_by, *command.inner))), _UNSEEN)
+
+
+def _outcomes(command: SimpleCommand, written: _Written) -> Iterator[Outcome]:
+    if written.text is None:
+        yield written.danger
+        return
+    spoken = language(command.name) or _language_of(written.text)
+    if spoken is not None:
+        yield from code_dangers(spoken, written.text)
+    elif command.name in _READ_SCRIPTS:
+        yield _UNSEEN
+    else:
+        yield WrittenText(written.text)
+
+
+def _language_of(text: str) -> str | None:
+    """Return the language that the first line names, `#!/usr/bin/env python3`; None for a shell."""
+    found = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(\S+)", text)
+    return language(found[1]) if found else None
+
+
+def _run_files(args: Args) -> Iterator[str]:
+    """Yield the files that a command runs."""
+    command = args.command
+    if command.name in SHELLS or language(command.name) or command.name in (".", "source"):
+        if not args.has("-c", "-m") or command.name in (".", "source"):
+            yield from args.operands[:2] if command.name in ("deno", "bun") else args.operands[:1]
+            yield from args.values("--rcfile", "--init-file", "--require", "-r", "--import")
+        yield from (each.target for each in command.redirections if each.operator == "<")
+    elif command.name in _READ_SCRIPTS:
+        yield from args.values(*_READ_SCRIPTS[command.name].split())
+    elif "/" in command.words[0]:
+        yield command.words[0]
+
+
+def _written_files(args: Args) -> Iterator[str]:
+    command = args.command
+    yield from (each.target for each in command.redirections if each.writes)
+    if command.name in ("tee", "sponge"):
+        yield from args.operands
+    if command.name in DOWNLOADERS:
+        yield from args.values(*_OUTPUT_OPTIONS)
+        # Without a name of its own a file is called like the end of its address.
+        yield from (word for word in args.operands if "/" in word)
+    if command.name in _DECODES:
+        yield from (use.word for use in files_of(args) if use.use == "write")
+
+
+_DECODES = frozenset({"openssl", "base64", "gpg", "uudecode", "xxd"})
+
+
+def _content(command: SimpleCommand) -> _Written:
+    """Return what a command writes to its file."""
+    sources = (command, *command.fed_by, *command.inner)
+    if any(source.name in DOWNLOADERS - {"openssl"} for source in sources):
+        return _Written(None, _DOWNLOADED)
+    text = output_text(command)
+    if text is not None:
+        return _Written(text)
+    return _Written(None, next(iter(unseen(sources)), _UNSEEN))
+
+
+def _append_text(before: _Written | None, content: _Written, command: SimpleCommand) -> _Written:
+    appends = any(each.operator.startswith((">>", "&>>")) for each in command.redirections) or "-a" in command.words
+    if before is None or not appends:
+        return content
+    if before.text is None or content.text is None:
+        return min(before, content, key=lambda each: (each.text is not None, each.danger.word != "deny"))
+    return _Written(f"{before.text}\n{content.text}")
+
+
+def _name(path: str) -> str:
+    """Return what tells a file from others: its last name, because the folder may be written in many ways."""
+    return path.rstrip("/").rsplit("/", 1)[-1]

@@ -1,0 +1,1 @@
+"""Read a command line as bash would."""

@@ -1,0 +1,145 @@
+"""
+Texts that run later than they are written: as a number, through a prompt, from a file.
+
+Where bash works out a number it also runs `$(...)` inside a subscript, and it does so with what a variable holds:
+after `a='x[$(id)]'` the harmless `((a))` runs `id`. The text is refused where it enters a variable, so that `((i++))`
+and `$((count + 1))` stay readable whatever they count, and so that a shell that lives on has no such value. What
+another program prints or a file holds is not looked at: `n=$(cat size); ((n))` is read, and so are pieces that
+several calls put together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .records import CannotParse, Script, SimpleCommand
+from .words import unescaped_live
+from .wrappers import SHELLS, STANDARD_INPUT, known_input
+
+__all__ = ["refuse_late_texts", "runs_unseen_text"]
+
+_OPENS_SUBSCRIPT = re.compile(r"\w\[")
+_IN_SUBSCRIPT = re.compile(r"\$[({]|[`\[\]'\"\\]")
+_SUBSCRIPT = re.compile(r"\w\[[^\]]*")
+_READERS = frozenset({"read", "mapfile", "readarray"})
+_TAKE_VALUES = frozenset(
+    {"set", "read", "mapfile", "readarray", "printf", "declare", "typeset", "export", "readonly", "local"}
+)
+# Variables whose value bash expands, or reads as commands, by itself.
+_EXPANDED = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
+_ALWAYS_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
+_SUBSTITUTES = re.compile(r"\$\(|`|<\(")
+_VARIABLE = re.compile(r"\$\{?(\w+)")
+_SIGNS = re.compile(r"[;&|<>()$`\n]")
+# Programs that give a text to a shell; of `eval` and the shells themselves `data_flows` says the same.
+_RUN_TEXTS = frozenset({
+    "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
+    "flock", "npx",
+})  # fmt: skip
+_INSIDE = frozenset({"$()", "``", "<()"})
+
+
+def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
+    """
+    Raise `CannotParse` if a text in *script* may run although it is no command.
+
+    Args:
+        evaluates: Whether the script works out numbers or names from variables.
+    """
+    _refuse_variables(script)
+    assigned = [assignment.unexpanded for assignment in script.assignments]
+    texts = [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
+    for value in (*assigned, *texts):
+        if _runs_as_number(value):
+            raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
+    if (
+        evaluates
+        and any("[" in value for value in assigned)
+        and any("$" in value or "`" in value for value in assigned)
+    ):
+        raise CannotParse("the values that it puts together may run if they are used as a number")
+    _refuse_made_texts(script)
+
+
+def runs_unseen_text(command: SimpleCommand) -> bool:
+    """Whether *command* runs a text that only exists once it runs: what is piped to a shell, or `eval "x $(y)"`."""
+    if not command.literal[0]:
+        return False
+    if command.name in ("eval", "trap"):
+        return any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command))
+    if command.name not in (*SHELLS, "source", "."):
+        return False
+    if any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command)):
+        return True
+    reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
+    return reads and bool(command.fed_by) and known_input(command) is None and not any(_shell_texts(command))
+
+
+def _known_words(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
+    return zip(command.plain[1:], command.literal[1:], strict=True)
+
+
+def _shell_texts(command: SimpleCommand) -> Iterator[bool]:
+    """Whether a shell has a script or a text, so that its input is only data; its first operand decides."""
+    for at, word in enumerate(command.plain[1:], start=1):
+        if word in STANDARD_INPUT:
+            return
+        if word.startswith(("-", "+")):
+            if "s" in word and not word.startswith("--"):
+                return
+        elif command.plain[at - 1] not in ("-o", "+o", "-O", "+O"):
+            yield True
+            return
+
+
+def _runs_as_number(value: str) -> bool:
+    """Whether a subscript in *value* holds a substitution, which bash runs if the value is a number or a name."""
+    for begins in _OPENS_SUBSCRIPT.finditer(value):
+        depth = 1
+        for found in _IN_SUBSCRIPT.finditer(value, begins.end()):
+            sign = found.group()
+            if sign in ("$(", "${", "`"):
+                return True
+            # A quoted bracket does not end a subscript, so quotes are taken for the worst.
+            depth += (sign == "[") - (sign == "]") + (sign in "'\"\\") * len(value)
+            if not depth:
+                break
+    return False
+
+
+def _refuse_variables(script: Script) -> None:
+    for assignment in script.assignments:
+        if assignment.name in _ALWAYS_RUN:
+            raise CannotParse(f"shells run what `{assignment.name}` holds")
+        if assignment.name in _EXPANDED and unescaped_live(assignment.value):
+            raise CannotParse(f"shells expand what `{assignment.name}` holds")
+
+
+def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
+    """Yield what a command may put into a variable."""
+    into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
+    takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
+    if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
+        # The words may be put together. Of one with a live substitution only a subscript counts: `[info] $(date)` is a
+        # message.
+        yield "".join(word if known else "".join(_SUBSCRIPT.findall(word)) for word, known in _known_words(command))
+    if (
+        command.name in _READERS
+        or (evaluates and into_variable)
+        or any(source.name in _READERS for source in command.fed_by)
+    ):
+        for redirection in command.redirections:
+            if redirection.operator.startswith("<<"):
+                yield redirection.target.replace("\\$", "$").replace("\\`", "`")
+
+
+def _refuse_made_texts(script: Script) -> None:
+    """Refuse `trap "x $y"` and the like if what is filled in may hold further commands."""
+    odd = {assignment.name for assignment in script.assignments if _SIGNS.search(assignment.unexpanded)}
+    for command in script.commands:
+        if command.name not in _RUN_TEXTS:
+            continue
+        for word, known in _known_words(command):
+            if not known and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
+                raise CannotParse(f"`{command.name}` runs a text that is made while it runs")

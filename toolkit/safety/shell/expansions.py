@@ -1,0 +1,121 @@
+"""
+What the shell works out before a command runs: `$name`, `${name}`, `$()`, backticks, arithmetic.
+
+The grammar is lenient here and bash is not the same program; wherever they may
+take a text apart differently, it is `CannotParse`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .nodes import JOINED, SPACE, Around, Source, below
+from .records import CannotParse
+from .words import unescaped_live
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["Expansions"]
+
+# What the shell may take apart differently when it stands inside `${...}`.
+_ODD_IN_EXPANSION = re.compile(r"['\"\\{}\n`]")
+_ODD_IN_PATTERN = re.compile(r"[\s;&'\"`]")
+# `${!name}`, `${name[index]}`, `${name:offset}`.
+_EVALUATES = re.compile(r"\$\{!|\[|:[^-=+?]")
+_OPENINGS = {"`": "``", "``": "``", "<(": "<()", ">(": ">()"}
+
+
+class Expansions(Source):
+    """The parts of words, and comments."""
+
+    def substitution(self, node: Node, around: Around) -> None:
+        self.has_substitution = True
+        opening = node.children[0].type
+        inside = Around(via=(*around.via, _OPENINGS.get(opening, "$()")), level=around.level)
+        if opening == "$`":
+            raise CannotParse("`$` before a backtick is not understood")
+        if opening not in ("`", "``"):
+            self.no_text_between(node, SPACE)
+            for child in node.children:
+                self.visit(child, inside)
+            return
+        self.backticks.add((node.start_byte, node.end_byte))
+        text = self.text[node.start_byte + 1 : node.end_byte - 1]
+        if re.search(r"(?<!\\)(?:\\\\)*`", text) or not self.source_of(node).endswith("`"):
+            raise CannotParse("backticks that do not match")
+        if "\\\\\n" in text:
+            raise CannotParse("a joined line inside backticks")
+        # Inside backticks a backslash is removed once more before anything is read.
+        text = re.sub(r'\\([$`\\"])' if around.quoted else r"\\([$`\\])", r"\1", text)
+        found = self.reread(text, inside.via)
+        self.commands += found.commands
+        self.redirections += found.redirections
+        self.assignments += found.assignments
+        self.functions += found.functions
+        self.spawns = self.spawns or found.spawns
+        self.evaluates = self.evaluates or found.evaluates
+
+    def expansion(self, node: Node, around: Around) -> None:
+        """`${name...}`, of which the grammar and the shell have different ideas as soon as it holds quotes."""
+        self.has_substitution = True
+        self.evaluates = self.evaluates or _EVALUATES.search(self.source_of(node)) is not None
+        for child in node.children:
+            if child.type in ("raw_string", "ansi_c_string") or (child.type == "string" and around.quoted):
+                raise CannotParse("quotes inside `${...}`")
+            if child.type in ("word", "regex", "concatenation", "extglob_pattern"):
+                for leaf in (child, *below(child)):
+                    if leaf.child_count == 0 and leaf.is_named and _ODD_IN_EXPANSION.search(self.source_of(leaf)):
+                        raise CannotParse("quotes inside `${...}`")
+            if child.type == "P":
+                raise CannotParse("`${...@P}` runs what the variable holds")
+            self.visit(child, around)
+
+    def arithmetic(self, node: Node, around: Around) -> None:
+        self.has_substitution = self.evaluates = True
+        self.no_text_between(node, SPACE)
+        for each in below(node):
+            if each.type in ("string", "raw_string", "ansi_c_string"):
+                raise CannotParse("quotes inside arithmetic")
+        self.parts(node, around)
+
+    def variable(self, node: Node, around: Around) -> None:
+        self.has_substitution = True
+        if "".join(map(self.source_of, node.children)) != self.source_of(node):
+            raise CannotParse(f"`{self.source_of(node)[:40]}` is not understood")
+        self.parts(node, around)
+
+    def joined(self, node: Node, around: Around) -> None:
+        self.no_text_between(node, JOINED)
+        self.parts(node, around)
+
+    def parts(self, node: Node, around: Around) -> None:
+        self.no_text_between(node, SPACE)
+        for child in node.children:
+            self.visit(child, around)
+
+    def string(self, node: Node, around: Around) -> None:
+        # What lies between the parts is text here; `read_word` reads it again.
+        for child in node.children:
+            self.visit(child, around._replace(quoted=True))
+
+    def leaf(self, node: Node, around: Around) -> None:
+        if unescaped_live(self.text[node.start_byte : node.end_byte]):
+            raise CannotParse(f"a substitution in `{self.source_of(node)[:40]}` is not understood")
+
+    def pattern(self, node: Node, around: Around) -> None:
+        self.leaf(node, around)
+        if _ODD_IN_PATTERN.search(self.source_of(node)):
+            raise CannotParse(f"the pattern `{self.source_of(node)[:40]}` is not understood")
+
+    def quoted(self, node: Node, around: Around) -> None:
+        """Single quotes: nothing inside is alive."""
+
+    def comment(self, node: Node, around: Around) -> None:
+        before = self.text[: node.start_byte]
+        # After a joined line `#` is in the middle of a word, and what follows it runs.
+        if before and (before[-1] not in " \t\n;&|()" or re.search(r"(?<!\\)(?:\\\\)*\\[ \t\n]$", before[-100:])):
+            raise CannotParse("`#` in the middle of a word")
+        if "\n" in self.source_of(node):
+            raise CannotParse("a comment of several lines")

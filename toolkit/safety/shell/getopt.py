@@ -1,0 +1,78 @@
+"""
+Options of a program, read as `getopt` reads them: in clusters, abbreviated, with a value that is joined or follows.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from .prefix_programs import Prefix
+from .records import SimpleCommand
+
+__all__ = ["Option", "options_of", "read_option", "values_of"]
+
+
+class Option(NamedTuple):
+    """An option as it was written: what kind it is, how many words it takes, and its value if that is attached."""
+
+    kind: str
+    steps: int
+    value: str | None = None
+
+
+@functools.cache
+def options_of(prefix: Prefix) -> Mapping[str, str]:
+    kinds = {"value": prefix.values, "flag": prefix.flags, "attached": prefix.attached, "text": prefix.texts}
+    return {name: kind for kind, names in kinds.items() for name in names.split()}
+
+
+def read_option(word: str, options: Mapping[str, str]) -> Option | None:
+    """Read the option *word*; None if nobody knows how many words it takes."""
+    if word.startswith("--"):
+        written, equals, value = word.partition("=")
+        # An abbreviation may mean several options, as long as all of them take the same.
+        kinds = (
+            {options[written]}
+            if written in options
+            else {kind for name, kind in options.items() if name.startswith(written) and len(written) > 2}
+        )
+        if len(kinds) != 1:
+            return Option("flag", 1) if re.fullmatch(r"--\d+", word) else None
+        (kind,) = kinds
+        if equals:
+            return Option(kind, 1, value)
+        return Option(kind, 2 if kind in ("value", "text") else 1)
+    if word in options:
+        return Option(options[word], 2 if options[word] in ("value", "text") else 1)
+    if re.fullmatch(r"-[+]?\d+", word):
+        return Option("flag", 1)
+    for at, letter in enumerate(word[1:], start=1):
+        kind = options.get(f"-{letter}", "")
+        if not kind:
+            return None
+        if kind == "attached":
+            return Option(kind, 1)
+        if kind in ("value", "text"):
+            return Option(kind, 2) if at == len(word) - 1 else Option(kind, 1, word[at + 1 :])
+    return Option("flag", 1)
+
+
+def values_of(command: SimpleCommand, letter: str, takes: str) -> Iterator[str]:
+    """Yield the values of an option; *takes* are the letters of all options with one."""
+    at = 1
+    while at < len(command.plain):
+        word = command.plain[at]
+        at += 1
+        if not word.startswith("-") or word in ("-", "--"):
+            return
+        for place, name in enumerate(word[1:], start=2):
+            if name in takes:
+                value = word[place:]
+                if not value:
+                    value, at = "".join(command.plain[at : at + 1]), at + 1
+                if name == letter:
+                    yield value
+                break

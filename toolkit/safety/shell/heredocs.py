@@ -1,0 +1,75 @@
+"""
+Where a here-document really ends.
+
+The grammar ends one at an indented `EOF` and does not see backticks in it; the
+shell does neither. So the lines are read again the way the shell reads them, and
+where the two disagree, text that we take for data might run: `CannotParse`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .records import CannotParse
+from .words import unescaped_live
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["heredoc_text"]
+
+_DELIMITER = re.compile(r"""\\?(?P<bare>[\w.-]+)|'(?P<single>[\w. -]+)'|"(?P<double>[\w. -]+)\"""")
+_JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\$")
+
+
+def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
+    """The text of a here-document, and whether the shell expands what is in it."""
+    parts = {child.type: child for child in node.children}
+    start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
+    if start is None or end is None:
+        raise CannotParse("a here-document without an end")
+    written = text[start.start_byte : start.end_byte]
+    found = _DELIMITER.fullmatch(written)
+    if found is None:
+        raise CannotParse(f"the end `{written[:40]}` of a here-document is not understood")
+    delimiter = found.group(found.lastgroup or "bare")
+    expands = found.lastgroup == "bare" and not written.startswith("\\")
+    first = text.find("\n", start.end_byte) + 1
+    for child in node.children:
+        if child.type not in ("heredoc_body", "heredoc_end") and child.end_byte >= first:
+            raise CannotParse("a here-document whose first line goes on below")
+    at = _end(text, first, delimiter, strips_tabs="<<-" in parts, joins=expands)
+    if at is None or (end.start_byte, end.end_byte) != (at, at + len(delimiter)):
+        raise CannotParse(f"where the here-document `{delimiter}` ends is not understood")
+    body = text[first:at]
+    if expands and unescaped_live(_without(body, first, parts.get("heredoc_body"))):
+        raise CannotParse(f"a substitution in the here-document `{delimiter}` is not understood")
+    return body, expands
+
+
+def _end(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) -> int | None:
+    """Where the delimiter stands alone on its line."""
+    while at < len(text):
+        stop = text.find("\n", at)
+        line = text[at:] if stop < 0 else text[at:stop]
+        begins = at + (len(line) - len(line.lstrip("\t")) if strips_tabs else 0)
+        joined = False
+        while joins and stop >= 0 and _JOINS.search(line):
+            after = text.find("\n", stop + 1)
+            line = line[:-1] + (text[stop + 1 :] if after < 0 else text[stop + 1 : after])
+            stop, joined = after, True
+        if (line.lstrip("\t") if strips_tabs else line) == delimiter:
+            return None if joined else begins
+        if stop < 0:
+            return None
+        at = stop + 1
+    return None
+
+
+def _without(body: str, first: int, node: Node | None) -> str:
+    """The body without the expansions that the grammar found in it."""
+    for child in reversed(node.children if node is not None else []):
+        if child.is_named and child.type != "heredoc_content":
+            body = body[: child.start_byte - first] + " " + body[child.end_byte - first :]
+    return body

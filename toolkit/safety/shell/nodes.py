@@ -1,0 +1,249 @@
+"""
+The grammar's tree over a text, and what every part of the reading needs.
+
+Offsets are bytes, so the text is kept with one character a byte.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from .records import Assignment, CannotParse, Redirection, SimpleCommand
+from .words import Word, read_word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = [
+    "BLANK",
+    "EXPANSIONS",
+    "IN_WORDS",
+    "JOINED",
+    "PARTS_OF_HEREDOC",
+    "SPACE",
+    "Around",
+    "Chunk",
+    "Source",
+    "Tail",
+    "below",
+]
+
+MOST_COMMANDS = 500
+
+BLANK = re.compile(r"(?:[ \t]|\\\n)*")
+SPACE = re.compile(r"(?:[ \t\n]|\\\n)*")
+JOINED = re.compile(r"(?:\\\n)*")
+
+_NAMED_DESCRIPTOR = re.compile(r"\{[A-Za-z_]\w*\}")
+_ENDS_WORD = " \t\n;&|()<>"
+EXPANSIONS = frozenset(
+    ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "array"]
+)
+# Where a word's expansions may lie deeper; what is not here and not a leaf cannot be part of a word.
+IN_WORDS = frozenset(
+    [
+        "command_name",
+        "concatenation",
+        "string",
+        "translated_string",
+        "brace_expression",
+        "variable_assignment",
+        "subscript",
+    ]
+)
+REDIRECTIONS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
+ENDS_WITH_WORD = frozenset({"variable_assignment", "file_redirect", "herestring_redirect"})
+PARTS_OF_HEREDOC = frozenset(
+    ["heredoc_start", "heredoc_body", "heredoc_end", "file_descriptor", "file_redirect", "herestring_redirect"]
+)
+
+Chunk: TypeAlias = "tuple[int, int, list[Node]]"
+
+
+class Around(NamedTuple):
+    """
+    What a statement is given by those it stands in; the tail belongs to its last command only.
+
+    One is created for nearly every node, which is why this is no dataclass: a named tuple takes a third of the time.
+    """
+
+    via: tuple[str, ...] = ()
+    level: int = 0
+    parent: str = ""  # the kind of node around; the tree itself is slow to tell
+    quoted: bool = False
+    fed_by: tuple[SimpleCommand, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    inner: tuple[SimpleCommand, ...] = ()
+    tail: Tail | None = None
+
+    def inside(self, kind: str) -> Around:
+        """For the parts of a node of this kind; `_replace` would take four times as long, for every node."""
+        via, level, _, quoted, fed_by, redirections, inner, tail = self
+        return Around(via, level + 1, kind, quoted, fed_by, redirections, inner, tail)
+
+    def for_words(self) -> Around:
+        """For the words of a command: what the command reads, and where its output goes, is not theirs."""
+        return Around(self.via, self.level, self.parent, self.quoted)
+
+    def opened(self) -> Around:
+        """For the statements inside a compound: what was redirected for all is redirected for each."""
+        if self.tail is None:
+            return self
+        redirections = (*self.redirections, *self.tail.redirections)
+        return self._replace(redirections=redirections, inner=(*self.inner, *self.tail.inner), tail=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    redirections: tuple[Redirection, ...]
+    inner: tuple[SimpleCommand, ...]
+    words: tuple[Chunk, ...]
+
+
+class Source(ABC):
+    """
+    One text on its way to commands, and what was found in it.
+
+    Args:
+        text: The source, one character a byte.
+        reread: Reads the text inside backticks, which has a quoting of its own.
+    """
+
+    def __init__(self, text: str, reread: Callable[[str, tuple[str, ...]], Any]) -> None:
+        self.text = text
+        self.reread = reread
+        self.commands: list[SimpleCommand] = []
+        self.redirections: list[Redirection] = []
+        self.assignments: list[Assignment] = []
+        self.functions: list[str] = []
+        self.spawns = False
+        self.has_substitution = False
+        self.evaluates = False  # whether a number or a name is worked out from what a variable holds
+        # Where things stand, for the comparison with the second reading.
+        self.word_spans: set[tuple[tuple[int, int], ...]] = set()
+        self.backticks: set[tuple[int, int]] = set()
+        self.targets: set[tuple[int, int]] = set()
+
+    def add(self, command: SimpleCommand) -> None:
+        """Keep a command that was found."""
+        if len(self.commands) >= MOST_COMMANDS:
+            raise CannotParse(f"it runs more than {MOST_COMMANDS} commands")
+        self.commands.append(command)
+
+    @abstractmethod
+    def visit(self, node: Node, around: Around) -> None:
+        """Read *node* and everything below it."""
+        ...
+
+    def field(self, node: Node, name: str) -> Node:
+        """The part of *node* that the grammar calls *name*."""
+        part = node.child_by_field_name(name)
+        if part is None:
+            raise CannotParse(f"a `{node.type}` without its {name}")
+        return part
+
+    def no_text_between(self, node: Node, allowed: re.Pattern[str]) -> None:
+        """Refuse text between the parts of *node* that *allowed* does not match; every *allowed* matches no text."""
+        text, at = self.text, node.start_byte
+        children = node.children
+        for child in children:
+            start = child.start_byte
+            if at != start and allowed.fullmatch(text[at:start]) is None:
+                raise CannotParse(f"`{self.text_between(at, start).strip()[:40]}` is not understood")
+            at = child.end_byte
+        end = node.end_byte
+        if children and at != end and allowed.fullmatch(text[at:end]) is None:
+            raise CannotParse(f"`{self.text_between(at, end).strip()[:40]}` is not understood")
+
+    def stands_alone(self, node: Node) -> bool:
+        """Whether a token is a word of its own to the shell."""
+        after = self.text[node.end_byte : node.end_byte + 2]
+        return self.begins_word(node) and after != "\\\n" and (not after or after[0] in _ENDS_WORD)
+
+    def begins_word(self, node: Node) -> bool:
+        """Whether nothing that the shell would take for the same word stands before a node."""
+        before = self.text[max(node.start_byte - 2, 0) : node.start_byte]
+        return not before or (before[-1] in _ENDS_WORD and before[:1] != "\\")
+
+    def separated(self, nodes: Sequence[Node]) -> None:
+        """Refuse a redirection or assignment that goes on where the grammar sees the next word."""
+        for node, following in pairwise(nodes):
+            between = self.text[node.end_byte : following.start_byte]
+            ends = node.type in ENDS_WITH_WORD and following.type not in REDIRECTIONS
+            if ends and JOINED.fullmatch(between):
+                raise CannotParse(f"where `{self.source_of(node)[:40]}` ends is not understood")
+
+    def chunks(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
+        """Nodes that touch are one word, whatever the grammar says."""
+        chunks: list[Chunk] = []
+        for node in nodes:
+            between = self.text[chunks[-1][1] : node.start_byte] if chunks else " "
+            if JOINED.fullmatch(between):
+                start, _, before = chunks[-1]
+                chunks[-1] = (start, node.end_byte, [*before, node])
+            else:
+                chunks.append((node.start_byte, node.end_byte, [node]))
+        # `{name}` before a redirection is no word, but where the descriptor's number goes.
+        chunks = [chunk for chunk in chunks if not self.names_descriptor(chunk)]
+        if before_redirection and len(chunks) > 1 and self.is_descriptor(chunks[-1]):
+            # The grammar takes the `0` of `>& file 0>&1` for a word.
+            chunks.pop()
+        if any(map(self.is_descriptor, chunks)):
+            raise CannotParse("a number before a redirection is not understood")
+        return chunks
+
+    def names_descriptor(self, chunk: Chunk) -> bool:
+        start, end, _ = chunk
+        follows = self.text[end : end + 1] in ("<", ">") and self.text[end + 1 : end + 2] != "("
+        return follows and _NAMED_DESCRIPTOR.fullmatch(self.text, start, end) is not None
+
+    def is_descriptor(self, chunk: Chunk) -> bool:
+        start, end, _ = chunk
+        return self.text[start:end].isdigit() and self.text[end : end + 1] in ("<", ">")
+
+    def word_of(self, chunk: Chunk, *, tilde_after: str = "") -> Word:
+        start, end, nodes = chunk
+        text = self.text[start:end]
+        spans: dict[int, int] = {}
+        for node in nodes:
+            add_spans(node, spans)
+        word = read_word(text, spans, start=start, tilde_after=tilde_after)
+        return word if text.isascii() else Word(utf8(word.plain), word.is_literal, utf8(word.unexpanded))
+
+    def is_word(self, node: Node) -> bool:
+        leaf = node.child_count == 0 and node.is_named and node.type not in PARTS_OF_HEREDOC
+        return leaf or node.type in IN_WORDS or node.type in EXPANSIONS
+
+    def at_level(self, mark: int, around: Around) -> tuple[SimpleCommand, ...]:
+        return tuple(each for each in self.commands[mark:] if each.via == around.via)
+
+    def source_of(self, node: Node) -> str:
+        return self.text_between(node.start_byte, node.end_byte)
+
+    def text_between(self, start: int, end: int) -> str:
+        return utf8(self.text[start:end])
+
+
+def utf8(text: str) -> str:
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
+
+
+def add_spans(node: Node, spans: dict[int, int]) -> None:
+    """Add to *spans* where the expansions in *node* begin and end."""
+    kind = node.type
+    if kind in EXPANSIONS:
+        spans[node.start_byte] = node.end_byte
+    elif kind in IN_WORDS:
+        for child in node.children:
+            add_spans(child, spans)
+
+
+def below(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield child
+        yield from below(child)

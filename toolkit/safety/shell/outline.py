@@ -1,0 +1,400 @@
+"""
+A second reading of a command line, by the rules that bash itself follows.
+
+The grammar behind `tree` was written to colour text, and takes some lines apart
+otherwise than bash does. So the same text is read here once more, from left to right and
+with bash's own rules for words: where a word ends, which words are reserved where, what an
+assignment or a redirection is. Only the places of things are noted, not what they mean.
+`shell` compares both readings, and a line about which they differ is `CannotParse`.
+
+What is rare and hard to read right (a subscript with blanks, `$[1]`, quotes in `${...}`,
+extended globs) is refused rather than followed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+from .outline_words import Span, WordOutline, refuse
+from .records import CannotParse
+
+__all__ = ["Outline", "outline"]
+
+Outline: TypeAlias = "tuple[set[tuple[Span, ...]], set[Span], set[Span]]"
+
+_RESERVED = re.compile(
+    r"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|select|function|in|time|coproc|\{|\}|!|\[\[)"
+    r"(?=[ \t\n;&|()<>]|$)"
+)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=")
+_DESCRIPTOR = re.compile(r"(?:\d+|\{[A-Za-z_]\w*(?:\[[^\]]*\])?\})\Z")
+_OPERATOR = re.compile(r"<<<|<<-?|<&|<>|<(?!\()|>>|>&|>\||>(?!\()|&>>?")
+_TIME_OPTION = re.compile(r"(-p|--)(?=[ \t\n;&|()<>]|$)")
+_NAME = re.compile(r"[A-Za-z_]\w*(?=[ \t\n;]|$)")
+_CASE_END = re.compile(r";;&|;;|;&")
+_WORD_ENDS = frozenset("\n;&|()")
+_COMPOUND = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
+_DECLARES = frozenset({"declare", "typeset", "export", "readonly", "local"})
+_JOINED = "\\\n"
+
+
+class LineOutline(WordOutline):
+    """Statements, read one after the other."""
+
+    def read(self) -> Outline:
+        """Read the whole text; return the words of its commands, its backticks, and the targets of redirections."""
+        self.statements(frozenset())
+        if self.at < len(self.text):
+            refuse(f"`{self.text[self.at : self.at + 20]}` is not understood")
+        if self.heredocs:
+            refuse("a here-document without an end")
+        return self.commands, self.backticks, self.targets
+
+    def nested(self, at: int) -> int:
+        """Read the statements of a substitution that begins at *at*; return the place behind its `)`."""
+        before, self.heredocs, self.at = self.heredocs, [], at
+        self.statements(frozenset(")"))
+        self.expect(")")
+        if self.heredocs:
+            refuse("a here-document that does not end inside its substitution")
+        self.heredocs = before
+        return self.at
+
+    def statements(self, stops: frozenset[str]) -> None:
+        """Read up to one of *stops*, which is left to the caller."""
+        while True:
+            self.skip_newlines()
+            if self.at >= len(self.text) or self.stop_at(stops):
+                return
+            self.chain(stops)
+            self.skip_blanks()
+            sign = self.text[self.at : self.at + 1]
+            if self.text.startswith((";;", ";&"), self.at):
+                if ";;" not in stops:
+                    refuse("`;;` outside of `case`")
+                return
+            if sign in (";", "&"):
+                self.at += 1
+            elif sign != "\n":
+                return
+
+    def stop_at(self, stops: frozenset[str]) -> str | None:
+        sign = self.text[self.at : self.at + 1]
+        if sign == ")":
+            return ")" if ")" in stops else refuse("`)` is not understood here")
+        if self.text.startswith((";;", ";&"), self.at):
+            return ";;" if ";;" in stops else refuse("`;;` outside of `case`")
+        word = self.reserved()
+        return word if word in stops else None
+
+    def reserved(self) -> str | None:
+        """Return the reserved word that stands here, as it is only where a command may begin."""
+        found = _RESERVED.match(self.text, self.at)
+        return found.group() if found else None
+
+    def expect(self, word: str) -> None:
+        """Step over a sign or a reserved word that has to stand here."""
+        self.skip_newlines()
+        if not (self.text.startswith(word, self.at) if word in ")(" else self.reserved() == word):
+            refuse(f"`{word}` is missing")
+        self.at += len(word)
+
+    def chain(self, stops: frozenset[str]) -> None:
+        """Read commands joined by `|`, `|&`, `&&` and `||`."""
+        piped = False
+        while True:
+            self.command(stops, piped=piped)
+            self.skip_blanks()
+            sign = self.text[self.at : self.at + 2]
+            if sign in ("&&", "||", "|&"):
+                self.at += 2
+            elif sign[:1] == "|":
+                self.at += 1
+            else:
+                return
+            piped = sign not in ("&&", "||")
+            self.skip_newlines()
+
+    def command(self, stops: frozenset[str], *, piped: bool = False) -> None:
+        self.skip_blanks()
+        prefix: list[Span] = []
+        word = self.reserved()
+        if piped and word == "time":
+            # Behind a pipe it is no reserved word, but a program.
+            word = None
+        while word in ("!", "time", "coproc"):
+            if prefix or piped:
+                refuse(f"`{word}` is not understood here")
+            begins, self.at = self.at, self.at + len(word)
+            if word != "!":
+                prefix.append((begins, self.at))
+            self.skip_blanks()
+            while word == "time" and (found := _TIME_OPTION.match(self.text, self.at)) and len(prefix) < 3:
+                if found[1] == "-p" and len(prefix) > 1:
+                    break
+                prefix.append(found.span())
+                self.at = found.end()
+                self.skip_blanks()
+                if found[1] == "--":
+                    break
+            word = self.reserved()
+        if self.text.startswith("(", self.at):
+            self.parenthesis()
+        elif word in _COMPOUND:
+            self.compound(word)
+        elif word is not None:
+            refuse(f"`{word}` is not understood here")
+        else:
+            self.simple(prefix)
+            return
+        if prefix:
+            self.commands.add(tuple(prefix))
+        self.redirections()
+
+    def redirections(self) -> None:
+        """Read what is redirected for a whole compound command."""
+        while True:
+            self.skip_blanks()
+            begins = self.at
+            if not self.redirection():
+                if self.text[begins : begins + 1] not in ("", *_WORD_ENDS) and self.reserved() is None:
+                    end = self.word_end()
+                    if not (self.is_descriptor(begins, end) and self.redirection()):
+                        refuse("words behind a compound command")
+                    continue
+                return
+
+    def simple(self, prefix: list[Span]) -> None:
+        """Read assignments, redirections and words, up to the sign that ends the command."""
+        words: list[Span] = []
+        assigns = redirects = 0
+        declares = False
+        while True:
+            self.skip_blanks()
+            if self.redirection():
+                redirects += 1
+                continue
+            begins = self.at
+            sign = self.text[begins : begins + 1]
+            if not sign or sign in _WORD_ENDS:
+                break
+            end = self.word_end(assigns=not words, arrays=declares or (not words and not redirects))
+            if self.is_descriptor(begins, end):
+                if not self.redirection():
+                    refuse("a descriptor without a redirection")
+                redirects += 1
+                continue
+            written = self.text[begins:end].replace(_JOINED, "")
+            if not words and _ASSIGNMENT.match(written):
+                assigns += 1
+                continue
+            if not words and _JOINED in self.text[begins:end] and _RESERVED.fullmatch(written):
+                refuse("a reserved word over two lines")
+            words.append((begins, end))
+            declares = declares or (len(words) == 1 and written in _DECLARES)
+        if sign == "(":
+            if len(words) != 1 or assigns or redirects or prefix:
+                refuse("`(` is not understood here")
+            self.function(words[0])
+            return
+        is_coproc = bool(prefix) and self.text[slice(*prefix[0])] == "coproc"
+        if is_coproc and len(words) > 1 and _RESERVED.match(self.text, words[1][0]):
+            refuse("`coproc` is not understood here")
+        if words and self.text[slice(*words[0])] == "[":
+            words = [(words[0][0], words[-1][1])]
+        if prefix or words:
+            self.commands.add((*prefix, *words))
+        elif not assigns and not redirects:
+            refuse(f"`{sign}` is not understood here")
+
+    def is_descriptor(self, begins: int, end: int) -> bool:
+        """Return whether a word is the number or the `{name}` that a redirection begins with."""
+        if self.text[end : end + 1] not in ("<", ">"):
+            return False
+        return _DESCRIPTOR.match(self.text[begins:end].replace(_JOINED, "")) is not None
+
+    def redirection(self) -> bool:
+        """Read one redirection, from its operator on; return whether there is one."""
+        found = _OPERATOR.match(self.text, self.at)
+        if found is None:
+            return False
+        operator, self.at = found.group(), found.end()
+        if self.text.startswith(_JOINED, self.at) and self.text[self.at + 2 : self.at + 3] in (
+            "<",
+            ">",
+            "&",
+            "|",
+            "-",
+            "(",
+        ):
+            refuse(f"`{operator}` over two lines")
+        self.skip_blanks()
+        begins = self.at
+        if operator in ("<&", ">&") and self.text.startswith("-", begins):
+            self.at += 1
+            return True
+        if self.text[begins : begins + 1] in ("", *_WORD_ENDS):
+            refuse("a redirection without a target")
+        end = self.word_end()
+        if end == begins or self.is_descriptor(begins, end):
+            refuse("a redirection without a target")
+        if operator.startswith("<<") and operator != "<<<":
+            self.heredocs.append((self.text[begins:end], operator == "<<-"))
+        else:
+            self.targets.add((begins, end))
+        return True
+
+    def function(self, name: Span | None) -> None:
+        """Read `()` and the body; *name* is None behind `function`."""
+        if name is not None:
+            if not re.fullmatch(r"[\w.:-]+", self.text[slice(*name)]):
+                refuse("the name of a function is not understood")
+            self.expect("(")
+            self.expect(")")
+        self.skip_newlines()
+        word = self.reserved()
+        if self.text.startswith("(", self.at):
+            self.parenthesis()
+        elif word in _COMPOUND and word != "function":
+            self.compound(word)
+        else:
+            refuse("the body of a function is not understood")
+        self.redirections()
+
+    def parenthesis(self) -> None:
+        begins = self.at
+        if self.text.startswith("((", begins):
+            self.at = self.arithmetic_end(begins + 2)
+            self.commands.add(((begins, self.at),))
+        else:
+            if self.text.startswith("(\\\n(", begins):
+                refuse("`((` over two lines")
+            self.at += 1
+            self.statements(frozenset(")"))
+            self.expect(")")
+
+    def compound(self, word: str) -> None:
+        begins, self.at = self.at, self.at + len(word)
+        if word == "if":
+            self.branches()
+        elif word in ("while", "until"):
+            self.statements(frozenset({"do"}))
+            self.block("do", "done")
+        elif word in ("for", "select"):
+            self.loop()
+        elif word == "case":
+            self.case()
+        elif word == "{":
+            self.at = begins
+            self.block("{", "}")
+        elif word == "[[":
+            self.at = self.condition_end(self.at)
+            self.commands.add(((begins, self.at),))
+        else:
+            self.skip_blanks()
+            start = self.at
+            end = self.word_end()
+            self.skip_blanks()
+            self.function((start, end) if self.text.startswith("(", self.at) else None)
+
+    def block(self, opening: str, closing: str) -> None:
+        self.expect(opening)
+        self.statements(frozenset({closing}))
+        self.expect(closing)
+
+    def branches(self) -> None:
+        """Read an `if` behind its word."""
+        self.statements(frozenset({"then"}))
+        self.expect("then")
+        while True:
+            self.statements(frozenset({"elif", "else", "fi"}))
+            word = self.reserved()
+            if word == "elif":
+                self.expect("elif")
+                self.statements(frozenset({"then"}))
+                self.expect("then")
+            elif word == "else":
+                self.block("else", "fi")
+                return
+            else:
+                self.expect("fi")
+                return
+
+    def loop(self) -> None:
+        """Read a `for` or a `select` behind its word."""
+        self.skip_blanks()
+        if self.text.startswith("((", self.at):
+            self.at = self.arithmetic_end(self.at + 2)
+            self.skip_blanks()
+            if self.text.startswith(";", self.at):
+                self.at += 1
+        else:
+            found = _NAME.match(self.text, self.at)
+            if found is None:
+                refuse("the variable of a loop is not understood")
+            self.at = found.end()
+            self.skip_newlines()
+            if self.reserved() == "in":
+                self.at += 2
+                self.loop_words()
+            elif self.text.startswith(";", self.at):
+                self.at += 1
+        self.skip_newlines()
+        if self.reserved() == "{":
+            self.block("{", "}")
+        else:
+            self.block("do", "done")
+
+    def loop_words(self) -> None:
+        while True:
+            self.skip_blanks()
+            sign = self.text[self.at : self.at + 1]
+            if sign in (";", "\n"):
+                self.at += sign == ";"
+                return
+            begins = self.at
+            if not sign or sign in _WORD_ENDS or self.word_end() == begins:
+                refuse("the words of a loop are not understood")
+
+    def case(self) -> None:
+        """Read a `case` behind its word."""
+        self.skip_blanks()
+        begins = self.at
+        if self.word_end() == begins:
+            refuse("`case` without a word")
+        self.expect("in")
+        while True:
+            self.skip_newlines()
+            if self.reserved() == "esac":
+                self.expect("esac")
+                return
+            if self.text.startswith("(", self.at):
+                self.at += 1
+            self.patterns()
+            self.statements(frozenset({";;", "esac"}))
+            found = _CASE_END.match(self.text, self.at)
+            if found:
+                self.at = found.end()
+
+    def patterns(self) -> None:
+        while True:
+            self.skip_blanks()
+            begins = self.at
+            if self.word_end() == begins:
+                refuse("a pattern of `case` is not understood")
+            self.skip_blanks()
+            sign = self.text[self.at : self.at + 1]
+            if sign not in ("|", ")"):
+                refuse("a pattern of `case` is not understood")
+            self.at += 1
+            if sign == ")":
+                return
+
+
+def outline(text: str) -> Outline:
+    """Read *text*, in which a character is a byte; `CannotParse` if it is not understood."""
+    try:
+        return LineOutline(text).read()
+    except IndexError:
+        raise CannotParse("it ends in the middle") from None

@@ -1,0 +1,328 @@
+"""
+Where a word ends, by bash's own rules; the part of the second reading that is about letters.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from abc import ABC, abstractmethod
+from typing import NoReturn, TypeAlias
+
+from .records import CannotParse
+
+__all__ = ["Span", "WordOutline", "refuse"]
+
+Span: TypeAlias = tuple[int, int]
+
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)*(?:#[^\n]*)?")
+_PLAIN = re.compile(r"[^ \t\n;&|()<>\\'\"$`]*")
+_BEFORE_ARRAY = re.compile(r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=\Z")
+_SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[[\w$@*+/%.:,~!#^?{}-]*\]")
+_OPENS_SUBSCRIPT = re.compile(r"(?:[A-Za-z_]\w*|(?:\w|\\\n)+(?=[\[+=]))(?P<next>\[)?")
+_IN_ARRAY = re.compile(r"\[[\w$@*+/%.:,~!#^?{}-]*\]\+?=")
+_DELIMITER = re.compile(r"""\\?(?P<bare>[\w.-]+)|'(?P<single>[\w. -]+)'|"(?P<double>[\w. -]+)\"""")
+_JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_IN_STRING = re.compile(r'[^"\\$`]*')
+_IN_BODY = re.compile(r"[^\\$`]*")
+_MOST_NESTED = 60
+
+
+def refuse(why: str) -> NoReturn:
+    """Give the text up."""
+    raise CannotParse(why)
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
+    found = pattern.match(text, at, end)
+    return found.end() if found else at
+
+
+class WordOutline(ABC):
+    """
+    A text, the place that was reached in it, and what was found.
+
+    Attributes:
+        commands: The words of every simple command, by their places.
+        backticks: Where `` `...` `` stands; what is inside is a text of its own.
+        targets: The words behind redirections, here-documents aside.
+        heredocs: The ends of those whose text comes with the next line, and whether tabs are removed.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.commands: set[tuple[Span, ...]] = set()
+        self.backticks: set[Span] = set()
+        self.targets: set[Span] = set()
+        self.heredocs: list[tuple[str, bool]] = []
+        self._depth = 0
+
+    @abstractmethod
+    def nested(self, at: int) -> int:
+        """Read the statements of a substitution; return the place behind its `)`."""
+
+    def skip_blanks(self) -> None:
+        """Step over blanks, joined lines and a comment; the end of the line stays."""
+        self.at = _end(_BLANKS, self.text, self.at)
+
+    def skip_newlines(self) -> None:
+        """Step over blanks and the ends of lines, and over the here-documents that begin there."""
+        self.skip_blanks()
+        while self.text.startswith("\n", self.at):
+            self.at += 1
+            if self.heredocs:
+                self._bodies()
+            self.skip_blanks()
+
+    def word_end(self, *, assigns: bool = False, arrays: bool = False) -> int:
+        """
+        Step over the word that begins here, and return its end.
+
+        Args:
+            assigns: Whether an assignment may stand here, so that `a[b c]` is one word.
+            arrays: Whether `a=(...)` may.
+        """
+        text, begins, at = self.text, self.at, self.at
+        if assigns:
+            at = self._subscript_end(at)
+        while True:
+            at = _end(_PLAIN, text, at)
+            sign = text[at : at + 1]
+            if sign == "$":
+                at = self._dollar(at, quoted=False)
+            elif sign == "'":
+                at = text.find("'", at + 1) + 1 or refuse("quotes that do not match")
+            elif sign == '"':
+                at = self._string(at + 1)
+            elif sign == "\\":
+                if at + 1 >= len(text):
+                    refuse("it ends in a backslash")
+                at += 2
+            elif sign == "`":
+                at = self._backticks(at)
+            elif sign == "(":
+                if arrays and _BEFORE_ARRAY.match(text[begins:at].replace("\\\n", "")):
+                    at = self._array(at + 1)
+                elif at > begins and text[at - 1] in "?*+@!=\n":
+                    refuse("`(` in the middle of a word")
+                else:
+                    break
+            elif sign in ("<", ">") and text.startswith("(", at + 1):
+                at = self._inside(at + 2)
+            else:
+                break
+        self.at = at
+        return at
+
+    def _subscript_end(self, at: int) -> int:
+        found = _OPENS_SUBSCRIPT.match(self.text, at)
+        if found is None:
+            return at
+        if "\\\n" in found.group():
+            refuse("a name over two lines")
+        if found["next"]:
+            whole = _SUBSCRIPT.match(self.text, at)
+            return whole.end() if whole else refuse(f"the subscript behind `{found.group()}` is not understood")
+        return at
+
+    def _inside(self, at: int) -> int:
+        """Read the statements of `$(`, `<(` or `>(`."""
+        self._depth += 1
+        if self._depth > _MOST_NESTED:
+            refuse("it is nested too deeply")
+        end = self.nested(at)
+        self._depth -= 1
+        return end
+
+    def _dollar(self, at: int, *, quoted: bool) -> int:
+        """Return the end of what begins with the `$` at *at*."""
+        text = self.text
+        sign = text[at + 1 : at + 2]
+        if sign == "(":
+            return self.arithmetic_end(at + 3) if text.startswith("(", at + 2) else self._inside(at + 2)
+        if sign == "{":
+            return self._braces(at + 2, quoted=quoted)
+        if sign == "[":
+            refuse("`$[` is not understood")
+        if text.startswith("\\\n", at + 1):
+            refuse("`$` at the end of a line")
+        if sign == "$":
+            return at + 2
+        if not quoted and sign == "'":
+            return self._ansi(at + 2)
+        if not quoted and sign == '"':
+            return self._string(at + 2)
+        return at + 1
+
+    def _ansi(self, at: int) -> int:
+        while self.text[at] != "'":
+            at += 2 if self.text[at] == "\\" else 1
+        return at + 1
+
+    def _string(self, at: int) -> int:
+        """Return the end of a text in double quotes."""
+        while True:
+            at = _end(_IN_STRING, self.text, at)
+            sign = self.text[at : at + 1]
+            if sign == '"':
+                return at + 1
+            if not sign:
+                refuse("quotes that do not match")
+            at = self._live(at, sign)
+
+    def _live(self, at: int, sign: str) -> int:
+        """Return the end of what a shell still sees inside double quotes."""
+        if sign == "\\":
+            return at + 2
+        return self._backticks(at) if sign == "`" else self._dollar(at, quoted=True)
+
+    def _backticks(self, begins: int) -> int:
+        at = begins + 1
+        while self.text[at] != "`":
+            at += 2 if self.text[at] == "\\" else 1
+        self.backticks.add((begins, at + 1))
+        return at + 1
+
+    def _braces(self, at: int, *, quoted: bool) -> int:
+        """Return the end of `${...}`, of which the first `}` is the last."""
+        text = self.text
+        if text[at] in " \t\n|(":
+            refuse("`${ ` is not understood")
+        while True:
+            sign = text[at]
+            if sign == "}":
+                return at + 1
+            if sign == "'" or (sign == '"' and quoted) or (sign in "<>" and text.startswith("(", at + 1)):
+                refuse("quotes inside `${...}`")
+            if sign == '"':
+                at = self._string(at + 1)
+            elif sign in "\\`$":
+                at = self._live(at, sign)
+            else:
+                at += 1
+
+    def arithmetic_end(self, at: int) -> int:
+        """Return the end of `((...))`, from behind its parentheses on."""
+        text, depth = self.text, 0
+        while True:
+            sign = text[at]
+            if sign == "(":
+                depth += 1
+                at += 1
+            elif sign == ")":
+                if not depth:
+                    return at + 2 if text.startswith("))", at) else refuse("`((` is not understood here")
+                depth -= 1
+                at += 1
+            elif sign in "'\"\\":
+                refuse("quotes inside arithmetic")
+            elif sign in "`$":
+                at = self._live(at, sign)
+            else:
+                at += 1
+
+    def condition_end(self, at: int) -> int:
+        """Return the end of `[[ ... ]]`, from behind its opening on."""
+        text, before = self.text, ""
+        self.at = at
+        while True:
+            self.skip_newlines()
+            begins = self.at
+            sign = text[begins]
+            if before == "=~":
+                before = ""
+                self._regex_end()
+            elif sign in "()" or (sign in "<>" and not text.startswith("(", begins + 1)):
+                self.at, before = begins + 1, sign
+            elif text.startswith(("&&", "||"), begins):
+                self.at, before = begins + 2, "&&"
+            else:
+                end = self.word_end()
+                if end == begins:
+                    refuse(f"`{sign}` inside `[[`")
+                before = text[begins:end]
+                if before == "]]":
+                    return end
+
+    def _regex_end(self) -> None:
+        text, depth, begins = self.text, 0, self.at
+        while True:
+            sign = text[self.at]
+            if sign in " \t\n" and not depth:
+                break
+            if sign in ";&<>`'\" \t\n":
+                refuse("the expression behind `=~` is not understood")
+            if sign in "\\$":
+                self.at = self._live(self.at, sign)
+                continue
+            depth += (sign == "(") - (sign == ")")
+            self.at += 1
+        if depth or self.at == begins:
+            refuse("the expression behind `=~` is not understood")
+
+    def _array(self, at: int) -> int:
+        """Return the end of the values of an array."""
+        text = self.text
+        while True:
+            while text[at] in " \t\n" or text.startswith("\\\n", at):
+                if self.heredocs and text[at] == "\n":
+                    refuse("a here-document that begins inside an array")
+                at += 2 if text[at] == "\\" else 1
+            if text[at] == "#":
+                at = text.find("\n", at)
+                if at < 0:
+                    refuse("an array without an end")
+                continue
+            if text[at] == ")":
+                return at + 1
+            if text[at] == "[" and not _IN_ARRAY.match(text, at):
+                refuse("a subscript inside an array")
+            self.at = at
+            if self.word_end() == at:
+                refuse(f"`{text[at]}` inside an array")
+            at = self.at
+
+    def _bodies(self) -> None:
+        """Step over the here-documents that begin with this line."""
+        waiting, self.heredocs = self.heredocs, []
+        for written, strips_tabs in waiting:
+            found = _DELIMITER.fullmatch(written)
+            if found is None:
+                refuse(f"the end `{written[:40]}` of a here-document is not understood")
+            delimiter = found.group(found.lastgroup or "bare")
+            expands = found.lastgroup == "bare" and not written.startswith("\\")
+            begins = self.at
+            end = self._body_end(delimiter, strips_tabs=strips_tabs, joins=expands)
+            behind = self.at
+            if expands:
+                self._live_body(begins, end)
+            self.at = behind
+
+    def _body_end(self, delimiter: str, *, strips_tabs: bool, joins: bool) -> int:
+        """Step over the lines up to *delimiter* and over its own; return where its line begins."""
+        text = self.text
+        while self.at < len(text):
+            begins = self.at
+            line = ""
+            while True:
+                stop = text.find("\n", self.at)
+                line += text[self.at :] if stop < 0 else text[self.at : stop]
+                self.at = len(text) if stop < 0 else stop
+                if stop < 0 or not (joins and _JOINS.search(line)):
+                    break
+                line, self.at = line[:-1], stop + 1
+            if (line.lstrip("\t") if strips_tabs else line) == delimiter:
+                # The end of the line is left, unless more text stands behind it.
+                self.at = min(self.at + 1, len(text))
+                return begins
+            self.at += 1
+        refuse(f"where the here-document `{delimiter}` ends is not understood")
+
+    def _live_body(self, at: int, end: int) -> None:
+        while at < end:
+            at = _end(_IN_BODY, self.text, at, end)
+            if at < end:
+                at = self._live(at, self.text[at])
+        if at > end + 1:
+            refuse("a substitution that goes on behind its here-document")

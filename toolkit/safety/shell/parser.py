@@ -1,0 +1,228 @@
+"""
+Reads a command line the way bash will, without running it.
+
+`parsed("sudo rm -rf build && git push")` lists every simple command: also those
+inside substitutions, here-documents, functions and loops, and those that another
+command would run (`sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `ssh`). Whatever
+is not understood is `CannotParse`; nothing is left out in silence.
+
+This is a reading, no boundary: a program can still do what it likes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, lru_cache
+from typing import Any
+
+from .evaluation import refuse_late_texts
+from .nodes import MOST_COMMANDS
+from .outline import outline
+from .records import Assignment, CannotParse, Redirection, Script, SimpleCommand
+from .tree import Reader
+from .wrappers import Text, opened
+
+__all__ = [
+    "DISTRIBUTION",
+    "Assignment",
+    "CannotParse",
+    "MissingShellParser",
+    "Redirection",
+    "Script",
+    "SimpleCommand",
+    "parsed",
+]
+
+DISTRIBUTION = "pytoolkit"
+
+_MOST_CHARACTERS = 20_000
+# The parser's time grows with the square of their number.
+_MOST_SIGNS = (("<<", 50, "here-documents"), ("`", 200, "backticks"), ("|", MOST_COMMANDS, "pipes"))
+_MOST_READ = 60_000
+_PIECE = 256
+_MOST_OPENED = 12
+# Control characters, and those that make a text look different from what it is.
+_INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+# Builtins that evaluate `a[$(id)]` in what looks like the name of a variable.
+_EVALUATE_NAMES = frozenset({
+    "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "[", "mapfile",
+    "readarray", "wait", "getopts",
+})  # fmt: skip
+
+
+# Builtins whose words set variables.
+_DECLARE = frozenset({"declare", "typeset", "export", "readonly", "local"})
+_NAME = re.compile(r"(\w+)(?:\[.*\])?\+?", re.DOTALL)
+
+
+class MissingShellParser(CannotParse):
+    """The grammar is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"commands cannot be read without the extra; pip install '{DISTRIBUTION}[shell]'")
+
+
+# The checks and every rule ask for the same line, one after the other. A script is never changed, so it can be shared.
+@lru_cache(maxsize=8)
+def parsed(text: str) -> Script:
+    """Everything that *text* would run; `CannotParse` if any of it is not understood."""
+    gathered = _Gathered()
+    try:
+        top = gathered.read(text, (), 0)
+    except RecursionError:
+        raise CannotParse("it is nested too deeply") from None
+    script = Script(
+        commands=tuple(gathered.commands),
+        top=tuple(top),
+        redirections=tuple(gathered.redirections),
+        assignments=tuple(gathered.assignments),
+        functions=tuple(gathered.functions),
+        spawns_in_loop=gathered.spawns,
+        has_substitution=gathered.has_substitution,
+    )
+    refuse_late_texts(script, evaluates=gathered.evaluates)
+    return script
+
+
+class _Gathered:
+    """All that was found so far, over every text that is read."""
+
+    def __init__(self) -> None:
+        self.commands: list[SimpleCommand] = []
+        self.redirections: list[Redirection] = []
+        self.assignments: list[Assignment] = []
+        self.functions: list[str] = []
+        self.spawns = False
+        self._characters = 0
+        self.has_substitution = False
+        self.evaluates = False
+
+    def read(self, text: str, via: tuple[str, ...], depth: int, outer: SimpleCommand | None = None) -> list[Any]:
+        self._characters += len(text)
+        if self._characters > _MOST_READ:
+            raise CannotParse("it gives too much text to shells inside shells")
+        found = _read(text, via)
+        self.redirections += found.redirections
+        self.assignments += found.assignments
+        self.functions += found.functions
+        self.spawns = self.spawns or found.spawns
+        self.has_substitution = self.has_substitution or found.has_substitution
+        self.evaluates = self.evaluates or found.evaluates
+        for command in found.commands:
+            self._add(command if outer is None else _inherit(command, outer), depth)
+        return found.commands
+
+    def _add(self, command: SimpleCommand, depth: int) -> None:
+        self.commands.append(command)
+        if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
+            raise CannotParse("it runs too many commands, or commands nested too deeply")
+        if command.name in _DECLARE:
+            seen = {(assignment.name, assignment.value) for assignment in self.assignments}
+            self.assignments += [each for each in _declared(command) if (each.name, each.value) not in seen]
+        if command.name in _EVALUATE_NAMES:
+            self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
+            # `declare -i b=a` works `a` out.
+            self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
+            if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
+                raise CannotParse(f"`{command.name}` may run what stands in its brackets")
+        for inside in opened(command):
+            if isinstance(inside, Text):
+                self.read(inside.text, (*command.via, inside.via), depth + 1, command)
+            else:
+                self.assignments += inside.assignments
+                self._add(inside, depth + 1)
+
+
+def _declared(command: SimpleCommand) -> Iterator[Assignment]:
+    """
+    Yield the variables that `export a=1` and the like set.
+
+    The grammar sees them only if the word `export` is not quoted; behind `\\export` and `command export` they are
+    words.
+    """
+    for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
+        if re.match(r"[-+]\w*n", word) and command.name not in ("export", "readonly"):
+            raise CannotParse(f"`{command.name} {word}` gives a variable a second name")
+        name, sign, value = word.partition("=")
+        if sign and (found := _NAME.fullmatch(name)):
+            yield Assignment(name=found[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
+
+
+def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
+    """A command of a text that *outer* runs reads what *outer* reads."""
+    return replace(
+        command,
+        outer=outer if command.outer is None else command.outer,
+        fed_by=command.fed_by or outer.fed_by,
+        inner=(*command.inner, *outer.inner),
+        redirections=(*outer.redirections, *command.redirections),
+    )
+
+
+def _read(text: str, via: tuple[str, ...]) -> Reader:
+    if len(text) > _MOST_CHARACTERS:
+        raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
+    if found := _INVISIBLE.search(text):
+        raise CannotParse(f"it holds the character U+{ord(found.group()):04X}, which cannot be seen")
+    for sign, most, name in _MOST_SIGNS:
+        if text.count(sign) > most:
+            raise CannotParse(f"it has more than {most} {name}")
+    try:
+        source = text.encode()
+    except UnicodeEncodeError:
+        raise CannotParse("it is not valid Unicode") from None
+    if not text.isascii():
+        if found := _ODD_DELIMITER.search(text):
+            raise CannotParse(f"the end of `{found.group()[:20]}` cannot be told from other lines")
+        plain = _NOT_ASCII.sub(b"%", source)
+    else:
+        plain = source
+    root = _tree(plain).root_node
+    if root.has_error:
+        raise CannotParse("the shell's grammar does not fit")
+    # Backticks hold bytes of the same text, which `reread` gets one character a byte.
+    characters = source.decode("latin-1")
+    reader = Reader(characters, lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path))
+    reader.read(root, via)
+    if outline(characters) != (reader.word_spans, reader.backticks, reader.targets):
+        raise CannotParse("bash may take it apart in another way than we do")
+    return reader
+
+
+# The grammar looks letters up in tables that end at 255, and beyond them reads whatever is there: some texts end the
+# process. To a shell every other letter is a letter as `%` is, byte for byte, so that stands in its place; only the
+# line that ends a here-document would be mistaken.
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_ODD_DELIMITER = re.compile(r"<<[^\n]*?(?:%|[^\x00-\x7f])")
+
+
+def _tree(source: bytes) -> Any:
+    """The grammar's tree; a text that makes the parser go over it again and again is given up."""
+    language = _language()
+    from tree_sitter import Parser
+
+    most = 200 + len(source) // _PIECE * 8
+    reads = 0
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal reads
+        reads += 1
+        return source[offset : offset + _PIECE] if reads <= most else b""
+
+    # A parser must not be shared by threads, and costs next to nothing; the language is kept.
+    tree = Parser(language).parse(read)
+    if reads > most:
+        raise CannotParse("it is too tangled")
+    return tree
+
+
+@cache
+def _language() -> Any:
+    try:
+        import tree_sitter_bash
+        from tree_sitter import Language
+    except ImportError:
+        raise MissingShellParser from None
+    return Language(tree_sitter_bash.language())

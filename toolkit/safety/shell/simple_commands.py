@@ -1,0 +1,254 @@
+"""
+Simple commands: their words, the variables set for them, their redirections.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from .expansions import Expansions
+from .heredocs import heredoc_text
+from .nodes import BLANK, EXPANSIONS, IN_WORDS, JOINED, SPACE, Around, Chunk, below, utf8
+from .records import Assignment, CannotParse, Redirection, SimpleCommand
+from .words import Word
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+__all__ = ["SimpleCommands"]
+
+_RESERVED = frozenset({
+    "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
+    "in", "{", "}", "!", "[[", "]]", "time", "coproc",
+})  # fmt: skip
+_COVERS_SIGNS = EXPANSIONS | {"string", "raw_string", "ansi_c_string"}
+_SIGNS_IN_TESTS = {
+    "[": re.compile(r"[;&|<>()\n`]"),
+    "[[": re.compile(r"[;\n`]|[<>]\(|(?<!&)&(?!&)"),
+}
+_LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
+_ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_]\w*")
+# These two are reserved words to the shell, but a plain command after them reads like any other.
+_LIKE_COMMANDS = frozenset({"time", "coproc"})
+_NEVER_COMMANDS = _RESERVED - _LIKE_COMMANDS
+
+
+class SimpleCommands(Expansions):
+    """Commands without a structure of their own."""
+
+    def command(self, node: Node, around: Around) -> None:
+        mark = len(self.commands)
+        inside = around.for_words()
+        redirections: list[Redirection] = []
+        assignments: list[Assignment] = []
+        parts: list[Node] = []
+        for child in node.children:
+            kind = child.type
+            if kind in ("file_redirect", "herestring_redirect"):
+                found, words = self.redirect(child, inside)
+                if words:
+                    raise CannotParse("words after a redirection")
+                redirections += found
+            elif kind == "subshell" and [self.source_of(each) for each in parts] == ["time"]:
+                self.visit(child, around)
+            elif kind == "variable_assignment" and not parts:
+                assignments.append(self.assignment(child, inside))
+            else:
+                if kind in IN_WORDS or kind in EXPANSIONS or child.child_count == 0:
+                    self.visit(child, inside)
+                else:
+                    raise CannotParse(f"a {kind} among a command's words")
+                parts.append(child)
+        self.no_text_between(node, BLANK)
+        self.separated(node.children)
+        chunks = self.chunks(parts)
+        end = node.end_byte
+        if around.tail is not None:
+            redirections += around.tail.redirections
+            chunks += around.tail.words
+            end = max([end, *(chunk[1] for chunk in around.tail.words)])
+        chunks = self._behind_keyword(chunks, assignments)
+        self.word_spans.add(tuple(chunk[:2] for chunk in chunks))
+        words_read = [self.word_of(chunk, tilde_after="=") for chunk in chunks]
+        sources = [self.text_between(start, stop) for start, stop, _ in chunks]
+        if not sources:
+            raise CannotParse("a command without a name")
+        first = sources[0]
+        if _LOOKS_ASSIGNED.match(first.replace("\\\n", "")):
+            raise CannotParse(f"`{first[:40]}` sets a variable, or runs a program of that name")
+        if first in _NEVER_COMMANDS or (first in _LIKE_COMMANDS and _RESERVED.intersection(sources[1:3])):
+            raise CannotParse(f"`{first}` is not understood here")
+        inner = (*self.commands[mark:], *around.inner, *(around.tail.inner if around.tail else ()))
+        self.add(
+            SimpleCommand(
+                words=tuple(
+                    word.plain if word.is_literal else source for word, source in zip(words_read, sources, strict=True)
+                ),
+                literal=tuple(word.is_literal for word in words_read),
+                plain=tuple(word.plain for word in words_read),
+                source=self.text_between(node.start_byte, end),
+                via=around.via,
+                fed_by=around.fed_by,
+                inner=inner,
+                assignments=tuple(assignments),
+                redirections=(*around.redirections, *redirections),
+            )
+        )
+
+    def _behind_keyword(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
+        """Take out the assignments that follow `time` or `coproc`, which the grammar reads as plain words."""
+        at = 1
+        if not chunks or assignments or self.text[slice(*chunks[0][:2])] not in _LIKE_COMMANDS:
+            return chunks
+        for option in ("-p", "--"):
+            if len(chunks) > at and self.text[slice(*chunks[0][:2])] == "time" and self._written(chunks[at]) == option:
+                at += 1
+        first = at
+        while at < len(chunks) and (found := _LOOKS_ASSIGNED.match(self._written(chunks[at]))):
+            start, end, nodes = chunks[at]
+            if found.end() != end - start and self._written(chunks[at])[found.end()] == "(":
+                raise CannotParse(f"an array behind `{self._written(chunks[0])}`")
+            if not _NAME.fullmatch(found.group().rstrip("+=")):
+                raise CannotParse(f"`{found.group()}` behind `{self._written(chunks[0])}`")
+            value = self.word_of((start, end, nodes), tilde_after=":")
+            name, _, plain = value.plain.partition("=")
+            literal = value.is_literal and not name.endswith("+")
+            assignments.append(
+                Assignment(name=name.rstrip("+"), value=plain, is_literal=literal, unexpanded=value.unexpanded)
+            )
+            at += 1
+        self.assignments += assignments
+        return [*chunks[:first], *chunks[at:]]
+
+    def _written(self, chunk: Chunk) -> str:
+        return self.text[chunk[0] : chunk[1]]
+
+    def test(self, node: Node, around: Around) -> None:
+        """`[ ... ]`, `[[ ... ]]` and `(( ... ))` as commands of three words."""
+        self.evaluates = True
+        self.no_text_between(node, SPACE)
+        mark = len(self.commands)
+        inside = around.for_words()
+        for child in node.children:
+            self.visit(child, inside)
+        if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
+            raise CannotParse("a quoted substitution that a test may run")
+        if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
+            raise CannotParse("a quoted substitution that a test may run")
+        self._no_other_signs(node)
+        self.word_spans.add(((node.start_byte, node.end_byte),))
+        around = around.opened()
+        opening, closing = node.children[0], node.children[-1]
+        between = self.text_between(opening.end_byte, closing.start_byte).strip()
+        known = len(self.commands) == mark and not any(each.type in EXPANSIONS for each in below(node))
+        self.add(
+            SimpleCommand(
+                words=(self.source_of(opening), between, self.source_of(closing)),
+                literal=(True, known, True),
+                plain=(self.source_of(opening), between, self.source_of(closing)),
+                source=self.source_of(node),
+                via=around.via,
+                fed_by=around.fed_by,
+                inner=(*self.commands[mark:], *around.inner),
+                redirections=around.redirections,
+            )
+        )
+
+    def _no_other_signs(self, node: Node) -> None:
+        """Inside `[ ]` the shell still ends a command at `&` or `;`, whatever the grammar makes of them."""
+        kind = node.children[0].type
+        covered = [each for each in below(node) if each.type in _COVERS_SIGNS]
+        rest, at = "", node.children[0].end_byte
+        for each in covered:
+            if each.start_byte >= at:
+                rest += self.text[at : each.start_byte] + "x"
+                at = each.end_byte
+        rest += self.text[at : node.children[-1].start_byte]
+        if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", rest, flags=re.DOTALL)):
+            raise CannotParse(f"a sign inside `{kind}` that ends a command")
+
+    def assigned(self, node: Node, around: Around) -> None:
+        self.assignment(node, around)
+
+    def assignment(self, node: Node, around: Around) -> Assignment:
+        self.no_text_between(node, JOINED)
+        name, *_ = re.split(r"[\[+=]", self.source_of(node), maxsplit=1)
+        if _NAME.fullmatch(name) is None:
+            raise CannotParse(f"`{name}` is no name for a variable")
+        self.evaluates = self.evaluates or "[" in self.source_of(node.children[0])
+        equals = next(child for child in node.children if child.type in ("=", "+="))
+        for child in node.children:
+            self.visit(child, around._replace(tail=None))
+        word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
+        literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
+        found = Assignment(name=name, value=word.plain, is_literal=literal, unexpanded=self._unexpanded(node, word))
+        self.assignments.append(found)
+        return found
+
+    def _unexpanded(self, node: Node, word: Word) -> str:
+        """What an assignment sets, without what is expanded; of an array, the same of all its values."""
+        values = [part for child in node.children if child.type == "array" for part in child.children if part.is_named]
+        if not values:
+            return word.unexpanded
+        return " ".join(self.word_of(chunk).unexpanded for chunk in self.chunks(values))
+
+    def bare_redirect(self, node: Node, around: Around) -> None:
+        if self.redirect(node, around)[1]:
+            raise CannotParse("words after a redirection without a command")
+
+    def redirect(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
+        """The redirections that *node* makes, and the words behind its target, which are the command's."""
+        around = around.for_words()
+        if node.type == "heredoc_redirect":
+            return self.heredoc(node, around)
+        if node.type not in ("file_redirect", "herestring_redirect"):
+            raise CannotParse(f"a redirection of kind `{node.type}` is not understood")
+        self.no_text_between(node, BLANK)
+        operator, *targets = (child for child in node.children if child.type != "file_descriptor")
+        first = node.children[0]
+        if first != operator and (not self.source_of(first).isdigit() or not self.begins_word(first)):
+            raise CannotParse(f"`{self.source_of(first)}` before a redirection is not understood")
+        for child in targets:
+            self.visit(child, around)
+        chunks = self.chunks(targets, before_redirection=True)
+        if operator.type.endswith("-"):
+            # `<&-` closes a descriptor; what follows is the command's, even if it touches.
+            target, rest = Word("", is_literal=True), chunks
+        elif chunks:
+            target, rest = self.word_of(chunks[0]), chunks[1:]
+            self.targets.add(chunks[0][:2])
+        else:
+            raise CannotParse("a redirection without a target")
+        if operator.type in (">&", "<&") and re.search(r"[$`]", target.plain):
+            raise CannotParse(f"bash expands the target of `{operator.type}` twice")
+        found = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
+        self.redirections.append(found)
+        return [found], rest
+
+    def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
+        text, expands = heredoc_text(node, self.text)
+        self.separated(node.children)
+        found: list[Redirection] = []
+        parts: list[Node] = []
+        for child in node.children:
+            if child.type == "heredoc_body":
+                for part in child.children if expands else ():
+                    self.visit(part, around._replace(quoted=True))
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                more, words = self.redirect(child, around)
+                if words:
+                    raise CannotParse("words after a redirection")
+                found += more
+            elif self.is_word(child):
+                self.visit(child, around)
+                parts.append(child)
+        known = not expands or ("$" not in text and "`" not in text and "\\" not in text)
+        here = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=known)
+        self.redirections.append(here)
+        return [here, *found], self.chunks(parts)
+
+
+def _hides(text: str) -> bool:
+    return "$(" in text or "`" in text

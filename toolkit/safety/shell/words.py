@@ -1,0 +1,153 @@
+"""
+What a word of a command line is once the shell has removed its quotes.
+
+A second opinion: the grammar says where a word starts and ends and where its
+expansions are, and this reads the same characters again. Where the two
+disagree, nobody knows what will run, and that is `CannotParse`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from .records import CannotParse
+
+__all__ = ["Word", "read_word", "unescaped_live"]
+
+# A word that is what it looks like: nothing in it is special to the shell, wherever it stands.
+_ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
+# Braces expand only around a comma or two dots.
+_BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
+# What would run or expand if the shell saw it outside single quotes, and the grammar did not.
+_LIVE = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
+_MAY_LIVE = re.compile(r"[`$<>]")
+_ANSI = re.compile(
+    r"\\(?:x(?P<x>[0-9A-Fa-f]{1,2})|u(?P<u>[0-9A-Fa-f]{1,4})|U(?P<U>[0-9A-Fa-f]{1,8})"
+    r"|(?P<o>[0-7]{1,3})|c(?P<c>.)|(?P<e>.))",
+    re.DOTALL,
+)
+_ANSI_NAMES = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+
+
+class Word(NamedTuple):
+    """A word without its quotes, whether it is known exactly, and what of it stays if nothing is expanded."""
+
+    plain: str
+    is_literal: bool
+    unexpanded: str = ""
+
+
+def unescaped_live(text: str) -> bool:
+    """Whether *text* holds a substitution that no backslash hides."""
+    return _MAY_LIVE.search(text) is not None and any(found.group(1) for found in _LIVE.finditer(text))
+
+
+def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> Word:
+    """
+    The word that *text* stands for.
+
+    Args:
+        text: One word's source; a byte is a character.
+        spans: Where the grammar found expansions: from offset to offset.
+        start: The offset of *text* itself.
+        tilde_after: Characters after which a tilde is a home folder too: `=` and `:` in an assignment.
+    """
+    if not spans and _ORDINARY.fullmatch(text):
+        return Word(text, is_literal=True, unexpanded=text)
+    plain: list[str] = []
+    expansions: list[int] = []
+    # Where braces and patterns are looked for: what is quoted counts as one harmless letter.
+    bare: list[str] = []
+    literal, seen, at, quoted = True, 0, 0, False
+    while at < len(text):
+        here = text[at]
+        if (end := spans.get(start + at)) is not None:
+            plain.append(text[at : end - start])
+            expansions.append(len(plain) - 1)
+            bare.append("x")
+            literal, seen, at = False, seen + 1, end - start
+        elif here == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
+            following = text[at + 1 : at + 2]
+            if not following:
+                raise CannotParse("it ends in a backslash")
+            if following != "\n":
+                plain.append(following)
+                bare.append("x")
+            at += 2
+        elif here == '"':
+            quoted, at = not quoted, at + 1
+            bare.append("x")
+        elif not quoted and here == "'":
+            end = _closing(text, at + 1)
+            plain.append(text[at + 1 : end])
+            bare.append("x")
+            at = end + 1
+        elif not quoted and text.startswith("$'", at):
+            end = _closing(text, at + 2, escapes=True)
+            value, known = _ansi(text[at + 2 : end])
+            plain.append(value)
+            bare.append("x")
+            literal, at = literal and known, end + 1
+        elif not quoted and text.startswith('$"', at):
+            # A translated string: which words come out depends on the locale.
+            literal, at = False, at + 1
+        elif here == "`" or (here == "$" and text[at + 1 : at + 2] in tuple("({[")):
+            raise CannotParse(f"a substitution in {_shown(text)} is not understood")
+        elif not quoted and here in " \t\n;|&<>()":
+            raise CannotParse(f"{here!r} in {_shown(text)} is not understood")
+        else:
+            if here == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
+                literal = False  # the grammar takes `$IFS/` for text; the shell does not
+            plain.append(here)
+            bare.append("x" if quoted else here)
+            at += 1
+    if quoted or seen != sum(1 for each in spans if start <= each < start + len(text)):
+        raise CannotParse(f"the quotes in {_shown(text)} are not understood")
+    whole = "".join(plain)
+    for place in expansions:
+        plain[place] = "x"
+    return Word(whole, literal and _stays("".join(bare), tilde_after), "".join(plain) if expansions else whole)
+
+
+def _stays(bare: str, tilde_after: str) -> bool:
+    """Whether the shell leaves a word without `$` as it is: no pattern, no braces, no home folder."""
+    pattern = "*" in bare or "?" in bare or ("[" in bare and "]" in bare[bare.index("[") :])
+    home = bare.startswith("~") or any(f"{each}~" in bare for each in tilde_after)
+    return not (pattern or home or _BRACES.search(bare))
+
+
+def _closing(text: str, at: int, *, escapes: bool = False) -> int:
+    while at < len(text):
+        if text[at] == "'":
+            return at
+        at += 2 if escapes and text[at] == "\\" else 1
+    raise CannotParse(f"the quotes in {_shown(text)} are not understood")
+
+
+def _ansi(text: str) -> tuple[str, bool]:
+    """The text inside `$'...'`, and whether every escape in it is one character for sure."""
+    known = True
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal known
+        kind, given = found.lastgroup or "e", found.group(found.lastgroup or "e")
+        if kind == "e":
+            return _ANSI_NAMES.get(given, "\\" + given)
+        code = ord(given.upper()) & 0x1F if kind == "c" else int(given, 8 if kind == "o" else 16)
+        if code == 0:
+            raise CannotParse("it holds a NUL character, which ends a word before its end is seen")
+        if code > 0x7F:  # such bytes may join with their neighbours
+            known = False
+            return found.group()
+        return chr(code)
+
+    return _ANSI.sub(value, text), known
+
+
+def _shown(text: str) -> str:
+    return f"`{text[:40]}...`" if len(text) > 40 else f"`{text}`"

@@ -1,0 +1,394 @@
+"""
+Commands that run other commands, and what they would run.
+
+`sudo -u bob nice rm x` runs `nice rm x`, which runs `rm x`. Where an option is
+not known, nobody can say where the inner command starts, and every place it
+might start at is listed: rather one command too many than one too few.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import NamedTuple, TypeAlias
+
+from .getopt import options_of, read_option, values_of
+from .prefix_programs import PREFIXES, Prefix
+from .records import Assignment, CannotParse, SimpleCommand
+
+__all__ = ["SHELLS", "STANDARD_INPUT", "Text", "known_input", "opened"]
+
+SHELLS = frozenset(["sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"])
+STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+_ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
+
+
+class Text(NamedTuple):
+    """A text that a command hands to a shell."""
+
+    text: str
+    via: str
+
+
+Opened: TypeAlias = SimpleCommand | Text
+
+
+def opened(command: SimpleCommand) -> Iterator[Opened]:
+    """What *command* runs in its turn; nothing if it is no wrapper."""
+    if not command.literal[0]:
+        return
+    name = command.name
+    if name in _OPENERS:
+        yield from _OPENERS[name](command)
+    elif name in PREFIXES:
+        yield from _prefixed(command, PREFIXES[name])
+    elif name in SHELLS:
+        yield from _shell(command)
+
+
+def known_input(command: SimpleCommand) -> str | None:
+    """What *command* reads from standard input, if the text says so."""
+    for redirection in reversed(command.redirections):
+        if redirection.operator.startswith("<<"):
+            return redirection.target
+        if redirection.operator.startswith("<"):
+            return None
+    source = command.piped_from
+    if source is None or not all(source.literal) or source.name not in ("echo", "printf", "cat"):
+        return None
+    if source.name == "cat":
+        return known_input(source) if len(source.words) == 1 else None
+    words = [word for at, word in enumerate(source.words) if at and not (at == 1 and word in ("-n", "--"))]
+    text = " ".join(words)
+    # Escapes and formats make another text of it.
+    return None if "\\" in text or "%" in text or text.startswith("-") else text
+
+
+def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
+    at, sure = 1, not prefix.guess
+    if prefix.after:
+        at = _behind_subcommand(command, prefix.after.split())
+        if not at:
+            return
+    first, options = at, options_of(prefix)
+    assigned: list[Assignment] = []
+    skip = prefix.skip
+    while at < len(command.words):
+        word, known = command.plain[at], command.literal[at]
+        if known and word == "--":
+            at, options = at + 1, {}
+        elif prefix.sets and (found := _assigned(command.name, word)) is not None:
+            unexpanded = found[1] if known else ""
+            assigned.append(Assignment(name=found[0], value=found[1], is_literal=known, unexpanded=unexpanded))
+            at += 1
+        elif word.startswith("-") and options and (len(word) > 1 or "-" in options):
+            option = read_option(word, options)
+            sure = sure and known and option is not None
+            if option is not None and option.kind == "text":
+                value = option.value if option.value is not None else "".join(command.plain[at + 1 : at + 2])
+                yield from _text_option(command, value, at + option.steps)
+                if command.name == "env":
+                    return
+            at += option.steps if option is not None else 1
+        elif skip:
+            sure = sure and known
+            skip -= 1
+            at += 1
+        elif not known and at + 1 < len(command.words) and not _is_quoted(command, at):
+            # `sudo $options rm x`: what it expands to may be options, or nothing.
+            sure = False
+            break
+        else:
+            break
+    if command.name == "ssh" and at >= len(command.words) and (text := known_input(command)) is not None:
+        yield Text(text, "ssh")
+    if at >= len(command.words) and not {"xargs", "parallel"}.isdisjoint(command.via):
+        raise CannotParse(f"the command behind `{command.name}` comes from the input of another")
+    starts = [at] if sure else range(first, len(command.words))
+    for start in starts:
+        if start < len(command.words):
+            yield _rest(command, start, prefix, assigned)
+
+
+def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> int:
+    """Return the place behind the subcommand that runs a command; 0 if there is none."""
+    for at, word in enumerate(command.plain[1:], start=1):
+        # `npm x` runs a program, and `npm install x` does not.
+        if word in subcommands and (at == 1 or len(word) > 1):
+            return at + 1
+    return 0
+
+
+def _assigned(name: str, word: str) -> tuple[str, str] | None:
+    """Return the variable and the value that *word* sets; to `env` every word with a `=` does."""
+    found = (_ENV_ASSIGNMENT if name == "env" else _ASSIGNMENT).fullmatch(word)
+    if found is None or (name == "env" and word.startswith("-")):
+        return None
+    if found.group(1).startswith("BASH_FUNC_"):
+        raise CannotParse(f"`{found.group(1)}` defines a function for every shell that is started")
+    return found.group(1), found.group(2)
+
+
+def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Opened]:
+    """Open an option whose value is a command line; *behind* is the place of the word after it."""
+    if command.name != "env":
+        yield Text(value, f"{command.name} -c")
+    elif "\\" in value or "#" in value:
+        raise CannotParse("`env -S` has escapes and comments of its own")
+    else:
+        # What is split begins with options and variables of `env`, and goes on with its other words.
+        words = zip(command.words[behind:], command.literal[behind:], strict=True)
+        rest = [shlex.quote(word) if known else word for word, known in words]
+        yield Text(" ".join(["env", value, *rest]), "env")
+
+
+def _rest(command: SimpleCommand, start: int, prefix: Prefix, assigned: list[Assignment]) -> Opened:
+    if prefix.joins:
+        # `parallel rm ::: a b` gives `a` and `b` to `rm`.
+        return Text(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
+    return _part(command, start, len(command.words), assigned)
+
+
+def _part(command: SimpleCommand, start: int, end: int, assigned: list[Assignment] | None = None) -> SimpleCommand:
+    return replace(
+        command,
+        words=command.words[start:end],
+        literal=command.literal[start:end],
+        plain=command.plain[start:end],
+        via=(*command.via, command.name),
+        outer=command,
+        assignments=(*command.assignments, *(assigned or ())),
+    )
+
+
+def _is_quoted(command: SimpleCommand, at: int) -> bool:
+    return command.words[at].startswith('"')
+
+
+def _shell(command: SimpleCommand) -> Iterator[Opened]:
+    """`sh -c text`, or a shell that reads its commands."""
+    at, has_text = 1, False
+    while at < len(command.words):
+        word = command.plain[at]
+        if word in ("-rcfile", "-init-file", "--rcfile", "--init-file"):
+            at += 2
+        elif word in ("--", "-"):
+            at += 1
+            break
+        elif word[:1] in ("-", "+"):
+            if word[1:2] != "-":
+                has_text = has_text or (word[0] == "-" and "c" in word)
+                if word[0] == "-" and "s" in word and not has_text:
+                    at = len(command.words)
+                    break
+                at += word.count("o") + word.count("O")  # -eo pipefail
+            at += 1
+        else:
+            break
+    if has_text and at < len(command.words):
+        yield Text(command.plain[at], f"{command.name} -c")
+    elif at >= len(command.words) or command.plain[at] in STANDARD_INPUT:
+        if at + 1 < len(command.words) and command.fed_by and known_input(command) is None:
+            raise CannotParse(f"`{command.name} {command.plain[at]}` runs what another command prints")
+        yield from _input(command)
+
+
+def _input(command: SimpleCommand) -> Iterator[Opened]:
+    """What a shell reads from standard input."""
+    files = [each.target for each in command.redirections if each.operator == "<"]
+    if any(file.startswith(("<(", "$(", "`")) for file in files):
+        raise CannotParse(f"`{command.name}` runs what another command prints")
+    if (text := known_input(command)) is not None:
+        yield Text(text, command.name)
+
+
+def _eval(command: SimpleCommand) -> Iterator[Opened]:
+    if len(command.words) > 1:
+        first = 2 if command.words[1:2] == ("--",) else 1
+        yield Text(" ".join(command.plain[first:]), "eval")
+
+
+def _trap(command: SimpleCommand) -> Iterator[Opened]:
+    words = [word for word in command.plain[1:] if word != "--"]
+    if len(words) > 1 and not words[0].startswith("-"):
+        yield Text(words[0], "trap")
+
+
+def _su(command: SimpleCommand) -> Iterator[Opened]:
+    """`su bob -c text`, `script -c text`, `flock file -c text`: the text is the word behind `-c`, or joined to it."""
+    for at, word in enumerate(command.plain):
+        following = command.plain[at + 1 : at + 2]
+        if word == "--" and command.name == "script" and following:
+            yield _part(command, at + 1, len(command.words))
+        if found := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
+            texts = following if found[1] is None else (found[1],)
+        elif found := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
+            texts = (found[1],) if found[1] else following
+        else:
+            continue
+        for text in texts:
+            yield Text(text, f"{command.name} -c")
+
+
+_FLOCK = Prefix(
+    values="-w -E --timeout --wait --conflict-exit-code",
+    flags="-s -x -e -u -n -o -F -v --shared --exclusive --unlock --nonblock --nb --close --no-fork --verbose --fcntl",
+    texts="-c --command",
+    skip=1,
+)
+
+
+def _flock(command: SimpleCommand) -> Iterator[Opened]:
+    # `-c` may stand behind the file, and belong to the command behind the file.
+    yield from _su(command)
+    yield from _prefixed(command, _FLOCK)
+
+
+def _entr(command: SimpleCommand) -> Iterator[Opened]:
+    """`entr make all` runs a command, and `entr -s 'make all'` a command line."""
+    flags = [*takewhile(lambda word: word.startswith("-"), command.plain[1:])]
+    if any("s" in word for word in flags):
+        yield from (Text(word, "entr -s") for word in command.plain[1 + len(flags) : 2 + len(flags)])
+    yield from _prefixed(command, PREFIXES["entr"])
+
+
+def _history(command: SimpleCommand) -> Iterator[Opened]:
+    """`history -s text` stores a line that `fc -s` runs, and `fc -e program` runs the program."""
+    is_stored = command.plain[:2] == ("history", "-s")
+    texts = [" ".join(command.plain[2:])] if is_stored else values_of(command, "e", "e")
+    yield from (Text(text, command.name) for text in texts if text != "-")
+
+
+def _find(command: SimpleCommand) -> Iterator[Opened]:
+    """Each `-exec`, up to its `;`, or to a `+` behind `{}`."""
+    words = command.plain
+    for at, word in enumerate(words):
+        if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
+            ends = (
+                end
+                for end in range(at + 1, len(words))
+                if words[end] == ";" or (words[end] == "+" and words[end - 1] == "{}")
+            )
+            end = next(ends, len(words))
+            if end > at + 1:
+                yield _part(command, at + 1, end)
+
+
+def _git(command: SimpleCommand) -> Iterator[Opened]:
+    words = command.plain
+    for at, word in enumerate(words[:-1]):
+        following = words[at + 1]
+        if word in ("-c", "--config-env") and re.match(r"alias\.[^=]+=!", following):
+            yield Text(following.partition("!")[2], "git alias")
+        elif (word in ("-x", "--exec") and "rebase" in words[1:at]) or (word == "foreach" and "submodule" in words):
+            yield Text(following, f"git {word}")
+        elif word == "run" and words[at - 1] == "bisect":
+            yield _part(command, at + 1, len(words))
+
+
+def _module(command: SimpleCommand) -> Iterator[Opened]:
+    """`python -m pip install x` is `pip install x`."""
+    for at, word in enumerate(command.plain[1:-1], start=1):
+        if not word.startswith("-"):
+            return
+        if word == "-m":
+            yield _part(command, at + 1, len(command.words))
+
+
+def _container(command: SimpleCommand) -> Iterator[Opened]:
+    """`docker exec web sh -c text`: which word is the image is not known, but a shell can be told."""
+    for at, word in enumerate(command.plain[1:], start=1):
+        if word.rsplit("/", 1)[-1] in SHELLS and command.literal[at]:
+            yield _part(command, at, len(command.words))
+            return
+
+
+def _terminal(command: SimpleCommand) -> Iterator[Opened]:
+    """`tmux new -d 'make all'`: a word with a space in it is a command line."""
+    yield from _container(command)
+    for word in command.plain[1:]:
+        if " " in word:
+            yield Text(word, command.name)
+
+
+def _source(command: SimpleCommand) -> Iterator[Opened]:
+    if len(command.words) > 1 and command.plain[1] in STANDARD_INPUT:
+        yield from _input(command)
+
+
+def _mapfile(command: SimpleCommand) -> Iterator[Opened]:
+    """`mapfile -C text -c 1`: the text runs for every line."""
+    for text in values_of(command, "C", "dnOsuCc"):
+        yield Text(text, f"{command.name} -C")
+
+
+def _completion(command: SimpleCommand) -> Iterator[Opened]:
+    """`compgen -C command`, `-F function` and `-W words`, of which the words are expanded."""
+    for text in (*values_of(command, "C", "oAGWFCXPS"), *values_of(command, "F", "oAGWFCXPS")):
+        yield Text(text, f"{command.name} -C")
+    for text in values_of(command, "W", "oAGWFCXPS"):
+        yield Text(f": {text}", f"{command.name} -W")
+
+
+def _alias(command: SimpleCommand) -> Iterator[Opened]:
+    for word in command.plain[1:]:
+        if "=" in word:
+            yield Text(word.partition("=")[2], "alias")
+
+
+def _hash(command: SimpleCommand) -> Iterator[Opened]:
+    """`hash -p file name`: from now on the name runs the file."""
+    for at, word in enumerate(command.plain[:-1]):
+        if re.fullmatch(r"-[lrdt]*p", word):
+            yield _part(command, at + 1, at + 2)
+        elif re.fullmatch(r"-[lrdt]*p.+", word):
+            raise CannotParse("`hash -p` with a file that is joined to it")
+
+
+def _enable(command: SimpleCommand) -> Iterator[Opened]:
+    if any(re.match(r"-[a-z]*f", word) for word in command.plain[1:]):
+        raise CannotParse("`enable -f` loads code into the shell")
+    yield from ()
+
+
+# Options that change how every later line is read.
+_CHANGE_READING = frozenset({"expand_aliases", "extglob", "posix", "keyword", "compat31", "sourcepath"})
+
+
+def _settings(command: SimpleCommand) -> Iterator[Opened]:
+    """`shopt -s extglob`, `set -k`: the words after it are read by other rules."""
+    words = command.plain[1:]
+    sets = command.name == "set"
+    letters = "".join(word for word in words if re.fullmatch(r"-[a-zA-Z]+", word)) if sets else ""
+    if not _CHANGE_READING.isdisjoint(words) or "k" in letters:
+        raise CannotParse(f"`{command.name}` changes how every later line is read")
+    yield from ()
+
+
+_OPENERS: dict[str, Callable[[SimpleCommand], Iterator[Opened]]] = {
+    "eval": _eval,
+    "trap": _trap,
+    "find": _find,
+    "fd": _find,
+    "fdfind": _find,
+    "git": _git,
+    "flock": _flock,
+    "alias": _alias,
+    "hash": _hash,
+    "enable": _enable,
+    "entr": _entr,
+    **dict.fromkeys(("history", "fc"), _history),
+    **dict.fromkeys(("set", "shopt"), _settings),
+    **dict.fromkeys(("mapfile", "readarray"), _mapfile),
+    **dict.fromkeys(("compgen", "complete"), _completion),
+    **dict.fromkeys(("python", "python3", "py", "pypy3"), _module),
+    **dict.fromkeys(("su", "runuser", "script", "nix-shell", "sg", "nu", "xonsh", "pwsh"), _su),
+    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose", "kubectl", "lxc", "vagrant"), _container),
+    **dict.fromkeys(("adb", "gdb", "make"), _container),
+    **dict.fromkeys(("tmux", "screen", "pee", "mispipe", "hyperfine", "concurrently"), _terminal),
+    **dict.fromkeys(("source", "."), _source),
+}

@@ -1,0 +1,1 @@
+"""Run in the other process: confine it, start the command, and end what it leaves."""

@@ -1,0 +1,156 @@
+"""
+Which sandboxes this machine has, and which is the strongest.
+
+A level counts as present only after a command has run in it: a program may be installed and still not be allowed.
+In bubblewrap that command is a probe that tries to get out. If it succeeds somewhere, bubblewrap is still chosen, as it
+is stronger than the others, but it does not count as contained, and `describe()` says what the probe reached.
+The trial does not search the workspace, so it takes as long in a large one as in a small one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import ToolError
+from ..workspace import Workspace
+from .base import LEVELS, LevelName, Sandbox
+from .bubblewrap import bubblewrap
+from .landlock import landlock, version
+from .limits import Limits
+from .probe import ProbeError, probe_sandbox, run_trial
+from .trusted_programs import program
+from .unconfined import limits_only, nothing
+from .visible_files import Grounds, grounds_of
+
+__all__ = ["best_sandbox", "sandboxes"]
+
+
+def best_sandbox(
+    workspace: Workspace,
+    *,
+    network: bool = False,
+    probe: bool = True,
+    level: LevelName | None = None,
+    limits: Limits | None = None,
+    readable: Sequence[str | os.PathLike[str]] = (),
+    local_sockets: bool = False,
+) -> Sandbox:
+    """
+    The strongest sandbox that this machine has for *workspace*; never "none", unless that is the *level* asked for.
+
+    Args:
+        network: Whether commands may reach the network.
+        probe: Whether to try it before trusting it. Without a probe no sandbox counts as contained.
+        level: This one or none; `ToolError` with the reason if it is not there.
+        limits: How much a command may use.
+        readable: Folders outside the workspace that commands may read: where a language is installed, say.
+        local_sockets: Whether commands in bubblewrap may open unix sockets. Some programs need them, such as
+            `ssh-agent` and `multiprocessing.Manager`. A command then also reaches services of this machine whose
+            sockets it sees.
+    """
+    if level is not None and level not in LEVELS:
+        raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
+    options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
+    reasons = []
+    for name in LEVELS[:-1] if level is None else (level,):
+        found = _tried(name, workspace, options, probe=probe)
+        if isinstance(found, Sandbox):
+            return found
+        reasons.append(f"{name}: {found}")
+    raise ToolError(f"no sandbox can be used here ({'; '.join(reasons)})")
+
+
+def sandboxes(
+    workspace: Workspace,
+    *,
+    network: bool = False,
+    probe: bool = True,
+    limits: Limits | None = None,
+    readable: Sequence[str | os.PathLike[str]] = (),
+    local_sockets: bool = False,
+) -> dict[LevelName, Sandbox | str]:
+    """Every level, the strongest first: ready to use, or the reason why it is not there."""
+    options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
+    return {name: _tried(name, workspace, options, probe=probe) for name in LEVELS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What the caller wants, the same for every level."""
+
+    network: bool
+    limits: Limits
+    further: tuple[str, ...]
+    local_sockets: bool
+
+
+def _tried(name: LevelName, workspace: Workspace, options: _Options, *, probe: bool) -> Sandbox | str:
+    """The level, ready to use and tried; or the reason why it is not there."""
+    if os.name != "posix":
+        return "commands need a POSIX system"
+    grounds = grounds_of(workspace)
+    found = _MAKERS[name](grounds, options)
+    if isinstance(found, str) or not probe or name == "none":
+        return found
+    try:
+        if name == "bubblewrap":
+            return found.with_findings(_findings(grounds, options))
+        trial = _MAKERS[name](replace(grounds, searched=()), options)
+        if isinstance(trial, Sandbox):
+            run_trial(trial, workspace.root)
+    except ProbeError as error:
+        return str(error)
+    return found
+
+
+def _findings(grounds: Grounds, options: _Options) -> list[str]:
+    """How a probe gets out of bubblewrap, in sentences."""
+    findings = probe_sandbox(lambda stage: _bubblewrap(stage, options), grounds)
+    reached = {name.replace("_", " "): ", ".join(places) for name, places in findings.items() if places}
+    return [f"a probe could {attempt}: {places}" for attempt, places in reached.items()]
+
+
+def _bubblewrap(grounds: Grounds, options: _Options) -> Sandbox | str:
+    if problem := _problem_of(grounds):
+        return problem
+    found = program("bwrap", grounds.writable) if sys.platform == "linux" else None
+    if found is None:
+        return "`bwrap` is not on PATH outside the workspace; install the package bubblewrap"
+    return bubblewrap(
+        grounds,
+        program=found,
+        network=options.network,
+        limits=options.limits,
+        further=options.further,
+        local_sockets=options.local_sockets,
+    )
+
+
+def _landlock(grounds: Grounds, options: _Options) -> Sandbox | str:
+    found = version()
+    if not found:
+        return "this kernel has no Landlock, or it is switched off"
+    return _problem_of(grounds) or landlock(
+        grounds, version=found, network=options.network, limits=options.limits, further=options.further
+    )
+
+
+_MAKERS: dict[LevelName, Callable[[Grounds, _Options], Sandbox | str]] = {
+    "bubblewrap": _bubblewrap,
+    "landlock": _landlock,
+    "limits": lambda grounds, options: limits_only(limits=options.limits),
+    "none": lambda grounds, options: nothing(),
+}
+
+
+def _problem_of(grounds: Grounds) -> str | None:
+    """Why no sandbox can hold a command in *grounds*; None if one can."""
+    for folder in grounds.writable:
+        if folder == "/":
+            return "the workspace is the whole disk; choose a smaller root"
+        if f"{folder}/".startswith(("/proc/", "/sys/", "/dev/")) and not f"{folder}/".startswith("/dev/shm/"):  # noqa: S108 -- it is compared
+            return f"{folder} belongs to the kernel, and writing there changes the machine; choose another root"
+    return None

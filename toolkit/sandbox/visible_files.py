@@ -1,0 +1,257 @@
+"""
+What a command may see of the disk: the workspace's folders, and what is protected in them.
+
+A sandbox shuts away files, not patterns, so the folders are searched before every command. A folder that has not
+changed since is not read again. What a command itself makes is not shut away from it, but from the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..errors import ToolError
+from ..workspace import Workspace
+from .name_filter import PROBE, IsKept, Suspects, suspects_by
+
+__all__ = ["Grounds", "Kept", "grounds_of"]
+
+Level = Literal["hidden", "read-only", "held"]
+_STRICTEST: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
+_MOST_MARKED = 2000
+_MOST_BEHIND = 200
+# About ten seconds; whoever has more is better told than left to wait before every command.
+_MOST_NAMES = 5_000_000
+# A change within the clock's own grain leaves the time as it was, so a young folder is read again.
+_GRAIN_NANOSECONDS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """
+    Something in the workspace that is protected.
+
+    Attributes:
+        path: Absolute, without links.
+        level: Neither read nor written; not written; or a folder on the way to such a thing, which is not renamed.
+        is_folder: Whether it is one.
+    """
+
+    path: str
+    level: Level
+    is_folder: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    identity: tuple[int, int, int]
+    kept: tuple[Kept, ...]
+    below: tuple[str, ...]
+    names: int
+    is_settled: bool
+
+
+@dataclass(slots=True, eq=False)
+class Grounds:
+    """
+    The folders of a workspace as a sandbox needs them.
+
+    Attributes:
+        writable: What may be read and written, resolved; the first one is the root.
+        read_only: What may only be read; of folders inside one another the innermost counts.
+        is_kept: Whether a file is protected from being read, or written.
+        suspects: Which names of a folder are to be judged at all; all of them unless given.
+        searched: The folders in which protected files are looked for; all of them unless given. Trials give fewer.
+        most_names: A workspace with more of them is refused; to search it would take too long.
+        clock: Nanoseconds since 1970.
+    """
+
+    writable: tuple[str, ...]
+    read_only: tuple[str, ...]
+    is_kept: IsKept
+    suspects: Suspects = lambda folder, names: set(names)
+    searched: tuple[str, ...] | None = None
+    most_names: int = _MOST_NAMES
+    clock: Callable[[], int] = time.time_ns
+    _seen: dict[str, _Seen] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def tops(self) -> dict[str, bool]:
+        """The folders, and whether each may be written; the outer before the inner."""
+        return dict(sorted({**dict.fromkeys(self.writable, True), **dict.fromkeys(self.read_only, False)}.items()))
+
+    def may_write(self, path: str) -> bool:
+        """Whether the innermost folder that *path* is in may be written."""
+        inner = [may for top, may in self.tops.items() if path == top or path.startswith(f"{top.rstrip('/')}/")]
+        return bool(inner) and inner[-1]
+
+    def kept(self) -> list[Kept]:
+        """Everything that is protected now, parents before what is in them."""
+        seen: dict[str, _Seen] = {}
+        found: dict[str, Kept] = {}
+        try:
+            for top in self.tops if self.searched is None else self.searched:
+                for each in self._kept_in(top, seen):
+                    # Through links a thing may have several names; the one that protects it most counts.
+                    if each.path not in found or _STRICTEST[each.level] < _STRICTEST[found[each.path].level]:
+                        found[each.path] = each
+        finally:
+            self._seen = seen  # also if it was too much: then that is found out sooner the next time
+        named: list[Kept] = []
+        shut: list[Kept] = []
+        for each in sorted(found.values(), key=lambda each: each.path.split("/")):
+            while shut and not each.path.startswith(f"{shut[-1].path}/"):
+                shut.pop()
+            if shut and (shut[-1].level == "hidden" or each.level != "hidden"):
+                continue  # the folder says it for all that is in it
+            if each.is_folder and each.level != "held":
+                shut.append(each)
+            named.append(each)
+        return named
+
+    def marks(self) -> dict[str, tuple[int, ...]]:
+        """What tells whether a file that is not to be written was: no process can set when it was last changed."""
+        found: dict[str, tuple[int, ...]] = {}
+        for each in self.kept():
+            if each.level == "read-only":
+                for path in _within(each.path):
+                    with contextlib.suppress(OSError):
+                        status = os.lstat(path)
+                        found[path] = (status.st_ino, status.st_ctime_ns, status.st_size, status.st_mode)
+        return found
+
+    def _kept_in(self, top: str, seen: dict[str, _Seen]) -> Iterator[Kept]:
+        waiting = [top]
+        names = sum(each.names for each in seen.values())
+        while waiting:
+            folder = waiting.pop()
+            if folder in seen:
+                continue
+            look = self._look(folder)
+            if look is not None:
+                seen[folder] = look
+                names += look.names
+                yield from look.kept
+                waiting += look.below
+            if names > self.most_names:
+                raise ToolError(
+                    f"the workspace has more than {self.most_names:,} files and folders, too many to search for "
+                    "protected ones before each command; choose a smaller root"
+                )
+
+    def _look(self, folder: str) -> _Seen | None:
+        """What is protected directly in *folder*, and which folders are to be searched further."""
+        try:
+            status = os.stat(folder, follow_symlinks=False)
+            # When it was changed, not when it says it was modified: that, a command can set. And which one it is:
+            # two that were changed in one tick of the clock may have changed places.
+            identity = (status.st_dev, status.st_ino, status.st_ctime_ns)
+            known = self._seen.get(folder)
+            if known is not None and known.is_settled and known.identity == identity:
+                return known
+            now = self.clock()
+            with os.scandir(folder) as scan:
+                entries = list(scan)
+            listed = [(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
+        except OSError:
+            return None  # gone, or nobody's to read: then the command cannot either
+        suspects = self.suspects(folder, [name for name, *_ in listed])
+        kept: list[Kept] = []
+        below: list[str] = []
+        has_links = False
+        for name, is_folder, is_link in listed:
+            if not is_folder and name not in suspects:
+                continue
+            path = os.path.join(folder, name)
+            level = self._level(path, is_folder) if name in suspects else None
+            if is_link:
+                has_links = has_links or level is not None
+                kept += self._behind(path, level)
+                continue
+            if level is not None:
+                kept.append(Kept(path, level, is_folder))
+            if is_folder and level != "hidden":  # a secret may lie in what is only not to be written
+                below.append(path)
+        # A FIFO is written through a read-only mount, as the kernel keeps nothing of it on the disk.
+        kept += [] if self.may_write(folder) else _fifos(entries)
+        is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
+        return _Seen(identity, tuple(kept), tuple(below), len(listed), is_settled)
+
+    def _level(self, path: str, is_folder: bool) -> Level | None:
+        if not self.is_kept(path, "write"):
+            return None
+        # A pattern for files does not protect a folder that happens to have the name.
+        inner = f"{path}/{PROBE}" if is_folder else path
+        if self.is_kept(inner, "read"):
+            return "hidden"
+        if self.is_kept(inner, "write"):
+            return "read-only"
+        return "held"
+
+    def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
+        """
+        What a link with a protected name leads to, if that is in the workspace.
+
+        Where it is a folder on the way to something, as `.config` that is really `dotfiles` is, what lies there is
+        judged as if it lay behind the link: by every name with which a command could ask for it.
+        """
+        waiting: list[tuple[str, str, tuple[str, ...]]] = [] if level is None else [(link, link, ())]
+        folders = 0
+        while waiting:
+            path, place, above = waiting.pop()
+            place = _end_of(place)
+            level = self._level(path, is_folder := os.path.isdir(place))
+            if level is None or place in above or not os.path.exists(place):
+                continue
+            if level != "held":
+                if any(place.startswith(f"{top.rstrip('/')}/") for top in self.tops):
+                    yield Kept(place, level, is_folder)
+            elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.tops):
+                folders += 1
+                if folders > _MOST_BEHIND:
+                    raise ToolError(f"links behind {link} lead to one another without end; remove them")
+                with contextlib.suppress(OSError):
+                    names = os.listdir(place)
+                    waiting += [(f"{path}/{name}", os.path.join(place, name), (*above, place)) for name in names]
+
+
+def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            # The first question costs nothing, and leaves hardly any entry for the second.
+            if not entry.is_file(follow_symlinks=False) and stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode):
+                yield Kept(entry.path, "hidden", False)
+
+
+def _end_of(link: str) -> str:
+    try:
+        return os.path.realpath(link)
+    except OSError:  # it was replaced between two looks; the second search, before the command begins, looks again
+        return link
+
+
+def _within(top: str) -> Iterator[str]:
+    """*top* and what is below it, as far as that is not very much."""
+    yield top
+    below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
+    yield from itertools.islice(below, _MOST_MARKED)
+
+
+def grounds_of(workspace: Workspace) -> Grounds:
+    """The folders of *workspace*, judged by its own protected files; always the same, so that it is searched once."""
+    files = workspace.protected_files  # not the workspace, which would hold itself that way
+
+    def is_kept(path: str, access: Literal["read", "write"]) -> bool:
+        return files.protecting(path, access) is not None
+
+    suspects = suspects_by(workspace.protected_patterns, is_kept)
+    found: Grounds = workspace.remembered.setdefault(
+        Grounds, Grounds(workspace.folders, workspace.read_only, is_kept, suspects)
+    )
+    return found

@@ -1,0 +1,176 @@
+"""
+Skills beside the tools that they use: what each may claim, and which cannot be had.
+
+Facts follow from the tools: a skill is read-only if all of them are, destructive
+if one is; its file can only be stricter. A name that a tool or an earlier skill has
+is taken. A skill that lists another lists its tools too, because nobody hands on
+what they may not call themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from ..agent.plan_mode import EXIT_PLAN
+from ..catalogs.foreign_names import fold_name, is_foreign, reason_against
+from ..catalogs.snapshot import Table
+from ..errors import nearest
+from ..spec import Tool
+from .problems import SkillProblem
+from .records import Skill
+from .skill_tools import skill_of
+
+__all__ = ["Joined", "Joining"]
+
+_Claims: TypeAlias = tuple[str, bool, bool]
+"""A name, whether it is read-only, whether it is destructive."""
+
+_RESERVED = frozenset((EXIT_PLAN, "tool_search"))
+"""What an agent brings itself: a file must not stand in for it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined(Table):
+    """Tools and skills, and what was wrong with the skills that are not among them."""
+
+    problems: tuple[SkillProblem, ...] = ()
+
+
+class Joining:
+    """Puts skills beside tools; the same ones as last time where nothing changed, because listeners compare."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Tool, bool, bool], Tool] = {}
+
+    def __call__(self, tools: Table, drafts: Iterable[Tool]) -> Joined:
+        """*tools*, and after them the skills in *drafts* that have what they need."""
+        problems: list[SkillProblem] = []
+        skills = every = _with_free_names(tools, drafts, problems)
+        while wrong := {
+            name: found for name, draft in skills.tools.items() if (found := _unfit(draft, tools, skills, every))
+        }:
+            # Whoever listed one of these has to do without it, so all are looked at again.
+            problems += [problem for found in wrong.values() for problem in found]
+            skills = _table(draft for name, draft in skills.tools.items() if name not in wrong)
+        keys = {name: (draft, *_derived(draft, tools, skills)) for name, draft in skills.tools.items()}
+        known = self._made
+        finished = {name: known.get(key) or _finished(*key) for name, key in keys.items()}
+        self._made = {keys[name]: tool for name, tool in finished.items()}
+        return Joined({**tools.tools, **finished}, {**tools.aliases, **skills.aliases}, tuple(problems))
+
+
+def _table(drafts: Iterable[Tool]) -> Table:
+    tools = {draft.name: draft for draft in drafts}
+    return Table(tools, {alias: name for name, draft in tools.items() for alias in draft.facts.aliases})
+
+
+def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillProblem]) -> Table:
+    """The skills whose names nobody before them has."""
+    taken: dict[str, Tool] = {}
+    holders = dict.fromkeys(_RESERVED, "the agent itself")
+    folded = {fold_name(name): name for name in (*tools.tools, *tools.aliases)}
+    for draft in drafts:
+        skill = _skill(draft)
+        clashes = []
+        for name in dict.fromkeys((draft.name, *draft.facts.aliases)):
+            tool = tools.called(name)
+            holder = holders.get(name) if tool is None else f"the tool `{tool.name}`"
+            reason = None if holder is None else f"is taken by {holder}"
+            if reason is None and is_foreign(draft):
+                reason = _misleads(name, folded)
+            if reason is not None:
+                key = "name" if name == draft.name else "aliases"
+                clashes.append(_wrong(skill, key, f"`{name}` {reason}; choose another name"))
+        problems += clashes
+        if not clashes:
+            taken[draft.name] = draft
+            holders |= dict.fromkeys((draft.name, *draft.facts.aliases), f"the skill in {skill.path}")
+            folded |= {fold_name(name): name for name in (draft.name, *draft.facts.aliases)}
+    return _table(taken.values())
+
+
+def _misleads(name: str, folded: Mapping[str, str]) -> str | None:
+    """Return why a skill of a project cannot be called *name*; *folded* are the names before it."""
+    twin = folded.get(fold_name(name))
+    if twin is not None:
+        return f"differs from `{twin}` only in case or separators"
+    reason = reason_against(name)
+    return None if reason is None else f"is reserved: {reason}"
+
+
+def _unfit(draft: Tool, tools: Table, skills: Table, every: Table) -> list[SkillProblem]:
+    """Why a skill cannot be had with these tools, and these *skills*, which are left of *every* one."""
+    skill = _skill(draft)
+    problems = []
+    listed = {name: tools.find(name) or skills.find(name) for name in skill.tools}
+    for name, found in listed.items():
+        inner = None if found is None else skill_of(found)
+        if found is None:
+            problems.append(_wrong(skill, f"tools.{name}", _missing(name, tools, every)))
+        elif inner is not None:
+            used = {each: tools.find(each) or skills.find(each) for each in inner.tools}
+            lacking = ", ".join(f"`{each}`" for each, tool in used.items() if tool not in listed.values())
+            if lacking:
+                problems.append(
+                    _wrong(skill, f"tools.{name}", f"the skill `{name}` uses {lacking}; list that here too")
+                )
+    reached = _used(skill, tools, skills)
+    for claim, value, words, guilty in (
+        ("read_only", True, "is not read-only", [name for name, is_read_only, _ in reached if not is_read_only]),
+        ("destructive", False, "is destructive", [name for name, _, is_destructive in reached if is_destructive]),
+    ):
+        if guilty and skill.stated.get(claim) is value:
+            remedy = f"remove this line, or `{guilty[0]}` from `tools`"
+            problems.append(_wrong(skill, claim, f"`{guilty[0]}` {words}, and a skill is what its tools are; {remedy}"))
+    return problems
+
+
+def _missing(name: str, tools: Table, every: Table) -> str:
+    if every.find(name) is not None:
+        return f"the skill `{name}` is left out itself; mend that first"
+    near = nearest(name, [*tools.tools, *every.tools], most=1)
+    hint = f"did you mean `{near[0]}`?" if near else "remove it, or add the tool to the catalog"
+    return f"there is no tool `{name}`; {hint}"
+
+
+def _derived(draft: Tool, tools: Table, skills: Table) -> tuple[bool, bool]:
+    """Whether a skill is read-only, and whether it is destructive."""
+    used = [_stated(draft), *_used(_skill(draft), tools, skills)]
+    destructive = any(is_destructive for _, _, is_destructive in used)
+    return not destructive and all(is_read_only for _, is_read_only, _ in used), destructive
+
+
+def _finished(draft: Tool, read_only: bool, destructive: bool) -> Tool:
+    facts = replace(
+        draft.facts,
+        read_only=read_only,
+        destructive=destructive,
+        idempotent=False,  # a sub-run costs too much to be made twice unasked
+        concurrency_safe=read_only,
+    )
+    return replace(draft, facts=facts)
+
+
+def _used(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
+    """What a skill may call. Of other skills only what they state counts: it lists their tools as well."""
+    found = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
+    inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
+    return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in found] + list(map(_stated, inner))
+
+
+def _stated(draft: Tool) -> _Claims:
+    """What a skill is by its own file, whatever it uses."""
+    destructive = draft.facts.destructive
+    return draft.name, _skill(draft).stated.get("read_only") is not False and not destructive, destructive
+
+
+def _wrong(skill: Skill, key: str, message: str) -> SkillProblem:
+    return SkillProblem(skill.path, skill.lines.get(key, 1), message)
+
+
+def _skill(draft: Tool) -> Skill:
+    skill = skill_of(draft)
+    assert skill is not None  # noqa: S101 -- drafts are made of skills
+    return skill

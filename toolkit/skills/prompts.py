@@ -1,0 +1,60 @@
+"""
+Arguments put into a prompt: one literal substitution, and nothing else.
+
+`{name}` becomes the value where *name* is an argument. Values are not looked at
+again, so one that contains `{other}` stays as it is. Everything else in braces is
+text: `{{name}}`, `{a.b}`, `{a[0]}`, `{a!r}`, names nobody knows. What the text has no
+place for is put after it, so that nothing a caller says is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ToolError
+from ..values.visible import visible
+from .records import FREE, Skill
+
+__all__ = ["check_size", "filled", "prompt_of"]
+
+_PLACE = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_MOST_CHARACTERS = 1_000_000
+
+
+def prompt_of(skill: Skill, values: Mapping[str, Any]) -> str:
+    """What a model is asked to do when *skill* is called with *values*."""
+    texts = {name: _written(value) for name, value in values.items()}
+    used = {name for name in _PLACE.findall(skill.text) if name in texts}
+    rest = [_told(name, text) for name, text in texts.items() if name not in used and text]
+    if skill.folder is not None:
+        rest.append(f"The files that belong to this are in {visible(str(skill.folder), keep_lines=False)}")
+    return "\n\n".join([filled(skill.text, texts), *rest])
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """*text* with *values* in their places; `ToolError` if that would be too long."""
+    # A short text can name a long value very often.
+    check_size(len(text) + sum(len(values.get(name, "")) for name in _PLACE.findall(text)))
+    return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
+
+
+def check_size(size: int) -> None:
+    """`ToolError` for a prompt of more characters than anybody means."""
+    if size > _MOST_CHARACTERS:
+        raise ToolError(f"the prompt would have {size:,} characters, and {_MOST_CHARACTERS:,} are allowed; send less")
+
+
+def _written(value: Any) -> str:
+    """A value as it stands in a prompt: a text as it is, nothing for None, everything else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)  # a number without a fraction was most likely sent without one
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _told(name: str, text: str) -> str:
+    return text if name == FREE.name else f"{name}: {text}"

@@ -1,0 +1,96 @@
+"""
+A skill as a tool: its arguments become a signature, its call a sub-run of the agent.
+
+Where no agent has made the call, the filled-in text is the result: whoever called
+it can do what it says. The file's digest is part of the version, so that what a
+person agreed to does not hold for another text.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from ..agent.subruns import is_in_run, sub_run
+from ..context import Context
+from ..errors import ToolError
+from ..facts import Arguments
+from ..spec import Tool
+from .prompts import prompt_of
+from .records import Argument, Skill, types_by_word
+
+__all__ = ["PROJECT_ORIGIN", "skill_of", "tool_of"]
+
+PROJECT_ORIGIN = "skill:project"
+"""Where a project's skills come from; the user's own count as written here."""
+
+_GROUP = "skills"
+_METADATA = "skill"
+
+
+def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
+    """The tool that *skill* is, with the facts its file states; *find* knows the tools that it may call."""
+
+    def tools() -> list[Tool]:
+        # The tools and not their names: where the catalog is part of another, a name may mean something else there.
+        return [tool for name in skill.tools if (tool := find(name)) is not None]
+
+    async def run(**given: Any) -> str:
+        context: Context = given.pop(context_name)
+        current = find(skill.name)
+        if current is None or skill_of(current) is not skill:
+            raise ToolError(f"the skill `{skill.name}` was changed or removed since it was looked up; call it again")
+        prompt = prompt_of(skill, given)
+        return await sub_run(prompt, context=context, tools=tools()) if is_in_run() else prompt
+
+    def preview(arguments: Arguments) -> str:
+        listed = ", ".join(f"`{tool.name}`" for tool in tools()) or "no tools"
+        return f"A model is asked to do this, with {listed}:\n\n{prompt_of(skill, arguments)}"
+
+    context_name = "context"
+    while any(argument.name == context_name for argument in skill.arguments):
+        context_name += "_"
+    wanted = inspect.Parameter(context_name, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [*map(_parameter, skill.arguments), wanted], return_annotation=str
+    )
+    run.__qualname__ = f"skill {skill.name}"
+    stated = dict(skill.stated)
+    version = f"sha256:{skill.digest}"
+    if "version" in stated:
+        version = f"{stated.pop('version')} {version}"
+    tool = Tool.described(
+        run,
+        **{
+            "defer": True,
+            "group": _GROUP,
+            "activity": f"running the skill {skill.name}",
+            **stated,
+            "name": skill.name,
+            "description": skill.description,
+            "version": version,
+            "preview": preview,
+            "metadata": {_METADATA: skill},
+        },
+    )
+    return replace(tool, origin=PROJECT_ORIGIN) if skill.project else tool
+
+
+def skill_of(tool: Tool) -> Skill | None:
+    """The skill that *tool* was made of; None if it is another tool."""
+    found = (tool.facts.metadata or {}).get(_METADATA)
+    return found if isinstance(found, Skill) else None
+
+
+def _parameter(argument: Argument) -> inspect.Parameter:
+    hint = Literal[argument.choices] if argument.choices else types_by_word[argument.type]
+    if not argument.required and argument.default is None:
+        hint = hint | None
+    return inspect.Parameter(
+        argument.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        annotation=Annotated[hint, argument.description] if argument.description else hint,
+        default=inspect.Parameter.empty if argument.required else argument.default,
+    )

@@ -1,0 +1,73 @@
+"""
+`/name text`, as a person types it on a line of a prompt.
+
+The line is replaced, and nothing else: lines of code, paths, and names that stand
+behind other words are left alone, and what was put in is not looked at again. The
+arguments of the skill get one word each, in their order, and the last of them whatever
+is left of the line; quotes keep a word together. A single argument gets all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .prompts import check_size
+from .records import FREE, Argument, Skill
+
+__all__ = ["typed_arguments", "with_commands"]
+
+_LINE_END = re.compile(r"(\r\n|\n|\r)")
+# Four blanks or a tab before it make a line of Markdown code.
+_COMMAND = re.compile(r" {0,3}/([A-Za-z_][A-Za-z0-9_.-]{0,63})(?:\s+(.*))?", re.DOTALL)
+_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)", re.DOTALL)
+_WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))(?=\s|\Z)""")
+
+
+def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) -> str:
+    """*prompt* with what *written_out* makes of each `/name text`, in its place; where that is None it stays."""
+    pieces = _LINE_END.split(prompt)
+    fence, size = "", 0
+    for place in range(0, len(pieces), 2):  # the others are line ends
+        line = pieces[place]
+        mark = _FENCE.fullmatch(line)
+        if fence:
+            is_end = mark is not None and mark[1].startswith(fence) and not mark[2].strip()
+            fence = "" if is_end else fence
+        elif mark is not None:
+            fence = mark[1]
+        elif (command := _COMMAND.fullmatch(line)) is not None:
+            made = written_out(command[1], (command[2] or "").strip())
+            if made is not None:
+                pieces[place] = made
+                size += len(made)
+                check_size(size)  # a short line can name a long skill, very often
+    return "".join(pieces)
+
+
+def typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
+    """What *text* gives to the arguments of *skill*, to be checked like any other call."""
+    given: dict[str, Any] = {}
+    *firsts, last = skill.arguments or (FREE,)
+    for argument in firsts:
+        word = _WORD.match(text)
+        if word is None:
+            break
+        given[argument.name] = _meant(argument, next(part for part in word.groups() if part is not None))
+        text = text[word.end() :]
+    text = text.strip()
+    if text or skill.arguments == (FREE,):
+        given[last.name] = _meant(last, text)
+    return given
+
+
+def _meant(argument: Argument, text: str) -> Any:
+    """*text* as a value of the argument's type; as it is if it is none, so that the check can say so."""
+    if argument.type in ("string", "text"):
+        return text
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text.split() if argument.type in ("array", "list") else text

@@ -1,0 +1,1 @@
+"""Check that a tool keeps the laws that every tool has to keep."""

@@ -1,0 +1,137 @@
+"""
+Holding tools against the laws.
+
+`check_tool` and `check_catalog` raise `LawsBroken` with everything they find;
+`broken_laws` returns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from ...catalogs.views import CatalogView
+from ...errors import CatalogError, DefinitionError
+from ...spec import Tool
+from .confusable_tools import CATALOG_LAWS
+from .explanations import explained as with_explanations
+from .findings import Finding, LawsBroken
+from .folder_snapshots import Watched
+from .run_laws import Conditions, may_run, run_findings
+from .schema_laws import LAWS, SHAPE_LAWS, Effort
+
+__all__ = ["broken_laws", "check_catalog", "check_tool", "confusions"]
+
+
+def check_tool(
+    tool: Tool | Callable[..., Any],
+    *,
+    run: bool | None = None,
+    folder: str | PathLike[str] | None = None,
+    state: Callable[[], Any] | None = None,
+    resources: Mapping[Any, Any] | None = None,
+    examples: int = 60,
+    seed: int = 0,
+    timeout_seconds: float = 3.0,
+) -> None:
+    """
+    Raise `LawsBroken` with everything that is wrong with *tool*, each with the smallest arguments that show it.
+
+    Args:
+        run: Whether it is run; unless given, only if it is read-only, stays on this machine and needs no approval.
+        folder: Files in which a read-only tool must change nothing, and an idempotent one nothing more.
+        state: What an idempotent tool leaves the same when it runs twice, if that is not files.
+        resources: What its `Inject` parameters get.
+        examples: How many calls each law tries.
+        seed: Where they begin; the same seed tries the same calls.
+        timeout_seconds: How long one call may take.
+    """
+    one = tool if isinstance(tool, Tool) else Tool.of(tool)
+    named = (one.name,) if run else ()
+    conditions = _conditions(folder, state, resources, timeout_seconds)
+    found = _of_tool(one, named, Effort(examples=examples, seed=seed), None if run is False else conditions)
+    _raise(_unexplained(with_explanations(found, [one])))
+
+
+def check_catalog(catalog: CatalogView, **options: Any) -> None:
+    """Raise `LawsBroken` with everything that is wrong with the tools of *catalog*; `broken_laws` has the options."""
+    _raise(broken_laws(catalog, **options))
+
+
+def broken_laws(
+    catalog: CatalogView,
+    *,
+    run: Collection[str] | bool = (),
+    folder: str | PathLike[str] | None = None,
+    state: Callable[[], Any] | None = None,
+    resources: Mapping[Any, Any] | None = None,
+    examples: int = 60,
+    seed: int = 0,
+    timeout_seconds: float = 3.0,
+    explained: bool = False,
+) -> list[Finding]:
+    """
+    Everything that is wrong with the tools of *catalog*, in the order of the tools.
+
+    Args:
+        run: The names of tools that are run besides the read-only ones; a destructive one only if it is named.
+            False runs none at all.
+        explained: Whether what the author of a tool has explained is told, too.
+
+    `check_tool` has the other options.
+    """
+    if isinstance(run, str) or run is True:
+        raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
+    named = () if run is False else tuple(run)
+    if unknown := [name for name in named if catalog.get(name) is None]:
+        raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
+    conditions = None if run is False else _conditions(folder, state, resources, timeout_seconds)
+    effort = Effort(examples=examples, seed=seed)
+    found = [finding for tool in catalog for finding in _of_tool(tool, named, effort, conditions)]
+    told = [*with_explanations(found, catalog), *confusions(catalog, explained=True)]
+    return told if explained else _unexplained(told)
+
+
+def confusions(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
+    """What could be taken for something else: the laws about several tools."""
+    tools = list(catalog)
+    found = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
+    return found if explained else _unexplained(found)
+
+
+def _of_tool(tool: Tool, named: Collection[str], effort: Effort, conditions: Conditions | None) -> Iterator[Finding]:
+    try:
+        _ = tool.schema
+    except DefinitionError as error:  # it still waits for a name that nobody has defined
+        yield Finding(
+            tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
+        )
+        return
+    broken = [finding for law in SHAPE_LAWS for finding in law(tool, effort)]
+    yield from broken
+    if broken:
+        return
+    for law in LAWS:
+        yield from law(tool, effort)
+    if conditions is not None and (tool.name in named or may_run(tool)):
+        yield from run_findings(tool, effort, conditions)
+
+
+def _conditions(
+    folder: str | PathLike[str] | None,
+    state: Callable[[], Any] | None,
+    resources: Mapping[Any, Any] | None,
+    timeout_seconds: float,
+) -> Conditions:
+    watched = None if folder is None else Watched(folder)
+    return Conditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
+
+
+def _unexplained(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if not finding.explanation]
+
+
+def _raise(findings: Sequence[Finding]) -> None:
+    if findings:
+        raise LawsBroken(findings)

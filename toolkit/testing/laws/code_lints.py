@@ -1,0 +1,188 @@
+"""
+Facts that the code contradicts, as far as it can be seen: what a function calls by its own hand.
+
+What others do for it is not seen, and a call that is never reached is.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...facts import Facts
+from ...functions.callables import underlying
+from ...spec import Tool
+from .findings import Finding
+
+__all__ = ["code_lints"]
+
+Effect = Literal["writes", "appends", "deletes", "runs", "reaches"]
+
+_CALLS: Mapping[str, Effect] = {
+    **dict.fromkeys(("os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"), "deletes"),
+    **dict.fromkeys(
+        (
+            "os.rename", "os.replace", "os.mkdir", "os.makedirs", "os.link", "os.symlink", "os.truncate", "os.chmod",
+            "shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move",
+        ),
+        "writes",
+    ),
+    **dict.fromkeys(
+        (
+            "os.system", "os.popen", "os.execv", "os.execvp", "os.kill", "subprocess.run", "subprocess.call",
+            "subprocess.Popen", "subprocess.check_call", "subprocess.check_output", "subprocess.getoutput",
+            "asyncio.create_subprocess_exec", "asyncio.create_subprocess_shell",
+        ),
+        "runs",
+    ),
+    **dict.fromkeys(
+        (
+            "urllib.request.urlopen", "urllib.request.urlretrieve", "socket.create_connection", "smtplib.SMTP",
+            "smtplib.SMTP_SSL", "ftplib.FTP", "http.client.HTTPConnection", "http.client.HTTPSConnection",
+            *(
+                f"{package}.{verb}"
+                for package in ("httpx", "requests")
+                for verb in ("get", "post", "put", "patch", "delete", "head", "request")
+            ),
+            "httpx.Client", "httpx.AsyncClient", "requests.Session", "aiohttp.ClientSession",
+        ),
+        "reaches",
+    ),
+}  # fmt: skip
+_METHODS: Mapping[str, Effect] = {
+    **dict.fromkeys(("unlink", "rmdir", "rmtree"), "deletes"),
+    **dict.fromkeys(("write_text", "write_bytes", "touch", "mkdir", "symlink_to", "hardlink_to"), "writes"),
+}
+_DOES = {
+    "writes": "writes to the disk",
+    "appends": "appends to a file",
+    "deletes": "deletes",
+    "runs": "runs a command",
+    "reaches": "reaches the network",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    effect: Effect
+    call: str
+    line: int
+
+
+def code_lints(tool: Tool) -> Iterator[Finding]:
+    """Each fact that the function's own code contradicts, once."""
+    told: set[str] = set()
+    for seen in _seen(underlying(tool.function)):
+        found = _contradiction(seen.effect, tool.facts)
+        if found is None or found[0] in told:
+            continue
+        fact, remedy = found
+        told.add(fact)
+        yield Finding(
+            tool=tool.name,
+            rule="facts-against-code",
+            place=f"line {seen.line}",
+            message=f"`{seen.call}` {_DOES[seen.effect]}, but the tool {fact}",
+            remedy=remedy,
+        )
+
+
+def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
+    """What the facts say against *effect*, and the rewrite."""
+    if facts.read_only and effect in ("writes", "appends", "deletes", "runs"):
+        stated = "destructive=True" if effect == "deletes" else "read_only=False"
+        return "says `read_only=True`", f"@tool({stated}), or do without that call"
+    if effect == "deletes" and not facts.destructive:
+        return "does not say that it is destructive", "@tool(destructive=True)"
+    if effect == "reaches" and not facts.open_world:
+        return "does not say `open_world=True`", "@tool(open_world=True)"
+    if effect == "appends" and facts.idempotent:
+        return "says `idempotent=True`", "@tool(idempotent=False), or write the whole file"
+    return None
+
+
+def _seen(function: Any) -> Iterator[_Seen]:
+    """What *function* calls that has an effect outside of it; nothing if its code cannot be read."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return
+    known = {**getattr(function, "__globals__", {}), **dict(_imported(tree))}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            effect = _effect(node, known)
+            if effect is not None:
+                yield _Seen(effect, ast.unparse(node.func), first + node.lineno - 1)
+
+
+def _effect(node: ast.Call, known: Mapping[str, Any]) -> Effect | None:
+    name = _dotted(node.func, known)
+    if name in ("open", "io.open") or (isinstance(node.func, ast.Attribute) and node.func.attr == "open"):
+        return _mode(node, is_method=name not in ("open", "io.open"))
+    if name in _CALLS:
+        return _CALLS[name]
+    # Of a module these names mean something else: `pathlib.Path(p).unlink()` is meant, `email.unlink` is not known.
+    if isinstance(node.func, ast.Attribute) and not _is_module(_base(node.func, known)):
+        return _METHODS.get(node.func.attr)
+    return None
+
+
+def _mode(node: ast.Call, *, is_method: bool) -> Effect | None:
+    given = [each.value for each in node.keywords if each.arg == "mode"]
+    position = 0 if is_method else 1
+    given += node.args[position : position + 1]
+    mode = given[0].value if given and isinstance(given[0], ast.Constant) else "r"
+    if not isinstance(mode, str) or not set(mode) <= set("rwaxbt+U"):
+        return None
+    return "appends" if "a" in mode else "writes" if set(mode) & set("wx+") else None
+
+
+def _dotted(node: ast.expr, known: Mapping[str, Any]) -> str:
+    """The full name of what is called, whatever it was imported as."""
+    if isinstance(node, ast.Name):
+        thing = known.get(node.id)
+        if isinstance(thing, _Imported):
+            return str(thing)
+        if inspect.ismodule(thing):
+            return thing.__name__
+        module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+        return f"{_PUBLIC.get(module, module)}.{name}" if thing is not None and module and name else node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_dotted(node.value, known)}.{node.attr}"
+    return ""
+
+
+_PUBLIC = {"posix": "os", "nt": "os", "_io": "io", "httpx._api": "httpx", "httpx._client": "httpx",
+           "requests.api": "requests", "requests.sessions": "requests", "aiohttp.client": "aiohttp",
+           "asyncio.subprocess": "asyncio"}  # fmt: skip
+
+
+def _base(node: ast.Attribute, known: Mapping[str, Any]) -> Any:
+    return known.get(node.value.id) if isinstance(node.value, ast.Name) else None
+
+
+class _Imported(str):
+    """The full name of what a function imports in its body; it is not loaded to be read."""
+
+    __slots__ = ()
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, _Imported]]:
+    """By its name in the function, what is imported there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                full = each.name if each.asname else each.name.partition(".")[0]
+                yield each.asname or full, _Imported(full)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for each in node.names:
+                yield each.asname or each.name, _Imported(f"{node.module}.{each.name}")
+
+
+def _is_module(thing: Any) -> bool:
+    return inspect.ismodule(thing) or isinstance(thing, _Imported)

@@ -1,0 +1,80 @@
+"""
+Tools that a model, or a reader, could take for one another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+
+from ...spec import Tool
+from .findings import Finding
+
+__all__ = ["CATALOG_LAWS", "skeleton", "words_of"]
+
+_STOP = frozenset({
+    "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "given", "has", "have", "in", "into", "is", "it",
+    "its", "of", "on", "or", "that", "the", "their", "this", "to", "with", "you", "your",
+})  # fmt: skip
+_WORD = re.compile(r"[^\W_]+")
+_NEARLY_ALL = 0.9
+_MOST_TOOLS = 2000
+
+
+def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
+    """No two tools are described in the same words: a model chooses by them."""
+    described = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
+    for (one, mine), (other, yours) in combinations(described, 2):
+        if mine and yours and len(mine & yours) >= _NEARLY_ALL * len(mine | yours):
+            yield Finding(
+                tool=other.name,
+                rule="told-apart",
+                place=f"beside `{one.name}`",
+                message=f"its description says what that of `{one.name}` says: {other.description.splitlines()[0]!r}",
+                remedy="say in both what the one does that the other does not, and when to take which",
+            )
+
+
+def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Finding]:
+    """No two tools are sent under one name where dots are forbidden."""
+    taken: dict[str, str] = {}
+    for tool in tools:
+        first = taken.setdefault(tool.name.replace(".", "--"), tool.name)
+        if first != tool.name:
+            yield Finding(
+                tool=tool.name,
+                rule="legal-name",
+                place=f"beside `{first}`",
+                message=f"most providers take no dots in names, so it and `{first}` would be sent under one name",
+                remedy="rename one of them",
+            )
+
+
+CATALOG_LAWS: tuple[Callable[[Sequence[Tool]], Iterator[Finding]], ...] = (
+    descriptions_differ,
+    names_differ_on_the_wire,
+)
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of *text* that say something, without their endings."""
+    found = {word.casefold() for word in _WORD.findall(text)}
+    return frozenset(_stem(word) for word in found - _STOP)
+
+
+def _stem(word: str) -> str:
+    if len(word) < 4 or not word.endswith("s") or word.endswith("ss"):
+        return word
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("xes", "ches", "shes")) else word[:-1]
+
+
+_LOOKALIKES = str.maketrans({"1": "l", "i": "l", "0": "o", "5": "s", "2": "z", "8": "b"})
+
+
+def skeleton(name: str) -> str:
+    """The same for names that a reader could take for one another: `list_items` and `1ist-ltems`."""
+    bare = re.sub(r"[_.\-]", "", name).lower().translate(_LOOKALIKES)
+    return bare.replace("rn", "m").replace("vv", "w")

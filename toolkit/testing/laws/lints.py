@@ -1,0 +1,243 @@
+"""
+Advice on tools as a model and a colleague read them; nothing is run, nothing has to be changed.
+
+Each lint is a function of one tool, or of all, and suggests a rewrite. The
+lints about what code does are in `code_lints`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ...docstrings.parsing import words
+from ...errors import DefinitionError
+from ...spec import Tool
+from .code_lints import code_lints
+from .confusable_tools import skeleton, words_of
+from .explanations import explained as with_explanations
+from .findings import Finding
+from .schema_laws import undescribed
+
+__all__ = ["CATALOG_LINTS", "LINTS", "lint"]
+
+_LEAST_WORDS, _MOST_WORDS = 3, 10
+_MOST_LEVELS = 3
+_LARGE_CHARS = 2000
+_MOST_CHARS_PER_PROPERTY = 250
+
+
+def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
+    """
+    What could be better about *tools*, a catalog for instance; each finding's remedy is a suggested rewrite.
+
+    Args:
+        explained: Whether what the author of a tool has explained is told, too.
+    """
+    listed = list(tools)
+    found = [finding for tool in listed if _is_ready(tool) for each in LINTS for finding in each(tool)]
+    found += [finding for each in CATALOG_LINTS for finding in each(listed)]
+    return [each for each in with_explanations(found, listed) if explained or not each.explanation]
+
+
+def no_description(tool: Tool) -> Iterator[Finding]:
+    """A model is told what it does."""
+    if tool.description == words(tool.original or tool.name):
+        sentence = f"{tool.description} ...: what it does, when to use it, what comes back."
+        yield Finding(
+            tool=tool.name,
+            rule="no-description",
+            message=f"a model is told only {tool.description!r}, which it can read from the name",
+            remedy=f'write a docstring: """{sentence}"""',
+        )
+
+
+def search_hint(tool: Tool) -> Iterator[Finding]:
+    """A hint is three to ten words, and no sentence."""
+    hint = tool.facts.search_hint
+    if hint is None:
+        return
+    listed = hint.split()
+    wrong = []
+    if not _LEAST_WORDS <= len(listed) <= _MOST_WORDS:
+        wrong.append(f"has {len(listed)} word{'s' * (len(listed) != 1)} instead of {_LEAST_WORDS} to {_MOST_WORDS}")
+    if hint.rstrip().endswith("."):
+        wrong.append("ends in a full stop")
+    if wrong:
+        yield Finding(
+            tool=tool.name,
+            rule="search-hint",
+            place="search_hint",
+            message=f"it {' and '.join(wrong)}",
+            remedy=f"search_hint={_hint(tool, hint.rstrip('. ').split())!r}",
+        )
+
+
+def deferred_without_hint(tool: Tool) -> Iterator[Finding]:
+    """What has to be found can be searched for."""
+    if tool.facts.defer and tool.facts.search_hint is None:
+        yield Finding(
+            tool=tool.name,
+            rule="deferred-without-hint",
+            place="defer",
+            message="it is found only by a search, and has no hint to be found by",
+            remedy=f"search_hint={_hint(tool, [])!r}",
+        )
+
+
+def two_things(tool: Tool) -> Iterator[Finding]:
+    """One tool does one thing."""
+    parts = words(tool.name).lower().split()
+    if "and" not in parts[1:-1]:
+        return
+    middle = parts.index("and", 1)
+    first, second = parts[:middle], parts[middle + 1 :]
+    # Of `read_and_write_file` the file belongs to both.
+    shared = second[1:] if len(first) == 1 and len(second) > 1 else []
+    names = ["_".join(first + shared), "_".join(second)]
+    yield Finding(
+        tool=tool.name,
+        rule="two-things",
+        place="its name",
+        message="its name says that it does two things, so a model cannot ask for one of them",
+        remedy=f"make two tools: `{names[0]}` and `{names[1]}`",
+    )
+
+
+def deep_nesting(tool: Tool) -> Iterator[Finding]:
+    """Arguments are not nested deeper than a model gets right."""
+    path = max(_paths(tool.schema, tool.schema.get("$defs", {}), (), ()), key=len)
+    if len(path) > _MOST_LEVELS:
+        yield Finding(
+            tool=tool.name,
+            rule="deep-nesting",
+            place=f"parameter `{path[0]}`",
+            message=f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MOST_LEVELS} wrong",
+            remedy=f"{_flatter(path)}, or split the tool",
+        )
+
+
+def large_schema(tool: Tool) -> Iterator[Finding]:
+    """A schema is not large for what it says: every request carries it."""
+    size = _size(tool.schema)
+    properties = sum(1 for _ in _properties(tool.schema))
+    if size <= _LARGE_CHARS or size <= _MOST_CHARS_PER_PROPERTY * max(properties, 1):
+        return
+    name, part = max(
+        [*tool.schema.get("properties", {}).items(), *tool.schema.get("$defs", {}).items()],
+        key=lambda each: _size(each[1]),
+        default=("", tool.schema),
+    )
+    choices = len(part.get("enum", ())) if isinstance(part, Mapping) else 0
+    advice = (
+        f"take `{name}` as text and name the {choices} values in an error, or offer a tool that lists them"
+        if choices
+        else f"shorten what is said of `{name}`, {_size(part):,} characters, or take its parts as parameters"
+    )
+    yield Finding(
+        tool=tool.name,
+        rule="large-schema",
+        place=f"parameter `{name}`",
+        message=f"its schema has {size:,} characters for {properties} propert{'y' if properties == 1 else 'ies'}",
+        remedy=advice,
+    )
+
+
+def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
+    """No two names differ only in letters that look alike."""
+    taken: dict[str, str] = {}
+    for tool in tools:
+        for name in dict.fromkeys((tool.name, *tool.facts.aliases)):
+            first = taken.setdefault(skeleton(name), tool.name if name == tool.name else name)
+            owner = next((each for each in tools if first == each.name or first in each.facts.aliases), tool)
+            if owner is not tool:
+                yield Finding(
+                    tool=tool.name,
+                    rule="look-alike-names",
+                    place=f"beside `{first}`",
+                    message=f"`{name}` and `{first}` differ only in letters that look alike",
+                    remedy=f"name it after what it does and the other does not: `{_renamed(tool)}`",
+                )
+
+
+LINTS: tuple[Callable[[Tool], Iterator[Finding]], ...] = (
+    no_description,
+    undescribed,
+    search_hint,
+    deferred_without_hint,
+    two_things,
+    deep_nesting,
+    large_schema,
+    code_lints,
+)
+CATALOG_LINTS: tuple[Callable[[Sequence[Tool]], Iterator[Finding]], ...] = (look_alike_names,)
+
+
+def _is_ready(tool: Tool) -> bool:
+    try:
+        _ = tool.schema
+    except DefinitionError:
+        return False  # the laws tell of it
+    return True
+
+
+def _hint(tool: Tool, given: list[str]) -> str:
+    """A hint of the right length: what was *given*, then words of the description and the name."""
+    more = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
+    more += words(tool.name).split()
+    chosen = list(dict.fromkeys(word.lower() for word in given))[:_MOST_WORDS]
+    wanted = len(chosen) if len(chosen) >= _LEAST_WORDS else _LEAST_WORDS + 1
+    for word in more:
+        if len(chosen) >= wanted:
+            break
+        if word.lower() not in chosen:
+            chosen.append(word.lower())
+    return " ".join(chosen[:_MOST_WORDS])
+
+
+def _flatter(path: Sequence[str]) -> str:
+    names = [name for name in path[-2:] if name != "[]"]
+    if names:
+        return f"take `{'_'.join(names)}` as a parameter of its own"
+    return f"take `{path[0]}` as a flat list, with what tells its items apart in each of them"
+
+
+def _renamed(tool: Tool) -> str:
+    said = sorted(words_of(tool.description) - words_of(tool.name.replace("_", " ")))
+    return f"{tool.name}_{said[0]}" if said else f"{tool.name}_again"
+
+
+def _paths(
+    schema: Any, definitions: Mapping[str, Any], path: tuple[str, ...], inside: tuple[str, ...]
+) -> Iterator[tuple[str, ...]]:
+    """The names that lead to every property, through objects, arrays and definitions; a circle is followed once."""
+    yield path
+    if not isinstance(schema, Mapping):
+        return
+    target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
+    if target in definitions and target not in inside:
+        yield from _paths(definitions[target], definitions, path, (*inside, target))
+    for name, each in (schema.get("properties") or {}).items():
+        yield from _paths(each, definitions, (*path, name), inside)
+    for keyword in ("items", "additionalProperties"):
+        yield from _paths(schema.get(keyword), definitions, (*path, "[]"), inside) if keyword in schema else ()
+    for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        for each in schema.get(keyword) or ():
+            yield from _paths(each, definitions, path, inside)
+
+
+def _properties(schema: Any) -> Iterator[str]:
+    if isinstance(schema, Mapping):
+        properties = schema.get("properties")
+        if isinstance(properties, Mapping):
+            yield from properties
+        for each in schema.values():
+            yield from _properties(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from _properties(each)
+
+
+def _size(schema: Any) -> int:
+    return len(json.dumps(schema, separators=(",", ":")))

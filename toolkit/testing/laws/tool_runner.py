@@ -1,0 +1,279 @@
+"""
+Running a tool as a dispatcher runs it, and seeing all that came of it.
+
+Arguments nobody thought of can keep a tool busy for ever. Every call has its
+time; a stream or a function that goes on is ended. What waits in C cannot be
+ended, and is left behind in its thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import dis
+import inspect
+import logging
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...catalog import Catalog
+from ...dispatcher import Dispatcher
+from ...policies.retry import RetryPolicy
+from ...results import ToolResult
+from ...spec import Tool
+
+__all__ = ["Ran", "Runner", "running"]
+
+_GRACE_SECONDS = 0.5
+_MAX_STARTS = 3
+_MOST_LOOKS, _LOOK_SECONDS, _BUSY_SECONDS = 100, 0.002, 0.005
+# The instructions after which Python may let another thread run, and in which no C code waits.
+_TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
+
+
+class _Overdue(SystemExit):
+    """Raised in a call whose time is over; a thread that ends with it ends in silence."""
+
+
+@dataclass(slots=True)
+class Ran:
+    """
+    What came of one call.
+
+    Attributes:
+        result: The result; None if it raised what is no answer, or did not end.
+        error: What it raised instead.
+        returned: What the function itself returned, in a list of one; empty if it did not, or streamed.
+        is_overdue: Whether it did not end in time.
+    """
+
+    result: ToolResult | None = None
+    error: BaseException | None = None
+    returned: list[Any] = field(default_factory=list)
+    is_overdue: bool = False
+
+
+class Runner:
+    """
+    Runs one tool; `running` makes it.
+
+    Attributes:
+        stuck_on: The arguments of a call that did not end in time, if there was one.
+        spent_seconds: How long all calls took together.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, tool: Tool, watch: _Watch, timeout_seconds: float) -> None:
+        self._dispatcher = dispatcher
+        self._tool = tool
+        self._watch = watch
+        self._timeout_seconds = timeout_seconds
+        self.stuck_on: Mapping[str, Any] | None = None
+        self.spent_seconds = 0.0
+
+    def run(self, arguments: Mapping[str, Any]) -> Ran:
+        """
+        Call the tool once: the dispatcher repairs nothing and tries nothing again.
+
+        On a busy machine the time can be over before the tool has had much of it. That is not the tool's fault, so
+        the call is made again.
+        """
+        for _ in range(_MAX_STARTS):
+            ran = self._call_once(arguments)
+            if not ran.is_overdue or self._watch.own_seconds() > self._timeout_seconds / 2:
+                break
+        if ran.is_overdue:
+            self.stuck_on = arguments
+        return ran
+
+    def _call_once(self, arguments: Mapping[str, Any]) -> Ran:
+        ran = Ran()
+        began = time.monotonic()
+        self._watch.begin(began + self._timeout_seconds)
+
+        def call() -> None:
+            try:
+                ran.result = self._dispatcher.call_sync(self._tool.name, dict(arguments))
+            except BaseException as raised:  # noqa: BLE001 -- that is what is looked for
+                ran.error = raised
+
+        # In a thread of its own: an async function that never awaits keeps the dispatcher's loop for itself.
+        thread = threading.Thread(target=call, name=f"trying {self._tool.name}", daemon=True)
+        thread.start()
+        thread.join(self._timeout_seconds + _GRACE_SECONDS)
+        ran.is_overdue = thread.is_alive() or self._watch.is_over
+        if ran.is_overdue:
+            self._watch.stop()
+        ran.returned = self._watch.returned[:1]
+        self.spent_seconds += time.monotonic() - began
+        return ran
+
+
+@contextlib.contextmanager
+def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float) -> Iterator[Runner]:
+    """A runner for *tool*, with a dispatcher of its own; what that would log is not, for it is told otherwise."""
+    watch = _Watch()
+    dispatcher = Dispatcher(
+        Catalog(replace(tool, function=watch.around(tool.function))),
+        resources=resources,
+        repair=False,
+        retry=RetryPolicy(attempts=1),
+        raise_bugs=True,
+        timeout_seconds=timeout_seconds,
+        cleanup_seconds=_GRACE_SECONDS / 2,
+    )
+    runner = Runner(dispatcher, tool, watch, timeout_seconds)
+    with _silenced(logging.getLogger("toolkit")):
+        yield runner
+    if runner.stuck_on is None:
+        dispatcher.close()
+    else:  # closing waits for what is under way, and that may be for ever
+        threading.Thread(target=dispatcher.close, name=f"closing after {tool.name}", daemon=True).start()
+
+
+class _Watch:
+    """
+    Sees what a function returns, and ends it when its time is over.
+
+    Attributes:
+        returned: What it returned; what it streams is not kept.
+    """
+
+    def __init__(self) -> None:
+        self.returned: list[Any] = []
+        self._end = 0.0
+        self._thread: int | None = None
+        self._system_thread = 0
+        self._entered: float | None = None
+        self._left: float | None = None
+
+    def begin(self, end: float) -> None:
+        """Forget the last call and watch another, which has until *end* on the monotonic clock."""
+        self.returned.clear()
+        self._end = end
+        self._thread = self._entered = self._left = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time of the call is."""
+        return time.monotonic() > self._end
+
+    def own_seconds(self) -> float:
+        """Return how long the function has run, or did run; 0 if it has not begun."""
+        if self._entered is None:
+            return 0.0
+        return (self._left or time.monotonic()) - self._entered
+
+    def stop(self) -> None:
+        """
+        Raise in the thread of the call, if it runs Python code.
+
+        One that waits in C uses nothing up, and would not hear of it before it comes back; until then Python 3.11
+        keeps every other thread waiting that is traced.
+        """
+        thread = self._thread  # read once: the call may end, and take it away, at any moment
+        if thread is not None and _is_running(thread, self._system_thread):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Overdue))
+
+    def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """*function*, watched; it runs as it always does."""
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            with self._inside():
+                self._look_at_the_clock()  # now that the thread is known: `stop` may have come before
+                value = function(*args, **keywords)
+            if inspect.isawaitable(value):
+                return self._awaited(value)
+            if inspect.isgenerator(value):
+                return self._streamed(value)
+            if inspect.isasyncgen(value):
+                return self._streamed_async(value)
+            self.returned.append(value)
+            return value
+
+        return call
+
+    async def _awaited(self, value: Awaitable[Any]) -> Any:
+        with self._inside():
+            found = await value
+        self.returned.append(found)
+        return found
+
+    def _streamed(self, stream: Generator[Any, Any, Any]) -> Iterator[Any]:
+        with contextlib.closing(stream), self._inside():
+            for item in stream:
+                self._look_at_the_clock()
+                yield item
+
+    async def _streamed_async(self, stream: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
+        async with contextlib.aclosing(stream):
+            with self._inside():
+                async for item in stream:
+                    self._look_at_the_clock()
+                    yield item
+
+    @contextlib.contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Keep the thread known while the function's own code runs in it, and when that began and ended."""
+        self._system_thread = threading.get_native_id()
+        self._thread = threading.get_ident()
+        if self._entered is None and not self.is_over:
+            self._entered = time.monotonic()
+        self._left = None
+        try:
+            yield
+        finally:
+            self._left = time.monotonic()
+            self._thread = None
+
+    def _look_at_the_clock(self) -> None:
+        if self.is_over:
+            raise _Overdue
+
+
+def _is_running(thread: int, system_thread: int) -> bool:
+    """
+    Return whether *thread* runs Python code: at two places of it, or where Python lets others run, or for some time.
+
+    A thread that waits in C stays at the one call that took it there, and uses no processor. A loop without calls
+    stays at its end, because that is the one place where Python takes its turn away.
+    """
+    seen: set[tuple[int, int]] = set()
+    worked = _processor_seconds(system_thread)
+    for _ in range(_MOST_LOOKS):
+        frame = sys._current_frames().get(thread)  # noqa: SLF001 -- the documented way to look at another thread
+        if frame is None:
+            return False
+        place = frame.f_lasti
+        if dis.opname[frame.f_code.co_code[place]].endswith(_TURNS):
+            return True
+        seen.add((id(frame), place))
+        if len(seen) > 1 or _processor_seconds(system_thread) - worked > _BUSY_SECONDS:
+            return True
+        del frame  # a frame that is held here cannot be seen to end
+        time.sleep(_LOOK_SECONDS)
+    return False
+
+
+def _processor_seconds(system_thread: int) -> float:
+    """Return how long the thread with this number of the system has kept a processor busy; 0 if that is not told."""
+    try:
+        with open(f"/proc/self/task/{system_thread}/schedstat", "rb") as file:
+            return int(file.read().split()[0]) / 1e9
+    except (OSError, ValueError, IndexError):  # the thread has ended, or this is not Linux
+        return 0.0
+
+
+@contextlib.contextmanager
+def _silenced(logger: logging.Logger) -> Iterator[None]:
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    logger.addFilter(nothing)
+    try:
+        yield
+    finally:
+        logger.removeFilter(nothing)

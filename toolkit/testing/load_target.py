@@ -1,0 +1,139 @@
+"""
+The tools that a name on a command line means: `package.module`, `package.module:catalog`, or a file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..catalog import Catalog
+from ..catalogs.views import CatalogView
+from ..errors import CatalogError, DefinitionError
+
+__all__ = ["catalog_of"]
+
+
+def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
+    """
+    The tools of *target*.
+
+    Args:
+        target: A module, which offers what it defines or exports; a module and the catalog in it, as in
+            `package.tools:catalog`; a file that ends in `.py`, with or without such a name.
+        undecorated: Whether functions count that nobody has decorated: what `__all__` names, or else what is public
+            and the module's own.
+
+    Raises:
+        CatalogError: There is no such module, or no tool in it.
+    """
+    where, _, name = target.partition(":")
+    module = _loaded(where)
+    if name:
+        return _named(module, name, target)
+    catalog = Catalog().load(module)
+    if undecorated:
+        _add_functions(catalog, module)
+    if not len(catalog):
+        hint = "decorate a function with `@tool`"
+        if not undecorated:
+            hint += "; `toolkit check --all` looks at functions that nobody has decorated"
+        raise CatalogError(f"{where} has no tools; {hint}")
+    return catalog
+
+
+def _loaded(where: str) -> ModuleType:
+    if not where:
+        raise CatalogError("no module is named; write `package.module` or `package.module:catalog`")
+    try:
+        return _of_file(Path(where).resolve()) if where.endswith(".py") else _of_name(where)
+    except ImportError as error:
+        raise CatalogError(f"cannot load {where!r}: {error}; install it, or correct the name") from error
+    except (Exception, SystemExit) as error:
+        raise CatalogError(f"cannot load {where!r}: it raised {type(error).__name__}: {error}") from error
+
+
+def _of_name(where: str) -> ModuleType:
+    here, name = Path.cwd(), where.partition(".")[0]
+    if "" not in sys.path and str(here) not in sys.path:
+        _make_findable(here)
+        spec = None if name in sys.modules or _is_standard(name) else PathFinder.find_spec(name, [str(here)])
+        if spec is not None and spec.loader is not None:
+            _executed(spec)  # what is asked for lies here, and not where it may be installed as well
+    return importlib.import_module(where)
+
+
+def _of_file(path: Path) -> ModuleType:
+    for known in list(sys.modules.values()):
+        if getattr(known, "__file__", None) == str(path):
+            return known
+    spec = importlib.util.spec_from_file_location(_name_for(path), path)
+    if spec is None or not path.is_file():
+        raise ImportError(f"there is no such file as {path}")
+    _make_findable(path.parent)  # what lies beside it can be imported, as if it were run
+    return _executed(spec)
+
+
+def _make_findable(folder: Path) -> None:
+    """Have modules looked for in *folder* last: a `json.py` there must not stand in for the one that others mean."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
+def _name_for(path: Path) -> str:
+    """What the module of a file is called: like the file, unless that is the name of another module."""
+    name = path.stem
+    if name in sys.modules or _is_standard(name):
+        return path.name
+    found = PathFinder.find_spec(name)
+    return name if found is None or found.origin in (None, str(path)) else path.name
+
+
+def _is_standard(name: str) -> bool:
+    return name in sys.stdlib_module_names
+
+
+def _executed(spec: ModuleSpec) -> ModuleType:
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # annotations are looked up there
+    try:
+        if spec.loader is not None:
+            spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]  # half a module would be found the next time
+        raise
+    return module
+
+
+def _named(module: ModuleType, name: str, target: str) -> CatalogView:
+    thing: Any = module
+    for part in name.split("."):
+        try:
+            thing = getattr(thing, part)
+        except AttributeError:
+            raise CatalogError(f"{target}: {module.__name__} has no {name!r}; {_offered(module)}") from None
+    return thing if isinstance(thing, CatalogView) else Catalog(thing)
+
+
+def _offered(module: ModuleType) -> str:
+    found = [name for name, thing in vars(module).items() if isinstance(thing, CatalogView)]
+    return f"its catalogs are {', '.join(found)}" if found else "it has no catalog; leave the name out"
+
+
+def _add_functions(catalog: Catalog, module: ModuleType) -> None:
+    exported = getattr(module, "__all__", None)
+    for name, thing in list(vars(module).items()):
+        is_meant = not name.startswith("_") if exported is None else name in exported
+        is_own = exported is not None or getattr(thing, "__module__", None) == module.__name__
+        if not (is_meant and is_own and inspect.isfunction(thing)) or thing in catalog or name in catalog:
+            continue
+        try:
+            catalog.add(thing)
+        except DefinitionError:
+            continue  # what cannot be a tool is none

@@ -1,0 +1,1 @@
+"""Draw arguments, good and bad, from the schemas of tools."""

@@ -1,0 +1,153 @@
+"""
+Arrays: what stands at each place, how many there are, whether they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .drawing import Made
+from .lazy_hypothesis import Strategy, st
+from .schema_parts import Part, Parts
+from .unsupported import Impossible
+
+__all__ = ["arrays", "identity"]
+
+_MANY = 64
+"""From here on an array repeats itself, if it may."""
+
+_MISSES = 10
+"""How many items may be drawn in vain where all have to differ."""
+
+
+def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> Made:
+    """Arrays that fit *parts*; *inner* makes what draws an item, *room* is how many there may be beyond the least."""
+    least = int(max((part.schema.get("minItems", 0) for part in parts), default=0))
+    most = min((part.schema["maxItems"] for part in parts if "maxItems" in part.schema), default=None)
+    heads, tail, limit = _places(parts, inner)
+    ends = [int(end) for end in (most, None if limit is None else len(heads)) if end is not None]
+    most = min(ends, default=None)
+    wanted, exact = _wanted(parts, inner, len(heads), most) if limit is None else ([], not _contained(parts))
+    least = max(least, len(heads) + len(wanted)) if wanted else least
+    is_unique = any(part.schema.get("uniqueItems") is True for part in parts)
+    if most is None or most > least + room:
+        most = least + room
+    if is_unique and tail is not None and tail.count is not None:
+        most = min(most, len(heads) + tail.count)
+    if least > most:
+        if limit is not None:
+            raise limit
+        part, keyword = _reason(parts, is_unique)
+        raise Impossible(keyword, f"{part.place}/{keyword}", f"does not go with at least {least} items")
+    items = [*heads, *([] if tail is None else [tail]), *wanted]
+    known = not any(key in part.schema for part in parts for key in ("unevaluatedItems", "maxContains", "contains"))
+    exact = exact and known and all(each.exact for each in items)
+    exact = exact and not (is_unique and (bool(heads) or _may_run_out(tail, least)))
+    strategy = _drawn(
+        [head.strategy for head in heads], tail, [each.strategy for each in wanted], least, most, is_unique
+    )
+    return Made(strategy, 1 if most == 0 else None, exact)
+
+
+def identity(value: Any) -> Any:
+    """The same for values that JSON Schema takes for equal, and only for these: 1 is 1.0, and true is neither."""
+    if isinstance(value, list):
+        return "array", *map(identity, value)
+    if isinstance(value, dict):
+        return "object", frozenset((key, identity(each)) for key, each in value.items())
+    return (bool, value) if isinstance(value, bool) else value
+
+
+def _places(parts: Parts, inner: Callable[[list[Part]], Made]) -> tuple[list[Made], Made | None, Impossible | None]:
+    """What draws the first items, what draws each one after them, and why there can be none of these."""
+    heads: list[Made] = []
+    for index in range(max((len(part.schema.get("prefixItems", ())) for part in parts), default=0) + 1):
+        try:
+            made = inner(_at(parts, index))
+        except Impossible as reason:
+            return heads, None, reason
+        heads.append(made)
+    return heads[:-1], heads[-1], None
+
+
+def _at(parts: Parts, index: int) -> list[Part]:
+    found = []
+    for part in parts:
+        if index < len(part.schema.get("prefixItems", ())):
+            found.append(part.below("prefixItems", index))
+        elif "items" in part.schema:
+            found.append(part.below("items"))
+        elif "unevaluatedItems" in part.schema:
+            found.append(part.below("unevaluatedItems"))
+    return found
+
+
+def _contained(parts: Parts) -> list[Part]:
+    return [part for part in parts if "contains" in part.schema and part.schema.get("minContains", 1) > 0]
+
+
+def _wanted(parts: Parts, inner: Callable[[list[Part]], Made], first: int, most: int | None) -> tuple[list[Made], bool]:
+    """The items after the *first* ones that `contains` asks for; and whether that is all it asks."""
+    found: list[Made] = []
+    for part in _contained(parts):
+        try:
+            made = inner([*_at(parts, first), part.below("contains")])
+        except Impossible:
+            return [], False  # one of the first may do
+        found += [made] * int(part.schema.get("minContains", 1))
+    return (found, True) if most is None or first + len(found) <= most else ([], False)
+
+
+def _reason(parts: Parts, is_unique: bool) -> tuple[Part, str]:
+    keywords = ["uniqueItems"] if is_unique else ["maxItems", "minItems"]
+    return next((part, keyword) for keyword in keywords for part in parts if keyword in part.schema)
+
+
+def _drawn(
+    heads: Sequence[Strategy], tail: Made | None, wanted: Sequence[Strategy], least: int, most: int, is_unique: bool
+) -> Strategy:
+    by = identity if is_unique else None
+    if tail is None:
+        rest: Strategy = st.just([])
+    elif (count := least - len(heads) - len(wanted)) > _MANY and not is_unique:
+        rest = st.lists(tail.strategy, min_size=1, max_size=8).map(lambda few: (few * count)[:count])
+    else:
+        low, high = (max(0, size - len(heads) - len(wanted)) for size in (least, most))
+        if is_unique and _may_run_out(tail, low):
+            rest = _differing(tail.strategy, low, high)
+        else:
+            rest = st.lists(tail.strategy, min_size=low, max_size=high, unique_by=by)
+    if not heads and not wanted:
+        return rest
+
+    @st.composite
+    def array(draw: st.DrawFn) -> list[Any]:
+        count = draw(st.integers(min(least, len(heads)), min(most, len(heads))))
+        made = [draw(head) for head in heads[:count]]
+        return [*made, *map(draw, wanted), *draw(rest)] if count == len(heads) else made
+
+    return array()
+
+
+def _may_run_out(tail: Made | None, least: int) -> bool:
+    """Whether there may be fewer than *least* items that differ: nobody knows how many there are."""
+    return tail is not None and tail.count is None and least > 1
+
+
+def _differing(item: Strategy, least: int, most: int) -> Strategy:
+    """Items that differ. Where too few are found one comes twice, for a judge to refuse: hypothesis would be silent."""
+
+    @st.composite
+    def items(draw: st.DrawFn) -> list[Any]:
+        size = draw(st.integers(least, most))
+        found: dict[Any, Any] = {}
+        last = None
+        for _ in range(size + _MISSES):
+            if len(found) == size:
+                break
+            last = draw(item)
+            found.setdefault(identity(last), last)
+        return [*found.values(), *[last] * (least - len(found))]
+
+    return items()

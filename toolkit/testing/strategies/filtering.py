@@ -1,0 +1,105 @@
+"""
+Drawing again until it fits.
+
+What hypothesis would silently throw away for ever is counted here: where
+nothing of a hundred draws has fitted, `Unsupported` names the keyword that
+refused most of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from .arrays import identity
+from .lazy_hypothesis import Strategy, hypothesis, st
+from .schema_parts import Parts
+from .unsupported import Unsupported
+
+__all__ = ["Guard", "Objection", "failed_check"]
+
+_TRIES = 20
+"""How often one value is drawn anew before the example is given up."""
+
+_MOST_VALUES = 100
+_MOST_EXAMPLES = 30
+"""How many different values, and how many examples, may fail if none has ever fitted."""
+
+Objection = tuple[str, str]
+"""The keyword that refuses a value, and its place."""
+
+
+class Guard:
+    """Holds what was drawn against a judge: *objection* says what is wrong with a value, None if nothing is."""
+
+    def __init__(self, objection: Callable[[Any], Objection | None], subject: str) -> None:
+        self._objection = objection
+        self._subject = subject
+        self._has_fitted = False
+        # By value: hypothesis begins with the simplest one, again and again.
+        self._refused: dict[Any, Objection] = {}
+        self._examples = 0
+
+    @classmethod
+    def around(cls, strategy: Strategy, judge: Any, parts: Parts, subject: str) -> Strategy:
+        """What *strategy* draws and fits *parts*."""
+        judges = [(judge.evolve(schema=part.schema), part.place) for part in parts]
+
+        def objection(value: Any) -> Objection | None:
+            for each, place in judges:
+                try:
+                    error = next(each.iter_errors(value), None)
+                except (ArithmeticError, ValueError, RecursionError):
+                    return "schema", place  # jsonschema itself cannot tell, and so no call would be accepted
+                if error is not None:
+                    return str(error.validator), "/".join([place, *map(str, error.schema_path)])
+            return None
+
+        return cls(objection, subject).of(strategy)
+
+    def of(self, strategy: Strategy) -> Strategy:
+        """What *strategy* draws and nothing is wrong with."""
+
+        @st.composite
+        def fitting(draw: st.DrawFn) -> Any:
+            for _ in range(_TRIES):
+                value = draw(strategy)
+                wrong = self._objection(value)
+                if wrong is None:
+                    self._has_fitted = True
+                    self._refused.clear()
+                    return value
+                if not self._has_fitted:
+                    self._refused[identity(value)] = wrong
+            # Where there are few choices hypothesis would have tried them all, and end before anybody gives up.
+            draw(st.integers())
+            self._give_up_if_hopeless()
+            return hypothesis.reject()
+
+        return fitting()
+
+    def _give_up_if_hopeless(self) -> None:
+        self._examples += 1
+        is_hopeless = self._examples >= _MOST_EXAMPLES or len(self._refused) >= _MOST_VALUES
+        if self._has_fitted or not is_hopeless:
+            return
+        (keyword, place), _ = Counter(self._refused.values()).most_common(1)[0]
+        raise failed_check()(
+            f"{self._subject}: none of the values that were drawn fits; `{keyword}` at {place} refused most of "
+            f"them. Write the schema so that values can be drawn from it, or make them yourself",
+            keyword=keyword,
+            place=place,
+        )
+
+
+@functools.cache
+def failed_check() -> type[Unsupported]:
+    """`Unsupported` as hypothesis wants to hear it: any other exception it would take for a bug, and shrink."""
+
+    class FailedCheck(Unsupported, hypothesis.errors.FailedHealthCheck):
+        pass
+
+    FailedCheck.__name__ = FailedCheck.__qualname__ = Unsupported.__name__
+    return FailedCheck

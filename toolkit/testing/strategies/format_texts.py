@@ -1,0 +1,132 @@
+"""
+Texts of the forms that `format` and `contentEncoding` name.
+
+Every form that a codec of ours decodes is here, and those that other libraries'
+schemas name most. `format` is annotation, so a form that is not here is any text.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import functools
+import ipaddress
+import re
+import uuid
+from collections.abc import Callable
+from typing import Any, Literal
+
+from .lazy_hypothesis import Strategy, st
+
+__all__ = ["FORMS", "form"]
+
+
+def form(name: object) -> Strategy | None:
+    """Texts of the form *name*; None if it is not known."""
+    return FORMS[name]() if isinstance(name, str) and name in FORMS else None
+
+
+def _zones() -> Strategy:
+    offsets = st.integers(-14 * 60, 14 * 60).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
+    return st.just(dt.UTC) | offsets
+
+
+def _moments() -> Strategy:
+    return st.datetimes(timezones=_zones()).map(dt.datetime.isoformat)
+
+
+def _times() -> Strategy:
+    return st.times(timezones=st.none() | _zones()).map(dt.time.isoformat)
+
+
+def _durations() -> Strategy:
+
+    def written(parts: tuple[str, int, int, int]) -> str:
+        sign, days, seconds, microseconds = parts
+        fraction = f".{microseconds:06d}" if microseconds else ""
+        return f"{sign}P{days}DT{seconds}{fraction}S"
+
+    # Five bits of every example would go into a sign that few tools expect; one in three is enough.
+    signs = st.sampled_from(["", "", "-"])
+    amounts = st.tuples(signs, st.integers(0, 36_500), st.integers(0, 86_399), st.integers(0, 999_999))
+    return amounts.map(written)
+
+
+def _uuids(version: int | None = None) -> Strategy:
+    # Hypothesis' own are random beyond its control, and do not shrink.
+    numbers = st.integers(0, 2**128 - 1)
+    return numbers.map(lambda number: str(uuid.UUID(int=number, version=version)))
+
+
+def _addresses(version: Literal[4, 6], suffix: str = "") -> Strategy:
+    return st.ip_addresses(v=version).map(lambda address: f"{address}{suffix}")
+
+
+def _networks(version: Literal[4, 6]) -> Strategy:
+    prefixes = st.tuples(st.ip_addresses(v=version), st.integers(0, 32 if version == 4 else 128))
+
+    def written(pair: tuple[Any, int]) -> str:
+        return str(ipaddress.ip_network(f"{pair[0]}/{pair[1]}", strict=False))
+
+    return prefixes.map(written)
+
+
+def _like(pattern: str) -> Callable[[], Strategy]:
+    return lambda: st.from_regex(re.compile(pattern, re.ASCII), fullmatch=True)
+
+
+def _paths() -> Strategy:
+    usual = st.from_regex(re.compile(r"[a-z]{1,8}(/[a-z]{1,8}){0,2}(\.txt)?", re.ASCII), fullmatch=True)
+    return usual | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+
+
+def _patterns() -> Strategy:
+    usual = st.sampled_from(["", "a", "^a+$", "[0-9]{2,4}", "x|y", r"\w+\s*", "(?i)abc"])
+    return usual | st.text(max_size=8).map(re.escape)
+
+
+def _base64(altchars: bytes | None = None) -> Strategy:
+    return st.binary(max_size=24).map(lambda data: base64.b64encode(data, altchars).decode())
+
+
+_LABEL = r"[a-z]([a-z0-9]{0,6}[a-z0-9])?"
+_HOST = rf"{_LABEL}\.(com|org|net)"
+_DECIMAL = r"-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?"
+
+FORMS: dict[str, Callable[[], Strategy]] = {
+    "date-time": _moments,
+    "date": lambda: st.dates().map(dt.date.isoformat),
+    "time": _times,
+    "duration": _durations,
+    "uuid": _uuids,
+    **{f"uuid{version}": functools.partial(_uuids, version) for version in (1, 3, 4, 5)},
+    "decimal": _like(_DECIMAL),
+    "complex": _like(rf"{_DECIMAL}|{_DECIMAL}j|{_DECIMAL}[+-][0-9]{{1,4}}j"),
+    "path": _paths,
+    "regex": _patterns,
+    "ipv4": functools.partial(_addresses, 4),
+    "ipv6": functools.partial(_addresses, 6),
+    "ipvanyaddress": functools.partial(_addresses, 4),
+    "ipv4-interface": functools.partial(_addresses, 4, "/24"),
+    "ipv6-interface": functools.partial(_addresses, 6, "/32"),
+    "ipvanyinterface": functools.partial(_addresses, 4, "/24"),
+    "ipv4-network": functools.partial(_networks, 4),
+    "ipv6-network": functools.partial(_networks, 6),
+    "ipvanynetwork": functools.partial(_networks, 4),
+    "email": _like(rf"{_LABEL}@{_HOST}"),
+    "idn-email": _like(rf"{_LABEL}@{_HOST}"),
+    "hostname": _like(_HOST),
+    "idn-hostname": _like(_HOST),
+    "uri": _like(rf"https?://{_HOST}(/{_LABEL}){{0,2}}/?"),
+    "iri": _like(rf"https?://{_HOST}(/{_LABEL}){{0,2}}/?"),
+    "uri-reference": _like(rf"/?{_LABEL}(/{_LABEL}){{0,2}}"),
+    "iri-reference": _like(rf"/?{_LABEL}(/{_LABEL}){{0,2}}"),
+    "uri-template": _like(rf"https://{_HOST}/\{{{_LABEL}\}}"),
+    "json-pointer": _like(rf"(/{_LABEL}){{0,3}}"),
+    "relative-json-pointer": _like(rf"[0-9](/{_LABEL}){{0,2}}"),
+    "json-string": _like(r'null|true|0|"[a-z]{0,4}"|\[\]|\{\}'),
+    "color": _like(r"#[0-9a-f]{6}"),
+    "base64": _base64,
+    "base64url": functools.partial(_base64, b"-_"),
+}
+"""What makes a strategy, by the name of the form."""

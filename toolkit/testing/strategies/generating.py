@@ -1,0 +1,193 @@
+"""
+From a schema to a strategy that draws what fits it.
+
+Every part is drawn from what it says; what cannot be drawn directly (`not`,
+`oneOf`, multiples of a fraction) is drawn from the rest and judged, and drawn
+again. A schema that contains itself is followed a few times and then ends at
+the nearest leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...values.strictjson.checks import copied
+from .arrays import arrays, identity
+from .drawing import Made, one_of
+from .filtering import Guard
+from .lazy_hypothesis import Strategy, st
+from .numbers import numbers
+from .objects import objects
+from .schema_parts import Flat, Part, Parts, Reading, types_of
+from .texts import texts
+from .unsupported import Impossible, Unsupported
+
+__all__ = ["anything", "fitting", "nearly_fitting"]
+
+_DEPTHS = (3, 8, 20, 48)
+"""How often references that lead back to themselves are followed; more only if less allows no value at all."""
+
+_JUDGED = frozenset(["not", "oneOf", "if", "$dynamicRef"])
+"""What a value that is drawn from the rest may not fit."""
+
+
+def fitting(reading: Reading, subject: str) -> Strategy:
+    """Values that fit the schema of *reading*; `Unsupported`, with *subject* named, if there are none to be had."""
+    return Guard.around(_drawn(reading, subject, judged=True), reading.judge, [reading.root], subject)
+
+
+def nearly_fitting(reading: Reading, subject: str) -> Strategy:
+    """The same before anybody has judged them: where hardly a value fits, there are those that do not."""
+    return _drawn(reading, subject, judged=False)
+
+
+def _drawn(reading: Reading, subject: str, *, judged: bool) -> Strategy:
+    for depth in _DEPTHS:
+        try:
+            return _Generator(reading, depth, subject, judged=judged).made([reading.root], depth).strategy
+        except Impossible as reason:
+            if reason.is_starved and depth != _DEPTHS[-1]:
+                continue
+            raise Unsupported(
+                f"{subject}: no value fits its schema: {reason}; mend the schema",
+                keyword=reason.keyword,
+                place=reason.place,
+            ) from None
+        except RecursionError:
+            raise Unsupported(
+                f"{subject}: its schema is nested too deeply to be drawn from; nest it less",
+                keyword="schema",
+                place="#",
+            ) from None
+    raise AssertionError("unreachable")  # pragma: no cover -- the last depth returns or raises
+
+
+class _Generator:
+    """One strategy under construction, followed to one depth."""
+
+    def __init__(self, reading: Reading, depth: int, subject: str, *, judged: bool) -> None:
+        self._reading = reading
+        self._depth = depth
+        self._subject = subject
+        self._judged = judged
+        # The parts are kept with what was made of them: they are known by their identity.
+        self._known: dict[tuple[Any, ...], tuple[Parts, Made | Impossible]] = {}
+
+    def made(self, parts: Parts, depth: int) -> Made:
+        """What draws values that fit all of *parts*."""
+        key = (depth, *(id(part.schema) for part in parts))
+        if key not in self._known:
+            try:
+                found: Made | Impossible = self._made(parts, depth)
+            except Impossible as reason:
+                found = reason
+            self._known[key] = parts, found
+        found = self._known[key][1]
+        if isinstance(found, Impossible):
+            raise found
+        return found
+
+    def _made(self, parts: Parts, depth: int) -> Made:
+        flat, _ = self._reading.flattened(parts)
+        if not any(part.schema for part in flat):
+            return Made(anything())
+        options, reasons = _possible(
+            self._reading.alternatives(parts), lambda each: self._of_alternative(parts, each, depth)
+        )
+        if not options:
+            raise min(reasons, key=lambda reason: not reason.is_starved)
+        return self._guarded(parts, one_of(options))
+
+    def _of_alternative(self, parts: Parts, alternative: Flat, depth: int) -> Made:
+        flat, steps = alternative
+        if depth < steps:
+            raise Impossible("$ref", flat[0].place, "leads back to itself without end", is_starved=True)
+        constants = self._constants(parts, flat)
+        if constants is not None:
+            return constants
+        needs_judge = any(not _JUDGED.isdisjoint(part.schema) for part in flat)
+        for part in flat:
+            if part.schema.get("not") in (True, {}):
+                raise Impossible("not", f"{part.place}/not", "allows nothing")
+        options, reasons = _possible(types_of(flat), lambda kind: self._of_type(kind, flat, depth - steps))
+        if not options:
+            raise min(reasons, key=lambda reason: not reason.is_starved)
+        made = one_of(options)
+        return Made(made.strategy, made.count, made.exact and not needs_judge)
+
+    def _of_type(self, kind: str, flat: Parts, depth: int) -> Made:
+        def inner(parts: list[Part]) -> Made:
+            return self.made(parts, depth)
+
+        match kind:
+            case "null":
+                return Made(st.none(), 1)
+            case "boolean":
+                return Made(st.booleans(), 2)
+            case "integer" | "number":
+                return numbers(flat, whole=kind == "integer")
+            case "string":
+                return texts(flat)
+            case "array":
+                return arrays(flat, inner, room=6 if depth == self._depth else 2)
+            case _:
+                return objects(flat, inner, self._fits)
+
+    def _constants(self, parts: Parts, flat: Parts) -> Made | None:
+        """The constants that fit all of *parts*, if *flat* says that it is one of some."""
+        lists = [(part, "enum", part.schema["enum"]) for part in flat if "enum" in part.schema]
+        lists += [(part, "const", [part.schema["const"]]) for part in flat if "const" in part.schema]
+        if not lists:
+            return None
+        part, keyword, values = min(lists, key=lambda each: len(each[2]))
+        differing: dict[Any, Any] = {}
+        for value in values:
+            differing.setdefault(identity(value), value)
+        fitting = [value for value in differing.values() if all(self._fits(each, value) for each in (*parts, *flat))]
+        if not fitting:
+            raise Impossible(keyword, f"{part.place}/{keyword}", "has no value that fits the rest")
+        return Made(st.sampled_from(fitting).map(copied), len(fitting))
+
+    def _fits(self, part: Part, value: Any) -> bool:
+        # Where a part cannot be judged by itself, the judge of the whole has the last word.
+        if self._reading.has_bases:
+            return True
+        try:
+            return self._reading.judge.evolve(schema=part.schema).is_valid(value)
+        except (ArithmeticError, ValueError, RecursionError):
+            return False  # jsonschema itself cannot tell
+
+    def _guarded(self, parts: Parts, made: Made) -> Made:
+        if made.exact or self._reading.has_bases or not self._judged:
+            return made
+        return Made(Guard.around(made.strategy, self._reading.judge, parts, self._subject), made.count)
+
+
+def _possible(choices: Any, make: Callable[[Any], Made]) -> tuple[list[Made], list[Impossible]]:
+    """What can be made of *choices*, and why the others cannot."""
+    made: list[Made] = []
+    reasons: list[Impossible] = []
+    for choice in choices:
+        try:
+            made.append(make(choice))
+        except Impossible as reason:
+            reasons.append(reason)
+    return made, reasons
+
+
+def anything() -> Strategy:
+    """Any JSON, small."""
+    leaves = st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(max_size=8),
+    )
+
+    def deeper(inner: Strategy) -> Strategy:
+        held: Strategy = st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+        return held
+
+    return st.recursive(leaves, deeper, max_leaves=6)

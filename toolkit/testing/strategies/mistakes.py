@@ -1,0 +1,263 @@
+"""
+One mistake in good arguments, and arguments that nobody would send by mistake.
+
+A mistake is made at one place of a value: a key less or more, another type, a
+number just beyond a bound that the schema names. Whether it is one, the judge
+decides: a number for a text is none where both are welcome.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...values.schemas.engine import mappings_in
+from ...values.strictjson.checks import copied
+
+__all__ = ["KINDS", "Change", "Limits", "Mistake", "hostilities", "mistakes", "not_objects"]
+
+Path: TypeAlias = "tuple[str | int, ...]"
+Change: TypeAlias = "tuple[str, Path, Callable[[], Any]]"
+"""What may be a mistake: in words, where, and what makes the arguments with it; a copy of its own each time."""
+_BESIDE = "unexpected"
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """
+    One change to good arguments, or arguments that only nearly were.
+
+    Attributes:
+        what: In words.
+        path: Where.
+        made: The arguments with the mistake in them.
+    """
+
+    what: str
+    path: Path
+    made: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds that a schema names anywhere, and the numbers and sizes just beyond them."""
+
+    numbers: tuple[int | float, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, schema: Any) -> Limits:
+        numbers: dict[int | float, None] = {}
+        sizes: dict[int, None] = {}
+        for part in mappings_in(schema):
+            for keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"):
+                limit: Any = part.get(keyword)
+                if _is_number(limit):
+                    numbers |= dict.fromkeys((limit - 1, limit, limit + 1))
+            for keyword in ("minLength", "maxLength", "minItems", "maxItems"):
+                limit = part.get(keyword)
+                if _is_number(limit) and 0 <= limit <= 10_000:
+                    sizes |= dict.fromkeys((max(0, int(limit) - 1), int(limit) + 1))
+        return cls(tuple(numbers), tuple(sizes))
+
+
+def mistakes(value: Any, limits: Limits) -> list[Change]:
+    """Every small change to *value* that could be a mistake."""
+    found: list[Change] = []
+    for path, here in _places(value, ()):
+        if path:
+            found += [
+                (what, path, functools.partial(_changed, value, path, other)) for what, other in _others(here, limits)
+            ]
+        if isinstance(here, dict):
+            found += [("left out", (*path, key), functools.partial(_without, value, (*path, key))) for key in here]
+            if _BESIDE not in here:
+                further = (*path, _BESIDE)
+                found.append(("a key that nobody knows", further, functools.partial(_changed, value, further, 1)))
+            found += [
+                ("a key in other letters", (*path, key.swapcase()), functools.partial(_renamed, value, path, key))
+                for key in here
+                if key.swapcase() not in here
+            ]
+    return found
+
+
+def hostilities(value: Any) -> list[Change]:
+    """Every place of *value* taken by what should hurt nobody."""
+    places = [path for path, _ in _places(value, ()) if path]
+    return [
+        (what, path, functools.partial(_changed, value, path, other))
+        for what, other in _HOSTILE.items()
+        for path in places
+    ]
+
+
+def not_objects() -> list[Change]:
+    """What is no object at all. Null is not among it: some models send that for no arguments."""
+    return [(what, (), functools.partial(copied, made)) for what, made in _NOT_OBJECTS.items()]
+
+
+def _places(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    yield path, value
+    items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield from _places(each, (*path, key))
+
+
+def _changed(value: Any, path: Path, other: Any) -> Any:
+    made = copied(value)
+    _holder(made, path)[path[-1]] = copied(other)
+    return made
+
+
+def _without(value: Any, path: Path) -> Any:
+    made = copied(value)
+    del _holder(made, path)[path[-1]]
+    return made
+
+
+def _renamed(value: Any, path: Path, key: str) -> Any:
+    made = copied(value)
+    holder = _holder(made, (*path, key))
+    holder[key.swapcase()] = holder.pop(key)
+    return made
+
+
+def _holder(value: Any, path: Path) -> Any:
+    return functools.reduce(lambda holder, key: holder[key], path[:-1], value)
+
+
+# What may stand in the place of a value, by its type.
+
+
+def _others(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield from ((what, other) for what, other in _BY_TYPE[type(value)](value, limits))
+    if value is not None:
+        yield "null", None
+    yield "in an array", [value]
+    yield "in an object", {"value": value}
+
+
+def _for_number(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield "a text for a number", str(value)
+    yield "a fraction", value + 0.5 if abs(value) < 2**52 else 0.5
+    yield from (("beyond a bound", limit) for limit in limits.numbers)
+    yield "very large", 10**400
+    yield "very small", -(10**400)
+
+
+def _for_text(value: str, limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield "a number for a text", 0
+    yield "empty", ""
+    yield "a letter more", f"{value}x"
+    yield "in other letters", value.swapcase()
+    for size in limits.sizes:
+        yield "beyond a length", (value or "x")[:1] * size if size > len(value) else value[:size]
+
+
+def _for_truth(value: bool, limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield "a number for a truth", int(value)
+    yield "a text for a truth", str(value).lower()
+
+
+def _for_null(value: None, limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield "a text for null", "null"
+    yield "a number for null", 0
+
+
+def _for_array(value: list[Any], limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield "empty", []
+    yield "a text for an array", "[]"
+    if value:
+        yield "one item for an array", value[0]
+        yield "an item less", value[:-1]
+        yield "an item twice", [*value, value[0]]
+        yield from (("beyond a size", (value * size)[:size]) for size in limits.sizes)
+
+
+def _for_object(value: dict[str, Any], limits: Limits) -> Iterator[tuple[str, Any]]:
+    yield "empty", {}
+    yield "an array for an object", list(value.values())
+    yield "a text for an object", "{}"
+
+
+_BY_TYPE: Mapping[type, Callable[[Any, Limits], Iterator[tuple[str, Any]]]] = {
+    int: _for_number,
+    float: _for_number,
+    str: _for_text,
+    bool: _for_truth,
+    type(None): _for_null,
+    list: _for_array,
+    dict: _for_object,
+}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _nested(depth: int, make: Callable[[Any], Any]) -> Any:
+    value: Any = 0
+    for _ in range(depth):
+        value = make(value)
+    return value
+
+
+_HOSTILE: dict[str, Any] = {
+    "very deep arrays": _nested(200, lambda inner: [inner]),
+    "very deep objects": _nested(200, lambda inner: {"": inner}),
+    "a number without end": 10**4000,
+    "a number at the edge": 1.7976931348623157e308,
+    "half of a character": "\ud800",
+    "text that turns itself around": "\u202etxt.exe\u2066",
+    "a text that ends early": "a\x00b",
+    "text that moves the cursor": "\x1b[2J\x1b[H",
+    "a very long text": "x" * 100_000,
+    "many keys": {f"k{number}": None for number in range(1000)},
+    "keys of the machinery": {"__class__": "x", "__proto__": {}, "constructor": 0, "$ref": "#"},
+}
+
+_NOT_OBJECTS: dict[str, Any] = {
+    "an array for the arguments": [],
+    "an array around the arguments": [{}],
+    "a number for the arguments": 0,
+    "a truth for the arguments": True,
+    "a text that is no JSON": "not JSON",
+    "a text of an array": "[1]",
+    "very deep arrays for the arguments": _HOSTILE["very deep arrays"],
+}
+
+KINDS = (
+    "left out",
+    "a key that nobody knows",
+    "a key in other letters",
+    "null",
+    "a text for a number",
+    "a number for a text",
+    "a number for a truth",
+    "a text for a truth",
+    "a text for null",
+    "a number for null",
+    "a text for an array",
+    "one item for an array",
+    "an array for an object",
+    "a text for an object",
+    "in an array",
+    "in an object",
+    "in other letters",
+    "empty",
+    "a letter more",
+    "a fraction",
+    "beyond a bound",
+    "beyond a length",
+    "beyond a size",
+    "an item less",
+    "an item twice",
+    "very large",
+    "very small",
+    *_HOSTILE,
+    *_NOT_OBJECTS,
+)
+"""What can be wrong, in words; what people and models do most comes first, and is what an example shrinks to."""

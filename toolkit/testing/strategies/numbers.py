@@ -1,0 +1,130 @@
+"""
+Numbers within bounds, and multiples.
+
+An integer in JSON Schema is any number without a fraction: `5.0` is one too,
+and models send it. Large integers are compared with floats exactly, as Python
+and jsonschema do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+from ...values.strictjson.checks import INT_LIMIT
+from .drawing import Made, one_of
+from .lazy_hypothesis import st
+from .schema_parts import Part, Parts
+from .unsupported import Impossible
+
+__all__ = ["numbers"]
+
+_LARGEST = 1.7976931348623157e308
+_EXACT = 2**53
+
+Bound: TypeAlias = "tuple[int | float, bool, Part, str]"
+
+
+def numbers(parts: Parts, *, whole: bool) -> Made:
+    """Numbers that fit *parts*; without fractions if *whole*."""
+    low = _bound(parts, ("minimum", "exclusiveMinimum"), max)
+    high = _bound(parts, ("maximum", "exclusiveMaximum"), min)
+    step = _step(parts)
+    options = [*_integers(low, high, step)]
+    if step is not None and step.denominator > 1 and not whole:
+        options += _fractions(low, high, step)
+    elif not whole and step is None:
+        options += _floats(low, high)
+    if not options:
+        _, _, part, keyword = low or high or (0, False, parts[0], "multipleOf")
+        raise Impossible(keyword, f"{part.place}/{keyword}", "leaves no number")
+    return one_of(options)
+
+
+def _bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any]) -> Bound | None:
+    """The bound that all others are implied by, and whether it is excluded itself."""
+    found = [
+        (part.schema[keyword], keyword.startswith("exclusive"), part, keyword)
+        for part in parts
+        for keyword in keywords
+        if keyword in part.schema
+    ]
+    if not found:
+        return None
+    value = narrowest(limit for limit, *_ in found)
+    return max((each for each in found if each[0] == value), key=lambda each: each[1])
+
+
+def _step(parts: Parts) -> Fraction | None:
+    """The least number that is a multiple of all that *parts* name."""
+    step: Fraction | None = None
+    for part in parts:
+        if "multipleOf" in part.schema:
+            # By way of repr: 0.1 is meant, not 0.1000000000000000055.
+            each = Fraction(repr(part.schema["multipleOf"]))
+            step = each if step is None else _common(step, each)
+    return step
+
+
+def _common(one: Fraction, other: Fraction) -> Fraction:
+    return Fraction(math.lcm(one.numerator, other.numerator), math.gcd(one.denominator, other.denominator))
+
+
+def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> Iterator[Made]:
+    factor = 1 if step is None else _common(step, Fraction(1)).numerator
+    first = None if low is None else math.floor(low[0]) + 1 if low[1] else math.ceil(low[0])
+    last = None if high is None else math.ceil(high[0]) - 1 if high[1] else math.floor(high[0])
+    if (first is not None and first >= INT_LIMIT) or (last is not None and last <= -INT_LIMIT):
+        return
+    first = None if first is None else -(-max(first, 1 - INT_LIMIT) // factor)
+    last = None if last is None else min(last, INT_LIMIT - 1) // factor
+    if first is not None and last is not None and first > last:
+        return
+    count = None if first is None or last is None else last - first + 1
+    # jsonschema divides floats its own way, so a multiple of a fraction is judged.
+    exact = step is None or step.denominator == 1
+    multiples = st.integers(first, last)
+    if factor != 1:
+        multiples = multiples.map(lambda number: number * factor)
+    yield Made(multiples, count, exact)
+    # Beyond these a float would be another number.
+    small = _EXACT // factor
+    first, last = max(-small, -small if first is None else first), min(small, small if last is None else last)
+    if first <= last:
+        yield Made(st.integers(first, last).map(lambda number: float(number * factor)), 0, exact)
+
+
+def _fractions(low: Bound | None, high: Bound | None, step: Fraction) -> Iterator[Made]:
+    first = -(2**40) if low is None else math.ceil(Fraction(low[0]) / step)
+    last = max(first, 0) + 2**40 if high is None else math.floor(Fraction(high[0]) / step)
+    if low is None:
+        first = min(first, last - 2**40)
+    if first <= last:
+        yield Made(st.integers(first, last).map(lambda number: _as_float(number * step)), exact=False)
+
+
+def _as_float(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return _LARGEST if number > 0 else -_LARGEST
+
+
+def _floats(low: Bound | None, high: Bound | None) -> Iterator[Made]:
+    least = -_LARGEST if low is None else _float_beside(low[0], up=True, excluded=low[1])
+    most = _LARGEST if high is None else _float_beside(high[0], up=False, excluded=high[1])
+    if least <= most and abs(least) != math.inf and abs(most) != math.inf:
+        yield Made(st.floats(least, most, allow_nan=False, allow_infinity=False))
+
+
+def _float_beside(limit: float, *, up: bool, excluded: bool) -> float:
+    """The nearest float on the right side of *limit*, which may be an integer beyond all floats."""
+    side = math.inf if up else -math.inf
+    try:
+        number = float(limit)
+    except OverflowError:
+        return side if (limit > 0) is up else -math.copysign(_LARGEST, side)
+    is_wrong = (number < limit if up else number > limit) or (excluded and number == limit)
+    return math.nextafter(number, side) if is_wrong else number

@@ -1,0 +1,224 @@
+"""
+Objects: which properties there are, which have to come together, what else there may be.
+
+The smallest object has what is required and nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from ...values.patterns import compile_pattern
+from .drawing import Made, one_of
+from .lazy_hypothesis import Strategy, st
+from .pattern_texts import matching
+from .schema_parts import Part, Parts
+from .unsupported import Impossible
+
+__all__ = ["objects"]
+
+Inner = Callable[[list[Part]], Made]
+_MOST_EXTRAS = 2
+_MOST_TRIES = 8
+
+
+def objects(parts: Parts, inner: Inner, fits: Callable[[Part, Any], bool]) -> Made:
+    """Objects that fit *parts*; *inner* makes what draws a value, *fits* says whether a name fits a part."""
+    return _Object(parts, inner, fits).made()
+
+
+class _Object:
+    """One kind of object: its known properties, and how further ones are found."""
+
+    def __init__(self, parts: Parts, inner: Inner, fits: Callable[[Part, Any], bool]) -> None:
+        self._parts = parts
+        self._inner = inner
+        self._fits = fits
+        self._further: dict[tuple[int, ...], Strategy | None] = {}
+        self._least = int(max((part.schema.get("minProperties", 0) for part in parts), default=0))
+        most = min((part.schema["maxProperties"] for part in parts if "maxProperties" in part.schema), default=None)
+        self._most = None if most is None else int(most)
+        self._together = _together(parts)
+        self._required = self._with_others(_required(parts))
+        self._known: dict[str, Strategy] = {}
+        self._counts: dict[str, int | None] = {}
+        self._forbidden: set[str] = set()
+        self._is_exact = not any("unevaluatedProperties" in part.schema for part in parts)
+
+    def made(self) -> Made:
+        for name in self._names():
+            self._learn(name)
+        optional = [name for name in self._known if name not in self._required]
+        optional = [name for name in optional if self._forbidden.isdisjoint(self._with_others([name]))]
+        if self._most is not None and len(self._required) > self._most:
+            raise self._impossible("maxProperties", f"is less than the {len(self._required)} that are required")
+        keys = self._keys()
+        if keys is None and len(self._required) + len(optional) < self._least:
+            raise self._impossible("minProperties", f"is more than the {len(self._known)} properties there are")
+        if self._least > len(self._required) or (self._most is not None and self._together):
+            self._is_exact = False  # how many there are is a matter of luck
+        count = self._count(optional) if keys is None else None
+        return Made(self._drawn(optional, keys), count, self._is_exact)
+
+    def _count(self, optional: list[str]) -> int | None:
+        """How many objects there are at most, of the known properties alone."""
+        total = 1
+        for name in [*self._required, *optional]:
+            count = self._counts[name]
+            if count is None:
+                return None
+            total *= count + (name in optional)
+        return total
+
+    def _names(self) -> Iterable[str]:
+        """Every name that is mentioned, in the order of the schema; required ones that have no entry come last."""
+        mentioned = [name for part in self._parts for name in part.schema.get("properties", ())]
+        return dict.fromkeys([*mentioned, *self._required, *self._with_others(self._together)])
+
+    def _learn(self, name: str) -> None:
+        try:
+            made = self._mentioned(name)
+        except Impossible:
+            if name in self._required:
+                raise
+            self._forbidden.add(name)
+            return
+        self._known[name] = made.strategy
+        self._counts[name] = made.count
+        self._is_exact = self._is_exact and made.exact
+
+    def _mentioned(self, name: str) -> Made:
+        for part in self._named():
+            if not self._fits(part, name):
+                raise Impossible("propertyNames", part.place, f"does not allow the name {name!r}")
+        return self._inner(self._at(name))
+
+    def _named(self) -> list[Part]:
+        return [part.below("propertyNames") for part in self._parts if "propertyNames" in part.schema]
+
+    def _at(self, name: str) -> list[Part]:
+        """What the value of the property *name* has to fit."""
+        found: list[Part] = []
+        is_evaluated = False
+        for part in self._parts:
+            here = [part.below("properties", name)] if name in part.schema.get("properties", ()) else []
+            here += [
+                part.below("patternProperties", source)
+                for source in part.schema.get("patternProperties", ())
+                if compile_pattern(source).search(name)
+            ]
+            if not here and "additionalProperties" in part.schema:
+                here = [part.below("additionalProperties")]
+            is_evaluated = is_evaluated or bool(here)
+            found += here
+        if not is_evaluated:
+            found += [
+                part.below("unevaluatedProperties") for part in self._parts if "unevaluatedProperties" in part.schema
+            ]
+        return found
+
+    # Names that nobody mentions.
+
+    def _keys(self) -> Strategy | None:
+        """Names of further properties; None if there can be none."""
+        patterns = {source: part for part in self._parts for source in part.schema.get("patternProperties", ())}
+        found = [matching(source, 0, None) for source in patterns]
+        closing = [part.schema.get("additionalProperties") for part in self._parts]
+        if not any(each is False for each in closing):
+            found.append(self._any_key())
+        usable = [Made(each) for each in found if each is not None]
+        if not usable:
+            return None
+        self._is_exact = False
+        return one_of(usable).strategy
+
+    def _any_key(self) -> Strategy | None:
+        text = Part({"type": "string", "maxLength": 12}, None, "")
+        try:
+            if not self._named():
+                return self._inner([text]).strategy
+            return self._inner([Part({"type": "string"}, None, ""), *self._named()]).strategy
+        except Impossible:
+            return None
+
+    def _value(self, name: str) -> Strategy | None:
+        """What draws the value of a property that nobody mentions; None if there can be none of this name."""
+        if name in self._known or name in self._forbidden or not all(self._fits(part, name) for part in self._named()):
+            return None
+        parts = self._at(name)
+        key = tuple(id(part.schema) for part in parts)
+        if key not in self._further:
+            try:
+                self._further[key] = self._inner(parts).strategy
+            except Impossible:
+                self._further[key] = None
+        return self._further[key]
+
+    # Drawing.
+
+    def _drawn(self, optional: list[str], keys: Strategy | None) -> Strategy:
+        known, required, least = self._known, self._required, self._least
+        most = 10**9 if self._most is None else self._most
+        truth = st.booleans()
+
+        def choose(draw: st.DrawFn) -> dict[str, Strategy]:
+            chosen = dict.fromkeys(required)
+            for index, name in enumerate(optional):
+                together = dict.fromkeys([*chosen, *self._with_others([name])])
+                left = sum(each not in chosen for each in optional[index:])
+                is_needed = keys is None and len(chosen) + left <= least
+                if len(together) <= most and (is_needed or draw(truth)):
+                    chosen = together
+            return {name: known[name] for name in [*known, *chosen] if name in chosen}
+
+        def further(count: int) -> Strategy:
+            missing = max(0, least - count)
+            return st.integers(missing, max(missing, min(most - count, missing + _MOST_EXTRAS)))
+
+        @st.composite
+        def drawn(draw: st.DrawFn) -> dict[str, Any]:
+            chosen = choose(draw)
+            if keys is not None:
+                for _ in range(draw(further(len(chosen)))):
+                    self._add(draw, chosen, keys)
+            return {name: draw(strategy) for name, strategy in chosen.items()}
+
+        return drawn()
+
+    def _add(self, draw: st.DrawFn, chosen: dict[str, Strategy], keys: Strategy) -> None:
+        """Add a further property to *chosen*, if a name for one is found."""
+        for _ in range(_MOST_TRIES):
+            name = draw(keys)
+            strategy = None if name in chosen else self._value(name)
+            if strategy is not None:
+                chosen[name] = strategy
+                return
+
+    def _with_others(self, names: Iterable[str]) -> dict[str, None]:
+        """*names* and what has to come with them."""
+        found = dict.fromkeys(names)
+        waiting = list(found)
+        while waiting:
+            for other in self._together.get(waiting.pop(), ()):
+                if other not in found:
+                    found[other] = None
+                    waiting.append(other)
+        return found
+
+    def _impossible(self, keyword: str, why: str) -> Impossible:
+        part = next(part for part in self._parts if keyword in part.schema)
+        return Impossible(keyword, f"{part.place}/{keyword}", why)
+
+
+def _required(parts: Parts) -> list[str]:
+    return [name for part in parts for name in part.schema.get("required", ())]
+
+
+def _together(parts: Parts) -> Mapping[str, list[str]]:
+    """By name, the properties that it does not come without."""
+    found: dict[str, list[str]] = {}
+    for part in parts:
+        for name, others in part.schema.get("dependentRequired", {}).items():
+            found.setdefault(name, []).extend(others)
+    return found

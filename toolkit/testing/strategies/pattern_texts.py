@@ -1,0 +1,97 @@
+r"""
+Texts in which a pattern is found, of a length that is wanted.
+
+Drawn from the pattern's tree, so that no engine has to backtrack, and so that
+one repeat can be as long as the rest leaves room for: `^[a-z]+$` with at least
+thirty characters is no matter of luck. What the tree cannot say (lookarounds,
+backreferences, `\b`) is left to whoever judges the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...values.patterns import compile_pattern
+from ...values.patterns.charsets import Chars
+from ...values.patterns.nfa import irregular
+from ...values.patterns.syntax_tree import UNBOUNDED, At, Atomic, Either, Node, Opaque, Repeat, Seq, narrowest, read
+from .lazy_hypothesis import Strategy, st
+
+__all__ = ["letters_between", "matching"]
+
+_ANY = Chars(".", int(re.DOTALL), 0, 1, wide=False)
+_PADDING = Repeat(0, UNBOUNDED, _ANY, 1)
+_MORE = 8
+"""How much longer than it has to be a repeat is made."""
+_LONG = 200
+"""From here on a text repeats itself: every character that is drawn makes an example slower to find and to shrink."""
+
+
+def matching(pattern: str, least: int, most: int | None) -> Strategy | None:
+    """Texts of *least* to *most* characters that fit *pattern*, mostly; None if every one would be too long."""
+    tree = read(pattern)
+    if irregular(tree) and compile_pattern(pattern).fast_limit >= _LONG:
+        return st.from_regex(pattern)
+    items: list[Node] = list(tree.items) if isinstance(tree, Seq) else [tree]
+    if not (items and isinstance(items[0], At) and items[0].place == "start"):
+        items.insert(0, _PADDING)
+    if not (items and isinstance(items[-1], At) and items[-1].place in ("end", "very end")):
+        items.append(_PADDING)
+    if most is not None and sum(map(narrowest, items)) > most:
+        return None
+    return _steered(items, least, most)
+
+
+def _steered(items: list[Node], least: int, most: int | None) -> Strategy:
+    """One after the other; the item that can grow most takes up what is missing."""
+    index, growing = max(enumerate(items), key=lambda each: _growth(each[1]))
+    before = [_drawn(item) for item in items[:index]]
+    after = [_drawn(item) for item in items[index + 1 :]]
+    is_steered = isinstance(growing, Repeat) and isinstance(growing.body, Chars) and bool(least or most is not None)
+    if not is_steered or not isinstance(growing, Repeat):
+        return st.tuples(*before, _drawn(growing), *after).map("".join)
+    low, high, letters = growing.low, growing.high, _drawn(growing.body)
+
+    @st.composite
+    def text(draw: st.DrawFn) -> str:
+        start, end = "".join(map(draw, before)), "".join(map(draw, after))
+        missing = least - len(start) - len(end)
+        shortest = max(low, missing)
+        longest = min(high, shortest + _MORE)
+        if most is not None:
+            longest = min(longest, most - len(start) - len(end))
+        longest = max(longest, shortest)  # then the text is too long, and its judge says so
+        return f"{start}{draw(letters_between(letters, shortest, longest))}{end}"
+
+    return text()
+
+
+def letters_between(letters: Strategy, least: int, most: int) -> Strategy:
+    """Texts of *least* to *most* of *letters*."""
+    if least <= _LONG:
+        return st.text(letters, min_size=least, max_size=most)
+    pieces = st.text(letters, min_size=1, max_size=_MORE)
+    return pieces.map(lambda piece: (piece * least)[:least])
+
+
+def _growth(node: Node) -> int:
+    return node.high - node.low if isinstance(node, Repeat) and isinstance(node.body, Chars) else -1
+
+
+def _drawn(node: Node) -> Strategy:
+    match node:
+        case Chars(source, flags):
+            made = st.from_regex(re.compile(source, flags), fullmatch=True, alphabet=st.characters(codec="utf-8"))
+        case Seq(items):
+            made = st.tuples(*map(_drawn, items)).map("".join)
+        case Either(items) | Opaque(items):
+            made = st.one_of([_drawn(item) for item in sorted(items, key=narrowest)])
+        case Repeat(low, high, Chars() as body):
+            made = letters_between(_drawn(body), low, min(high, low + _MORE))
+        case Repeat(low, high, body):
+            made = st.lists(_drawn(body), min_size=low, max_size=min(high, low + 3)).map("".join)
+        case Atomic(body):
+            made = _drawn(body)
+        case _:  # what consumes nothing, or nobody knows
+            made = st.just("")
+    return made

@@ -1,0 +1,224 @@
+"""
+A schema taken apart: what has to hold of one value, all at once.
+
+A value has to fit a list of `Part`s. `flattened` follows references and `allOf`,
+so that the list speaks for itself; `alternatives` takes one way through every
+`anyOf`, `oneOf`, `if` and `dependentSchemas`, so that nothing is left to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeAlias
+
+from ...values.schemas.validator import validator
+from .unsupported import Impossible
+
+__all__ = ["TYPES", "Flat", "Part", "Parts", "Reading", "types_of"]
+
+TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
+"""The simplest first: that is what an example shrinks to."""
+
+_MOST_ALTERNATIVES = 64
+_MOST_STEPS = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """
+    A schema that a value has to fit.
+
+    Attributes:
+        schema: A mapping, or true or false.
+        resolver: What answers its references.
+        place: Where it stands, from the root: "#/properties/name".
+    """
+
+    schema: Any
+    resolver: Any
+    place: str
+
+    def below(self, *steps: str | int) -> Part:
+        """The schema inside this one that *steps* lead to."""
+        schema = self.schema
+        for step in steps:
+            schema = schema[step]
+        return Part(schema, self.inside, "/".join([self.place, *map(str, steps)]))
+
+    @property
+    def inside(self) -> Any:
+        """What answers the references of the schemas inside."""
+        if not isinstance(self.schema.get("$id"), str):
+            return self.resolver
+        from referencing.jsonschema import DRAFT202012
+
+        return self.resolver.in_subresource(DRAFT202012.create_resource(self.schema))
+
+
+Parts: TypeAlias = Sequence[Part]
+Flat: TypeAlias = tuple[list[Part], int]
+"""Parts that speak for themselves, and whether, 1 or 0, a reference was followed that leads back to itself."""
+
+
+def types_of(parts: Parts) -> list[str]:
+    """The JSON types that all of *parts* take, the simplest first; `Impossible` if there is none."""
+    left = set(TYPES) - {"integer"}
+    for part in parts:
+        kinds = part.schema.get("type")
+        if kinds is not None:
+            wanted = {kinds} if isinstance(kinds, str) else set(kinds)
+            if "number" in left and "integer" in wanted and "number" not in wanted:
+                left = (left - {"number"}) | {"integer"}
+            left &= wanted | ({"integer"} if "number" in wanted else set())
+        refused = part.schema.get("not")
+        if isinstance(refused, Mapping) and refused.keys() == {"type"}:
+            kinds = refused["type"]
+            unwanted = {kinds} if isinstance(kinds, str) else set(kinds)
+            left -= unwanted | ({"integer"} if "number" in unwanted else set())
+        if not left:
+            raise Impossible("type", part.place, "leaves no type of value")
+    return [kind for kind in TYPES if kind in left]
+
+
+class Reading:
+    """
+    One schema, read.
+
+    Attributes:
+        judge: Its validator.
+        root: All of it.
+        has_bases: Whether `$id`s give references inside another meaning: parts cannot be judged by themselves.
+    """
+
+    def __init__(self, schema: Any) -> None:
+        self.judge = validator(schema)
+        self.root = Part(schema, self.judge.resolver, "#")
+        self.has_bases = False
+        self._recursive = self._leading_back()
+
+    def flattened(self, parts: Parts) -> Flat:
+        """*parts* and what they refer to. No part in it is true; one that is false is `Impossible`."""
+        found: list[Part] = []
+        seen: set[int] = set()
+        steps = 0
+        waiting = list(reversed(parts))
+        while waiting:
+            part = waiting.pop()
+            if part.schema is False:
+                raise Impossible("false", part.place, "allows nothing")
+            if part.schema is True or id(part.schema) in seen:
+                continue
+            seen.add(id(part.schema))
+            found.append(part)
+            beside = [part.below("allOf", index) for index in range(len(part.schema.get("allOf", ())))]
+            for target in _targets(part):
+                beside.append(target)
+                steps |= id(target.schema) in self._recursive
+            waiting += reversed(beside)
+        return found, steps
+
+    def alternatives(self, parts: Parts) -> list[Flat]:
+        """*parts* as `flattened` gives them, with every choice made, in all ways that may be possible; bounded."""
+        reasons: list[Impossible] = []
+        ways = self._chosen(tuple(parts), frozenset(), reasons, [_MOST_STEPS])
+        found = list(islice(ways, _MOST_ALTERNATIVES))
+        if not found:
+            raise reasons[0] if reasons else Impossible("anyOf", parts[0].place, "has too many ways to try")
+        return found
+
+    def _chosen(
+        self, parts: tuple[Part, ...], made: frozenset[tuple[int, str]], reasons: list[Impossible], left: list[int]
+    ) -> Iterator[Flat]:
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        try:
+            flat, steps = self.flattened(parts)
+            types_of(flat)
+        except Impossible as reason:
+            reasons.append(reason)
+            return
+        for part in flat:
+            for key, options in _choices(part):
+                if (id(part.schema), key) not in made:
+                    for option in sorted(options, key=self._rank):
+                        yield from self._chosen((*parts, *option), made | {(id(part.schema), key)}, reasons, left)
+                    return
+        yield flat, steps
+
+    def _rank(self, option: tuple[Part, ...]) -> tuple[int, int]:
+        """How simple the simplest value of an option is: its type, and how many properties it has to have."""
+        try:
+            flat, _ = self.flattened(option)
+            return TYPES.index(types_of(flat)[0]), sum(len(part.schema.get("required", ())) for part in flat)
+        except Impossible:
+            return len(TYPES), 0
+
+    def _leading_back(self) -> frozenset[int]:
+        """The targets of references from which one can come back to them."""
+        direct: dict[int, set[int]] = {}
+        waiting = [self.root]
+        while waiting:
+            holder = waiting.pop()
+            if id(holder.schema) in direct:
+                continue
+            found = direct[id(holder.schema)] = set()
+            inner = [holder]
+            while inner:
+                part = inner.pop()
+                if isinstance(part.schema, list):
+                    inner += [Part(each, part.resolver, "") for each in part.schema]
+                elif isinstance(part.schema, Mapping):
+                    self.has_bases |= isinstance(part.schema.get("$id"), str) and part.schema is not self.root.schema
+                    resolver = part.inside
+                    inner += [Part(each, resolver, "") for each in part.schema.values()]
+                    for target in _targets(part, maybe=True):
+                        found.add(id(target.schema))
+                        waiting.append(target)
+        return frozenset(each for each in direct if each in _reached(direct, each))
+
+
+def _reached(direct: Mapping[int, set[int]], start: int) -> set[int]:
+    reached: set[int] = set()
+    waiting = list(direct[start])
+    while waiting:
+        each = waiting.pop()
+        if each not in reached:
+            reached.add(each)
+            waiting += direct[each]
+    return reached
+
+
+def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
+    """What the references of *part* lead to; *maybe* it is no schema, and they are none."""
+    from referencing.exceptions import Unresolvable
+
+    for keyword in ("$ref", "$dynamicRef"):
+        reference = part.schema.get(keyword)
+        if isinstance(reference, str):
+            try:
+                found = part.inside.lookup(reference)
+            except (Unresolvable, LookupError, ValueError):
+                if not maybe:
+                    raise
+            else:
+                place = reference if reference.startswith("#") else f"{part.place}/{keyword}"
+                yield Part(found.contents, found.resolver, place)
+
+
+def _choices(part: Part) -> Iterator[tuple[str, list[tuple[Part, ...]]]]:
+    """Where *part* leaves a choice: what tells the choice from others, and the parts that each option adds."""
+    schema = part.schema
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            yield keyword, [(part.below(keyword, index),) for index in range(len(schema[keyword]))]
+    if "if" in schema and ("then" in schema or "else" in schema):
+        met = (part.below("if"), part.below("then")) if "then" in schema else (part.below("if"),)
+        yield "if", [met, (part.below("else"),) if "else" in schema else ()]
+    for name in schema.get("dependentSchemas", ()):
+        place = f"{part.place}/dependentSchemas/{name}"
+        without = Part({"properties": {name: False}}, part.resolver, place)
+        beside = Part({"type": "object", "required": [name]}, part.resolver, place)
+        yield f"dependentSchemas/{name}", [(without,), (beside, part.below("dependentSchemas", name))]

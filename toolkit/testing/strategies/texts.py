@@ -1,0 +1,49 @@
+"""
+Strings of a length, a pattern, a form.
+"""
+
+from __future__ import annotations
+
+from .drawing import Made, one_of
+from .format_texts import form
+from .lazy_hypothesis import Strategy, st
+from .pattern_texts import letters_between, matching
+from .schema_parts import Parts
+from .unsupported import Impossible
+
+__all__ = ["texts"]
+
+_MORE = 16
+"""How much longer than it has to be a text is made."""
+
+
+def texts(parts: Parts) -> Made:
+    """Strings that fit *parts*."""
+    least, most = _lengths(parts)
+    patterns = [(part.schema["pattern"], part) for part in parts if "pattern" in part.schema]
+    forms = [found for part in parts for found in _forms(part.schema) if found is not None]
+    if not patterns and not forms:
+        longest = least + _MORE if most is None else min(most, least + _MORE)
+        letters = st.characters(codec="utf-8")
+        return Made(letters_between(letters, least, longest), 1 if most == 0 else None)
+    # The form is only a remark, the length is the law; where there is a pattern, either may have to give way.
+    options = [Made(found, exact=not patterns and not least and most is None) for found in forms[:1]]
+    for pattern, part in patterns[:1]:
+        found = matching(pattern, least, most)
+        if found is None:
+            raise Impossible("pattern", f"{part.place}/pattern", f"wants more than {most} characters")
+        options.append(Made(found, exact=False))
+    return one_of(options)
+
+
+def _lengths(parts: Parts) -> tuple[int, int | None]:
+    least = max((part.schema["minLength"] for part in parts if "minLength" in part.schema), default=0)
+    most = min((part.schema["maxLength"] for part in parts if "maxLength" in part.schema), default=None)
+    if most is not None and least > most:
+        place = next(part.place for part in parts if part.schema.get("maxLength") == most)
+        raise Impossible("maxLength", f"{place}/maxLength", f"is less than minLength {least}")
+    return int(least), None if most is None else int(most)
+
+
+def _forms(schema: dict[str, object]) -> list[Strategy | None]:
+    return [form(schema.get("format")), form(schema.get("contentEncoding"))]

@@ -1,0 +1,1 @@
+"""Handle JSON and Python values: strict JSON, patterns, schemas, codecs."""

@@ -1,0 +1,125 @@
+"""
+What can be read from a class: what its annotations mean, and what its author wrote about it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ForwardRef, Self, get_args, get_origin
+
+import typing_extensions
+
+from ...docstrings.parsing import Docstring, attribute_docstrings
+from ...docstrings.parsing import parse as parse_docstring
+from .aliases import module_names, substituted
+from .base import Codec, Reader, Undescribable, type_name
+from .objects import MISSING
+
+__all__ = ["Hints", "class_description", "definition_name", "field_texts", "identity"]
+
+
+class Hints:
+    """The annotations of a class, each read as it is meant where it was written."""
+
+    def __init__(self, hint: Any, reader: Reader) -> None:
+        cls, arguments = identity(hint, reader)
+        self.cls: Any = cls
+        self.hint = cls[arguments] if arguments else cls
+        self.reader = reader
+        self.written: dict[str, tuple[Any, type]] = {}
+        for owner in _lineage(self.cls):
+            for name, annotation in inspect.get_annotations(owner).items():
+                # A TypedDict repeats the annotations of its bases; they were written there.
+                if name not in self.written or annotation is not self.written[name][0]:
+                    self.written[name] = (annotation, owner)
+        self.variables = _variables(cls, arguments)
+
+    @contextmanager
+    def scope(self, owner: Any) -> Iterator[None]:
+        """Read hints as they are meant in the body of *owner*."""
+        parameters = {each.__name__: each for each in getattr(owner, "__parameters__", ())}
+        local = [self.reader.local] if "<locals>" in owner.__qualname__ else []
+        # A field's own name may hide a type (`date: date = ...`), so the class body is asked last.
+        names = [
+            vars(owner),
+            vars(builtins),
+            {owner.__name__: owner},
+            module_names(owner.__module__),
+            *local,
+            parameters,
+        ]
+        with self.reader.inside(*names, variables={**self.variables.get(owner, {}), Self: self.hint}):
+            yield
+
+    def codec(self, name: str, annotation: Any = MISSING) -> Codec:
+        """The codec of the field *name*; of *annotation*, if that is given, as it is meant there."""
+        written, owner = self.written.get(name, (Any, self.cls))
+        try:
+            with self.scope(owner):
+                return self.reader.codec(written if annotation is MISSING else annotation)
+        except Undescribable as error:
+            raise Undescribable(f"{self.cls.__name__}.{name}: {error}") from error
+
+    def evaluated(self, name: str) -> Any:
+        """The annotation of *name* as an object, its own text read."""
+        written, owner = self.written[name]
+        if not isinstance(written, ForwardRef):
+            return written
+        # On Python 3.11 a TypedDict forgets its bases, but not where the text was written.
+        module = written.__forward_module__
+        elsewhere = [] if module in (None, owner.__module__) else [module_names(module)]
+        with self.scope(owner), self.reader.inside(*elsewhere):
+            return self.reader.resolve(written.__forward_arg__)
+
+
+def _lineage(cls: Any) -> Iterator[Any]:
+    """*cls* after its bases, also those that a TypedDict does not inherit from."""
+    if not typing_extensions.is_typeddict(cls):
+        yield from reversed(cls.__mro__)
+        return
+    for base in vars(cls).get("__orig_bases__", ()):
+        if typing_extensions.is_typeddict(origin := get_origin(base) or base):
+            yield from _lineage(origin)
+    yield cls
+
+
+def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
+    """What the type variables of *cls* and of its bases stand for."""
+    own = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
+    found: dict[Any, dict[Any, Any]] = {cls: own}
+    for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
+        origin = get_origin(base) or base
+        if isinstance(origin, type):
+            found.update(_variables(origin, [substituted(each, own) for each in get_args(base)]))
+    return found
+
+
+def class_description(cls: type) -> Docstring:
+    """What the author wrote about a class; what Python makes up itself (`Point(x, y)`) does not count."""
+    text = cls.__dict__.get("__doc__") or ""
+    return parse_docstring(None if text.startswith(f"{cls.__name__}(") else text)
+
+
+def field_texts(cls: type) -> Mapping[str, str]:
+    """What is written about the fields of *cls*, in its docstring, in those of its bases, or beneath the fields."""
+    texts: dict[str, str] = {}
+    for owner in _lineage(cls):
+        if owner is not object:
+            texts.update(class_description(owner).parameters)
+    return {**texts, **attribute_docstrings(cls)}
+
+
+def identity(hint: Any, reader: Reader) -> Any:
+    """What a class with its arguments is known by: the same for `Box[T]` and `Box[int]` where T is int."""
+    return get_origin(hint) or hint, tuple(substituted(each, reader.variables) for each in get_args(hint))
+
+
+def definition_name(hint: Any, reader: Reader) -> str:
+    """What a definition of the class is called; a pointer to it needs no escaping."""
+    cls, arguments = identity(hint, reader)
+    words = [cls.__name__, *map(type_name, arguments)]
+    return re.sub(r"[^A-Za-z0-9_.-]+", "_", "_".join(words)).strip("_") or "Record"

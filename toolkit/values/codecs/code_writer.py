@@ -1,0 +1,174 @@
+"""
+Writes the check-and-convert function that stands in front of jsonschema.
+
+The function made here answers with the converted value, or with `UNSURE`; it
+never refuses. Codecs write their part with `line` and `unless`, name objects
+they need with `constant`, and hand back the expression of the converted value.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from ..strictjson.checks import INT_LIMIT, MAX_STRING, is_clean
+
+__all__ = ["UNSURE", "Writer", "compiled"]
+
+
+class _Unsure:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "UNSURE"
+
+
+UNSURE = _Unsure()
+"""The generated code's other answer: jsonschema has to look."""
+
+_MOST_NESTED = 12
+"""Python allows twenty nested blocks; beyond this depth code goes into a function of its own."""
+
+_DEEPEST = 40
+"""Beyond this level recursive records are left to jsonschema's way in, which counts levels of JSON exactly."""
+
+
+class Emitter(Protocol):
+    """What can write its own code: a codec."""
+
+    @property
+    def emit(self) -> Callable[[Writer, str], str] | None: ...
+
+
+class Writer:
+    """The source of one generated module under way."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {
+            "U": UNSURE,
+            "clean": is_clean,
+            "MAX": MAX_STRING,
+            "HIGH": INT_LIMIT,
+            "LOW": -INT_LIMIT,
+        }
+        self.source: list[str] = []
+        self._lines: list[str] = []
+        self._depth = 1
+        self._level = 0
+        self._highest = 0
+        self._fresh = 0
+        self._constants: dict[int, str] = {}
+        self._functions: dict[Any, str] = {}
+
+    def fresh(self) -> str:
+        """A new local name."""
+        self._fresh += 1
+        return f"v{self._fresh}"
+
+    def constant(self, value: Any) -> str:
+        """A name for an object that the code needs."""
+        name = self._constants.get(id(value))
+        if name is None:
+            name = self._constants[id(value)] = f"c{len(self._constants)}"
+            self.names[name] = value
+        return name
+
+    def line(self, text: str) -> None:
+        self._lines.append("    " * self._depth + text)
+
+    def assign(self, name: str, expression: str) -> None:
+        """*name* is *expression* from here on."""
+        if name != expression:
+            self.line(f"{name} = {expression}")
+
+    def unless(self, condition: str) -> None:
+        """Don't know, unless *condition* holds."""
+        self.line(f"if not ({condition}): return U")
+
+    @contextmanager
+    def block(self, header: str) -> Iterator[None]:
+        self.line(header)
+        self._depth += 1
+        start = len(self._lines)
+        yield
+        if len(self._lines) == start:
+            self.line("pass")
+        self._depth -= 1
+
+    def text(self, value: str) -> None:
+        """*value* has to be a string that can be sent on."""
+        suspicious = f"(not {value}.isascii() or len({value}) > MAX) and not clean({value})"
+        self.line(f"if type({value}) is not str or {suspicious}: return U")
+
+    def convert(self, codec: Emitter, value: str) -> str:
+        """Write the code for *codec* here, and give the expression of the converted value."""
+        if codec.emit is None:
+            self.line("return U")
+            return "U"
+        if self._depth > _MOST_NESTED:
+            result = self.attempt(codec, value)
+            self.line(f"if {result} is U: return U")
+            return result
+        self._level += 1
+        self._highest = max(self._highest, self._level)
+        result = codec.emit(self, value)
+        self._level -= 1
+        return result
+
+    @property
+    def level(self) -> str:
+        """An expression for how deep in the arguments the value stands whose code is being written; never too low."""
+        return f"depth + {self._level - 1}"
+
+    def attempt(self, codec: Emitter, value: str) -> str:
+        """Call *codec* as a function of its own, whose answer may be `U`."""
+        result = self.fresh()
+        # Not guarded against depth: to a union `U` from a decisive member means "no".
+        self.line(f"{result} = {self._function(codec, lambda: codec, guard=False)}({value}, depth + {self._level})")
+        return result
+
+    def call(self, key: Any, codec: Callable[[], Emitter], value: str) -> str:
+        """Convert by a function made once for *key*: what recursion needs."""
+        result = self.fresh()
+        self.line(f"{result} = {self._function(key, codec, guard=True)}({value}, depth + {self._level})")
+        self.line(f"if {result} is U: return U")
+        return result
+
+    def _function(self, key: Any, codec: Callable[[], Emitter], *, guard: bool) -> str:
+        name = self._functions.get(key)
+        if name is None:
+            name = self._functions[key] = f"f{len(self._functions)}"
+            kept = self._lines, self._depth, self._level, self._highest
+            self._lines, self._depth, self._level, self._highest = [], 2, 0, 0
+            result = self.convert(codec(), "value")
+            self.line(f"return {result}")
+            self.source += [
+                f"def {name}(value, depth):",
+                *([f"    if depth > {_DEEPEST - self._highest}: return U"] if guard else []),
+                "    try:",
+                *self._lines,
+                # Whatever a constructor raises: jsonschema and the strict decoding find the words for it.
+                "    except Exception: return U",
+            ]
+            self._lines, self._depth, self._level, self._highest = kept
+        return name
+
+    def finish(self, codec: Emitter) -> str:
+        """The name of the function for *codec*; the source is then complete."""
+        return self._function(object(), lambda: codec, guard=False)
+
+
+def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
+    """The check-and-convert function for *codec*; called with the value and 0."""
+    writer = Writer()
+    name = writer.finish(codec)
+    exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.names)  # noqa: S102 -- our own text
+    function: Callable[[Any, int], Any] = writer.names[name]
+    return function
+
+
+def is_identifier(name: str) -> bool:
+    """Whether *name* can stand as a keyword argument in source; Python reads other than ASCII names as their twins."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)

@@ -1,0 +1,204 @@
+"""
+Many of one kind: lists, tuples, sets and their cousins.
+
+A container is always built anew, so a function may change what it was given.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import re
+import typing
+from collections import abc
+from collections.abc import Callable
+from typing import Any, get_args, get_origin
+
+import typing_extensions
+
+from ...errors import Problem
+from .base import FORMS, MAX_PROBLEMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
+from .code_writer import Writer
+from .hash_collisions import FEW, crowded
+
+__all__ = ["list_codec"]
+
+
+def list_codec(
+    item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = list, unique: bool = False, breadth: int = 12
+) -> Codec:
+    """A codec for any number of *item*s, gathered by *build*; *unique* if no two may be equal."""
+    schema: Schema = {"type": "array", "items": item.schema} if item.schema else {"type": "array"}
+    if unique:
+        schema["uniqueItems"] = True
+
+    def decode(value: Any) -> Any:
+        items = _decode_items(value, lambda index: item)
+        try:
+            if unique and len(items) > FEW and crowded(items):
+                raise Refusal(Problem("expected items that differ, but too many are alike"))
+            made = build(items)
+        except TypeError:  # only what is in an item of any type is seen too late
+            raise Refusal.expected("items that can be in a set, so no arrays or objects", value) from None
+        if unique and len(made) != len(items):
+            raise Refusal(Problem(f"expected items that differ, but {len(items) - len(made)} equal another once read"))
+        return made
+
+    def encode(value: Any) -> list[Any]:
+        if not isinstance(value, takes) or isinstance(value, (str, bytes)):
+            raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
+        items = [item.encode(each) for each in value]
+        # A set has no order; its JSON form has one, so that equal sets look equal.
+        return sorted(items, key=_canonical) if unique else items
+
+    def emit(writer: Writer, value: str) -> str:
+        result, each = writer.fresh(), writer.fresh()
+        writer.unless(f"type({value}) is list")
+        writer.line(f"{result} = []")
+        with writer.block(f"for {each} in {value}:"):
+            writer.line(f"{result}.append({writer.convert(item, each)})")
+        if build is list:
+            return result
+        made = writer.fresh()
+        if unique:
+            writer.line(f"if len({result}) > {FEW} and {writer.constant(crowded)}({result}): return U")
+        writer.line(f"{made} = {writer.constant(build)}({result})")
+        if unique:
+            writer.unless(f"len({made}) == len({value})")
+            if item.type not in _EQUAL_BY_VALUE:
+                writer.unless(f"{writer.constant(_differ)}({value})")
+        return made
+
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=build if isinstance(build, type) else None,
+        breadth=(breadth, item.breadth),
+        decisive=item.decisive and not unique,
+        hashable=build in (tuple, frozenset) and item.hashable,
+        emit=emit,
+    )
+
+
+def _canonical(form: Any) -> str:
+    return json.dumps(form, sort_keys=True)
+
+
+_EQUAL_BY_VALUE = frozenset({str, int, float, bool})
+_WHOLE_FLOAT = re.compile(r"\.0|e\+")
+
+
+def _differ(items: list[Any]) -> bool:
+    """Whether no two are surely equal in JSON; of a class without `__eq__` equal items would look different."""
+    texts = [_canonical(each) for each in items]
+    # 1.0 equals 1, though their texts differ: jsonschema has to look.
+    return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))
+
+
+def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
+    if not isinstance(value, list):
+        raise Refusal.expected("an array", value)
+    items: list[Any] = []
+    problems: list[Problem] = []
+    for index, each in enumerate(value):
+        try:
+            items.append(codec_at(index).decode(each))
+        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+            problems += below(index, error)
+            if len(problems) >= MAX_PROBLEMS:
+                break
+    if problems:
+        raise Refusal(*problems)
+    return items
+
+
+def _sequence(build: Callable[[Any], Any], takes: type, breadth: int = 12) -> Callable[[Any, Reader], Codec]:
+    def factory(hint: Any, reader: Reader) -> Codec:
+        (item,) = reader.arguments(hint, Any)
+        return list_codec(item, build=build, takes=takes, breadth=breadth)
+
+    return factory
+
+
+def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
+    def factory(hint: Any, reader: Reader) -> Codec:
+        (item,) = reader.arguments(hint, Any)
+        if not item.hashable:
+            raise Undescribable(f"{type_name(hint)}: its items cannot be hashed; use a list, or tuples as items")
+        return list_codec(item, build=build, takes=abc.Set, unique=True, breadth=11)
+
+    return factory
+
+
+_BARE = (tuple, typing.Tuple)  # noqa: UP006 -- the old spelling, as users write it
+_UNPACKS = (typing.Unpack, typing_extensions.Unpack)
+
+
+def _tuple(hint: Any, reader: Reader) -> Codec:
+    arguments = get_args(hint)
+    if hint in _BARE:
+        arguments = (Any, ...)
+    if len(arguments) == 2 and arguments[1] is Ellipsis:
+        return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
+    if any(get_origin(each) in _UNPACKS or getattr(each, "__unpacked__", False) for each in arguments):
+        raise Undescribable(
+            f"{type_name(hint)}: a tuple of changing length in a tuple; use tuple[T, ...] or a dataclass"
+        )
+    return _fixed_tuple([reader.codec(each) for each in arguments])
+
+
+def _fixed_tuple(items: list[Codec]) -> Codec:
+    count = len(items)
+    schema: Schema = {"type": "array", "maxItems": count}
+    if items:
+        schema = {"type": "array", "prefixItems": [item.schema for item in items], "minItems": count, "maxItems": count}
+
+    def decode(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list) or len(value) != count:
+            raise Refusal.expected(f"an array of exactly {count} items", value)
+        return tuple(_decode_items(value, items.__getitem__))
+
+    def encode(value: Any) -> list[Any]:
+        if not isinstance(value, tuple) or len(value) != count:
+            raise TypeError(f"expected a tuple of {count} items")
+        return [item.encode(each) for item, each in zip(items, value, strict=True)]
+
+    def emit(writer: Writer, value: str) -> str:
+        writer.unless(f"type({value}) is list and len({value}) == {count}")
+        parts = []
+        for index, item in enumerate(items):
+            part = writer.fresh()
+            writer.line(f"{part} = {value}[{index}]")
+            parts.append(writer.convert(item, part))
+        return f"({', '.join(parts)},)" if parts else "()"
+
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=tuple,
+        breadth=(10, *(item.breadth for item in items)),
+        decisive=all(item.decisive for item in items),
+        hashable=all(item.hashable for item in items),
+        emit=emit,
+    )
+
+
+FORMS.update(
+    {
+        list: _sequence(list, list),
+        abc.Sequence: _sequence(list, abc.Sequence),
+        abc.MutableSequence: _sequence(list, abc.MutableSequence),
+        abc.Collection: _sequence(list, abc.Collection),
+        abc.Iterable: _sequence(list, abc.Iterable),
+        abc.Container: _sequence(list, abc.Collection),
+        abc.Reversible: _sequence(list, abc.Sequence),
+        collections.deque: _sequence(collections.deque, collections.deque),
+        tuple: _tuple,
+        set: _set(set),
+        frozenset: _set(frozenset),
+        abc.Set: _set(set),
+        abc.MutableSet: _set(set),
+    }
+)

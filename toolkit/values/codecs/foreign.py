@@ -1,0 +1,215 @@
+"""
+Types that bring their own schema: pydantic's, msgspec's, and those a user registers.
+
+None of these packages is imported unless a signature uses one of its types.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, get_origin
+
+from ...errors import DefinitionError, Problem
+from ..schemas.validator import check_schema
+from .base import FORMS, KINDS, Codec, Reader, Refusal, Schema, Undescribable, Unresolved, always, type_name
+from .definitions import rewritten
+from .schema_first import judged
+
+__all__ = ["register_codec"]
+
+_PREFIX = "#/$defs/"
+
+
+def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], encode: Callable[[Any], Any]) -> Codec:
+    """
+    Teach every later `@tool` the JSON form of *kind*.
+
+    Args:
+        kind: The class that stands in signatures.
+        schema: What a model is told, draft 2020-12.
+        decode: From JSON that fits the schema; a `ValueError` is a problem of the call.
+        encode: Back to JSON.
+    """
+    if not isinstance(kind, type):
+        raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
+    subject = f"register_codec({kind.__name__})"
+    check_schema(schema, subject)
+    rewritten(schema, lambda part: _movable(part, schema, subject))
+    own = {key: each for key, each in schema.items() if key != "$schema"}
+    codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
+    alone = judged(codec)
+    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _refers(own) else always(alone)
+    return alone
+
+
+def _movable(part: Schema, whole: Schema, subject: str) -> Schema:
+    """*part*, unless it refers to what could not be found once *whole* stands inside a larger schema."""
+    reference = part.get("$ref", "#")
+    if "$dynamicRef" in part or (reference != "#" and reference.removeprefix(_PREFIX) not in whole.get("$defs", {})):
+        raise DefinitionError(f"{subject}: the schema refers to {reference!r}; refer to `#` or `#/$defs/NAME`")
+    return part
+
+
+def _refers(schema: Schema) -> bool:
+    return '"$ref":' in json.dumps(schema)
+
+
+def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
+    """*codec*, whose schema is a document of its own, in a reader's document."""
+    whole = codec.schema
+    name = reader.free_name(re.sub(r"[^A-Za-z0-9_.-]", "_", getattr(hint, "__name__", type_name(hint))))
+
+    def make() -> Codec:
+        schema = _adopted(name, whole, reader)
+        return judged(replace(codec, schema=schema, tags=_tags(schema)), whole)
+
+    return reader.named(hint, name, make, inline=whole.get("type") != "object" and not _refers(whole))
+
+
+def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
+    """The properties that hold one constant, by which a union tells its members apart."""
+    properties = schema.get("properties", {})
+    found = {name: each["const"] for name, each in properties.items() if isinstance(each, dict) and "const" in each}
+    return {name: frozenset({tag}) for name, tag in found.items() if isinstance(tag, str)} or None
+
+
+def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
+    """*whole* under *name*; its definitions become the reader's, under free names."""
+    definitions: dict[str, Schema] = whole.get("$defs", {})
+    # A document that is only a reference stands for that definition.
+    root = whole["$ref"].removeprefix(_PREFIX) if whole.keys() == {"$ref", "$defs"} else ""
+    names = {"#": name, _PREFIX + root: name}
+    others = [each for each in definitions if each != root]
+    for each in others:
+        names[_PREFIX + each] = reader.free_name(each)
+        reader.definitions[names[_PREFIX + each]] = {}
+
+    def moved(part: Schema) -> Schema:
+        return {**part, "$ref": _PREFIX + names[part["$ref"]]} if isinstance(part.get("$ref"), str) else part
+
+    for each in others:
+        reader.definitions[names[_PREFIX + each]] = rewritten(definitions[each], moved)
+    top = definitions[root] if root else {key: each for key, each in whole.items() if key != "$defs"}
+    made: Schema = rewritten(top, moved)
+    return made
+
+
+def _bare(part: Schema) -> Schema:
+    """*part* without what says nothing new: a title repeats the name, a discriminator is OpenAPI's."""
+    return {key: each for key, each in part.items() if key not in ("title", "discriminator")}
+
+
+def _whole_numbers(value: Any) -> Any:
+    """*value* with 3 for 3.0, which JSON Schema takes for an integer; a strict parser does not."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_whole_numbers(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _whole_numbers(each) for key, each in value.items()}
+    return value
+
+
+# pydantic.
+
+
+def _pydantic(hint: Any, reader: Reader) -> Codec:
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticUserError
+
+    try:
+        adapter: Any = TypeAdapter(hint)
+        schema = adapter.json_schema(by_alias=True, mode="validation")
+    except ImportError as error:
+        raise Undescribable(f"pydantic cannot describe {type_name(hint)}: {error}") from error
+    except PydanticUserError as error:
+        if error.code == "class-not-fully-defined":
+            raise Unresolved(type_name(hint)) from error
+        raise Undescribable(
+            f"pydantic cannot describe {type_name(hint)}: {error.message}; use a type that it can, or `register_codec`"
+        ) from error
+
+    def decode(value: Any) -> Any:
+        try:
+            # As JSON, not as Python: a strict model takes "2024-05-01" for a date only there.
+            return adapter.validate_json(json.dumps(_whole_numbers(value)))
+        except ValidationError as error:
+            raise Refusal(*(Problem(each["msg"], each["loc"]) for each in error.errors(include_url=False))) from None
+
+    def encode(value: Any) -> Any:
+        return adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
+
+    # A class that only says how pydantic treats it may stand for values of another class, as EmailStr for str.
+    cls = get_origin(hint) or hint
+    kind = cls if hasattr(cls, "__pydantic_validator__") else None
+    hashable = kind is None or kind.__hash__ is not None
+    codec = Codec(schema=rewritten(schema, _bare), decode=decode, encode=encode, type=kind, hashable=hashable)
+    return _foreign(hint, reader, codec)
+
+
+def _is_pydantic(hint: Any) -> bool:
+    cls = get_origin(hint) or hint
+    return (
+        isinstance(cls, type)
+        and (hasattr(cls, "__pydantic_validator__") or hasattr(cls, "__get_pydantic_core_schema__"))
+        and importlib.util.find_spec("pydantic") is not None
+    )
+
+
+# msgspec.
+
+
+def _msgspec(hint: Any, reader: Reader) -> Codec:
+    import msgspec
+
+    try:
+        schema = msgspec.json.schema(hint)
+    except NameError as error:
+        raise Unresolved(error.name or type_name(hint)) from error
+    except TypeError as error:
+        raise Undescribable(
+            f"msgspec cannot describe {type_name(hint)}: {' '.join(str(error).split())}; "
+            f"use types that it can, or `register_codec`"
+        ) from error
+
+    def decode(value: Any) -> Any:
+        try:
+            return msgspec.convert(_whole_numbers(value), hint)
+        except msgspec.ValidationError as error:
+            raise Refusal(_located(str(error))) from None
+
+    kind = get_origin(hint) or hint
+    codec = Codec(
+        schema=rewritten(schema, _bare),
+        decode=decode,
+        encode=msgspec.to_builtins,
+        type=kind,
+        hashable=kind.__hash__ is not None,
+    )
+    return _foreign(hint, reader, codec)
+
+
+_PLACE = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+
+
+def _located(message: str) -> Problem:
+    """msgspec's sentence taken apart: `too big - at `$.items[1]``."""
+    found = _PLACE.fullmatch(message)
+    if found is None:
+        return Problem(message)
+    # Which entry of a dictionary it was is not told: `$.items[...].x`.
+    known = found[2].partition("[...]")[0]
+    steps = [int(index) if index else name for name, index in _STEP.findall(known)]
+    return Problem(found[1], steps)
+
+
+def _is_struct(hint: Any) -> bool:
+    return hasattr(get_origin(hint) or hint, "__struct_fields__")
+
+
+KINDS[:0] = [(_is_pydantic, _pydantic), (_is_struct, _msgspec)]

@@ -1,0 +1,248 @@
+"""
+Limits on values: bounds, lengths, multiples, patterns, predicates.
+
+A limit that JSON Schema can say goes into the schema and is held against the
+JSON value; one that it cannot (a least date, a predicate) is held against the
+decoded value. Where a value may be of several types, a limit speaks of those
+that it can be compared with.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+from ...errors import Problem
+from ..patterns import compile_pattern
+from ..strictjson.checks import show
+from .base import Codec, Refusal, Undescribable
+from .code_writer import Writer
+from .texts import write_pattern
+
+__all__ = ["Limit", "bound", "digits", "length", "limited", "multiple", "pattern", "predicate"]
+
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str, str]] = {
+    "ge": ("minimum", operator.ge, ">=", "at least"),
+    "gt": ("exclusiveMinimum", operator.gt, ">", "more than"),
+    "le": ("maximum", operator.le, "<=", "at most"),
+    "lt": ("exclusiveMaximum", operator.lt, "<", "less than"),
+}
+_LENGTHS = {
+    "min_length": (("minLength", "minItems", "minProperties"), operator.ge, ">=", "at least"),
+    "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
+}
+_SIZED: tuple[tuple[str, Any, str], ...] = (
+    ("string", str, "characters"),
+    ("array", list, "items"),
+    ("object", dict, "entries"),
+)
+_NUMBERS = frozenset({"integer", "number"})
+_ALL = frozenset({"string", "integer", "number", "boolean", "null", "array", "object"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """
+    One limit, held against the JSON value or against what was decoded from it.
+
+    Attributes:
+        keywords: How JSON Schema says it; empty if it cannot.
+        holds: The check itself.
+        message: What would be right.
+        on_decoded: Whether `holds` looks at the decoded value.
+        source: The check as an expression, for generated code; a call of `holds` without.
+    """
+
+    keywords: dict[str, Any]
+    holds: Callable[[Any], bool]
+    message: str
+    on_decoded: bool = False
+    source: Callable[[Writer, str], str] | None = None
+
+
+def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The JSON types that *schema* may take."""
+    if "type" in schema:
+        kinds = schema["type"]
+        return frozenset((kinds,) if isinstance(kinds, str) else kinds)
+    return frozenset().union(*map(_kinds, schema["anyOf"])) if "anyOf" in schema else _ALL
+
+
+def _json_number(number: Any) -> int | float:
+    return number if type(number) in (int, float) else float(number)
+
+
+def _tolerant(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    """*holds*, but true of values that it cannot look at, where they may be of several types."""
+    if codec.type is not None:
+        return holds
+
+    def check(value: Any) -> bool:
+        try:
+            return isinstance(value, bool) or bool(holds(value))
+        except TypeError:
+            return True
+
+    return check
+
+
+def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
+    """A least or largest value; *name* is `ge`, `gt`, `le` or `lt`."""
+    keyword, compare, sign, words = _BOUNDS[name]
+    message, kinds = f"{words} {limit}", _kinds(codec.schema)
+    if kinds & _NUMBERS and isinstance(limit, (Real, Decimal)) and limit - limit == 0:
+        number = _json_number(limit)
+
+        def fits(value: Any) -> bool:
+            return not isinstance(value, (int, float)) or isinstance(value, bool) or compare(value, number)
+
+        only = _compare(sign, number) if kinds <= _NUMBERS else None
+        yield Limit({keyword: number}, fits, message, source=only)
+        if kinds <= _NUMBERS | {"boolean", "null"}:
+            return
+    # 0.1 is meant, not 0.1000000000000000055.
+    exact = Decimal(repr(limit)) if type(limit) is float else limit
+
+    def holds(value: Any) -> bool:
+        return compare(value, exact if isinstance(value, Decimal) else limit)
+
+    source = None if codec.type in (None, Decimal) else _compare(sign, limit)
+    yield Limit({}, _tolerant(codec, holds), message, on_decoded=True, source=source)
+
+
+def _compare(sign: str, limit: Any) -> Callable[[Writer, str], str]:
+    return lambda writer, value: f"{value} {sign} {writer.constant(limit)}"
+
+
+def length(codec: Codec, name: str, count: int) -> Iterator[Limit]:
+    """A least or largest length; *name* is `min_length` or `max_length`."""
+    keywords, compare, sign, words = _LENGTHS[name]
+    if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
+        # The base64 text is longer than the bytes it stands for.
+        check = _tolerant(codec, lambda value: compare(len(value), count))
+        yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
+        return
+    for keyword, (kind, python, unit) in zip(keywords, _SIZED, strict=True):
+        if kind in _kinds(codec.schema):
+
+            def fits(value: Any, python: Any = python) -> bool:
+                return not isinstance(value, python) or compare(len(value), count)
+
+            only = _length_of(sign, count) if codec.kinds == {kind} else None
+            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=only)
+
+
+def _length_of(sign: str, count: int) -> Callable[[Writer, str], str]:
+    return lambda writer, value: f"len({value}) {sign} {count}"
+
+
+def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
+    """A number, or an amount such as a `timedelta`, that the value has to be a multiple of."""
+    message, kinds = f"a multiple of {factor}", _kinds(codec.schema)
+    if kinds & _NUMBERS and isinstance(factor, (Real, Decimal)):
+        number = _json_number(factor)
+
+        def fits(value: Any) -> bool:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                return True
+            return not value % number if isinstance(number, int) else (value / number).is_integer()
+
+        def source(writer: Writer, value: str) -> str:
+            # For floats jsonschema has its own way of rounding; it decides.
+            return f"type({value}) is int and {value} % {number!r} == 0" if isinstance(number, int) else "False"
+
+        yield Limit({"multipleOf": number}, fits, message, source=source)
+        if kinds <= _NUMBERS | {"boolean", "null"}:
+            return
+    exact = Decimal(repr(factor)) if isinstance(factor, float) else factor
+
+    def holds(value: Any) -> bool:
+        return isinstance(value, (str, bytes, int, float)) or not value % exact
+
+    yield Limit({}, _tolerant(codec, holds), message, on_decoded=True)
+
+
+def digits(name: str, most: int) -> Limit:
+    """The most digits of a decimal number in all (*name* is `max_digits`) or after the point (`decimal_places`)."""
+
+    def holds(value: Any) -> bool:
+        if not isinstance(value, Decimal):
+            return True
+        whole, _, fraction = f"{abs(value):f}".partition(".")
+        places = len(fraction.rstrip("0"))
+        return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= most
+
+    what = "digits" if name == "max_digits" else "digits after the point"
+    return Limit({}, holds, f"at most {most} {what}", on_decoded=True)
+
+
+def pattern(source: str | re.Pattern[str]) -> Limit:
+    """A regular expression that has to be found in the text."""
+    text = source if isinstance(source, str) else write_pattern(source)
+    try:
+        compiled = compile_pattern(text)
+    except ValueError as error:
+        raise Undescribable(str(error)) from None
+
+    def holds(value: Any) -> bool:
+        return not isinstance(value, str) or compiled.search(value)
+
+    return Limit({"pattern": text}, holds, f"text that matches {text}")
+
+
+def predicate(codec: Codec, function: Callable[[Any], Any]) -> Limit:
+    """The author's own question about the decoded value."""
+    name = getattr(function, "__qualname__", repr(function))
+    message = "a value its author's check accepts" if "<lambda>" in name else f"a value for which {name} holds"
+    return Limit({}, _tolerant(codec, function), message, on_decoded=True)
+
+
+def limited(base: Codec, limits: Sequence[Limit]) -> Codec:
+    """*base* for values within *limits*."""
+    schema = dict(base.schema)
+    for limit in limits:
+        if schema.keys() & limit.keywords.keys():
+            schema["allOf"] = [*schema.get("allOf", ()), limit.keywords]
+        else:
+            schema.update(limit.keywords)
+
+    def decode(value: Any) -> Any:
+        decoded = base.decode(value)
+        failed = [limit for limit in limits if not limit.holds(decoded if limit.on_decoded else value)]
+        if failed:
+            raise Refusal(*(Problem(f"expected {limit.message}, got {show(value)}") for limit in failed))
+        return decoded
+
+    def emit(writer: Writer, value: str) -> str:
+        sent = value
+        if "number" in _kinds(
+            base.schema
+        ):  # the code of floats converts in place, and a limit is held against what was sent
+            sent = writer.fresh()
+            writer.line(f"{sent} = {value}")
+        decoded = writer.convert(base, value)
+        if any(limit.on_decoded for limit in limits):
+            result = writer.fresh()
+            writer.line(f"{result} = {decoded}")
+            decoded = result
+        for limit in limits:
+            subject = decoded if limit.on_decoded else sent
+            call = f"{writer.constant(limit.holds)}({subject})"
+            writer.unless(limit.source(writer, subject) if limit.source else call)
+        return decoded
+
+    return replace(
+        base,
+        schema=schema,
+        decode=decode,
+        breadth=(base.breadth[0] - 0.5, *base.breadth[1:]),
+        # The generated code leaves multiples of a fraction to jsonschema, so its "don't know" is no "no".
+        decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),
+        members=(),
+        emit=emit if base.emit is not None else None,
+    )

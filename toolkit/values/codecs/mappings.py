@@ -1,0 +1,193 @@
+"""
+Values by key: dictionaries and their cousins.
+
+The keys of a JSON object are text; a key type has to be readable from text.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+from collections import abc
+from collections.abc import Callable
+from typing import Any, get_args, get_origin
+
+from ...errors import Problem
+from .base import FORMS, MAX_PROBLEMS, Codec, Reader, Refusal, Schema, Undescribable, below, type_name
+from .code_writer import Writer
+from .hash_collisions import FEW, crowded
+from .scalars import INTEGER
+
+__all__ = ["dict_codec"]
+
+
+def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
+    """A codec for a JSON object of any keys."""
+    names, read_key, write_key = _key_codec(key)
+    schema: Schema = {"type": "object"}
+    if names:
+        schema["propertyNames"] = names
+    if item.schema:
+        schema["additionalProperties"] = item.schema
+
+    def decode(value: Any) -> Any:
+        return build(_decoded(value, read_key, item))
+
+    def encode(value: Any) -> dict[str, Any]:
+        if not isinstance(value, takes):
+            raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
+        return {write_key(name): item.encode(value[name]) for name in value}
+
+    def emit(writer: Writer, value: str) -> str:
+        made = _emit_dict(writer, value, read_key, item)
+        return made if build is dict else f"{writer.constant(build)}({made})"
+
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=build if isinstance(build, type) else None,
+        breadth=(30, key.breadth, item.breadth),
+        decisive=item.decisive and read_key is _same,
+        hashable=False,
+        emit=emit,
+    )
+
+
+def _same(name: Any) -> Any:
+    return name
+
+
+def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[Any, Any]:
+    """*value*, keys and items read; `Refusal` with everything that is wrong with it."""
+    if not isinstance(value, dict):
+        raise Refusal.expected("an object", value)
+    if _is_crowded(value, read_key):
+        raise Refusal(Problem("expected keys that differ, but too many are alike"))
+    made: dict[Any, Any] = {}
+    problems: list[Problem] = []
+    for name, each in value.items():
+        try:
+            made[read_key(name)] = item.decode(each)
+        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+            problems += below(name, error)
+            if len(problems) >= MAX_PROBLEMS:
+                break
+    if not problems and len(made) != len(value):
+        problems.append(Problem(f"{len(value) - len(made)} of the keys equal another once read"))
+    if problems:
+        raise Refusal(*problems)
+    return made
+
+
+def _is_crowded(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
+    if len(value) <= FEW or read_key is _same:
+        return False
+    try:
+        return crowded(map(read_key, value))
+    except Exception:  # noqa: BLE001 -- a key that cannot be read is found, and told, later
+        return False
+
+
+def _emit_dict(writer: Writer, value: str, read_key: Callable[[str], Any], item: Codec) -> str:
+    """Write what `_decoded` does; the name of the dictionary it makes."""
+    made, name, each = writer.fresh(), writer.fresh(), writer.fresh()
+    read = name
+    writer.unless(f"type({value}) is dict")
+    if read_key is not _same:
+        reader = writer.constant(read_key)
+        writer.line(f"if {writer.constant(_is_crowded)}({value}, {reader}): return U")
+        read = f"{reader}({name})"
+    writer.line(f"{made} = {{}}")
+    with writer.block(f"for {name}, {each} in {value}.items():"):
+        writer.text(name)
+        writer.line(f"{made}[{read}] = {writer.convert(item, each)}")
+    writer.unless(f"len({made}) == len({value})")
+    return made
+
+
+_INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
+
+
+def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
+    """What the names of an object's properties have to be, and how to read and write one."""
+    if key.schema in ({}, {"type": "string"}) and key.breadth in ((8,), (99,)):
+        return {}, _same, _text_key
+    if key.kinds == {"string"}:
+        return {name: rule for name, rule in key.schema.items() if name != "type"}, key.decode, key.encode
+    if key.choices is not None:
+        texts = [form if isinstance(form, str) else json.dumps(form) for form in key.choices]
+        if len(set(texts)) == len(texts):
+            forms = dict(zip(texts, key.choices, strict=True))
+            return {"enum": texts}, lambda name: key.decode(forms[name]), lambda value: _as_text(key.encode(value))
+    if key.kinds == {"integer"}:
+        names = {"pattern": _INTEGER_KEY}
+        return names, lambda name: key.decode(_number(name, int)), lambda value: _as_text(key.encode(value))
+    if key.kinds == {"number"}:
+        return {}, lambda name: key.decode(_number(name, int | float)), lambda value: _as_text(key.encode(value))
+    if key.kinds == {"string", "number"}:  # Decimal
+        return {}, key.decode, key.encode
+    raise Undescribable(
+        "the keys of a JSON object are text; use str, int, an enum, UUID or date as keys, or a list of records"
+    )
+
+
+def _text_key(name: Any) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"expected str as a key, got {type(name).__name__}")
+    return str.__str__(name)
+
+
+def _number(name: str, kind: Any) -> Any:
+    try:
+        form = json.loads(name)
+    except (ValueError, RecursionError):
+        form = None
+    # Only the one text that is written for a number, and no true, no NaN.
+    if type(form) is bool or not isinstance(form, kind) or json.dumps(form) != name or form - form != 0:
+        raise Refusal.expected("a key that is a number", name)
+    return form
+
+
+def _as_text(form: Any) -> str:
+    return form if isinstance(form, str) else json.dumps(form)
+
+
+def _mapping(build: Callable[[Any], Any], takes: type) -> Callable[[Any, Reader], Codec]:
+    def factory(hint: Any, reader: Reader) -> Codec:
+        key, item = reader.arguments(hint, str, Any)
+        return dict_codec(key, item, build=build, takes=takes)
+
+    return factory
+
+
+def _default_dict(hint: Any, reader: Reader) -> Codec:
+    item = get_args(hint)[-1] if get_args(hint) else None
+    factory = get_origin(item) or item
+    try:
+        if factory is not None:
+            factory()
+    except Exception:  # noqa: BLE001 -- whatever a constructor raises, it is no default
+        raise Undescribable(f"{type_name(hint)}: what a missing key gets is not clear; use dict") from None
+
+    def build(made: dict[Any, Any]) -> Any:
+        return collections.defaultdict(factory, made)
+
+    return _mapping(build, collections.defaultdict)(hint, reader)
+
+
+def _counter(hint: Any, reader: Reader) -> Codec:
+    (key,) = reader.arguments(hint, str)
+    return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
+
+
+FORMS.update(
+    {
+        dict: _mapping(dict, dict),
+        abc.Mapping: _mapping(dict, abc.Mapping),
+        abc.MutableMapping: _mapping(dict, abc.MutableMapping),
+        collections.OrderedDict: _mapping(collections.OrderedDict, collections.OrderedDict),
+        collections.defaultdict: _default_dict,
+        collections.Counter: _counter,
+    }
+)

@@ -1,0 +1,281 @@
+"""
+JSON objects with known properties.
+
+A record class, a typed dict and a function's parameters are all read into the
+same list of `Field`s; `object_codec` makes the codec from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from itertools import takewhile
+from typing import Any
+
+from ...errors import Problem
+from .base import MAX_PROBLEMS, Codec, Refusal, Schema, below
+from .code_writer import Writer, is_identifier
+
+__all__ = ["MISSING", "Field", "object_codec", "object_schema", "with_default"]
+
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""Stands where there is no default."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Field:
+    """
+    One property of a JSON object, and where its value goes.
+
+    Attributes:
+        name: The property's name.
+        codec: Its values.
+        required: Whether it must be there.
+        default: What stands for it where it is absent; `MISSING` to leave it to the constructor.
+        factory: Makes the default, where it has to be new each time.
+        attribute: Where an object keeps the value; None if it does not.
+        positional: Whether the constructor takes it by position.
+        schema: What a model is told about it: the codec's schema with description and default.
+    """
+
+    name: str
+    codec: Codec
+    required: bool = True
+    default: Any = MISSING
+    factory: Callable[[], Any] | None = None
+    attribute: str | None = None
+    positional: bool = False
+    schema: Schema = dataclass_field(default_factory=dict)
+
+    def described(self, text: str = "") -> Field:
+        """Complete `schema`: what is written at the annotation wins, then *text*; a default that has a JSON form."""
+        self.schema = with_default(self.codec, self.default)
+        if text and not self.codec.description:
+            own = self.codec.schema.get("description")
+            self.schema["description"] = f"{text} {own}" if own else text
+        return self
+
+
+def with_default(codec: Codec, default: Any) -> Schema:
+    """A fresh copy of the codec's schema, with *default* if that has a JSON form of the type."""
+    schema = dict(codec.schema)
+    if default is not MISSING:
+        try:
+            form = codec.encode(default)
+            # What encodes but would not be accepted is no default a model could be told of.
+            codec.decode(form)
+            schema["default"] = form
+        except Exception:  # noqa: BLE001, S110 -- a sentinel, a hostile object: passed through, not shown
+            pass
+    return schema
+
+
+def object_schema(fields: Sequence[Field], extras: Codec | None) -> Schema:
+    """The schema of an object with *fields*; *extras* for further properties, closed without."""
+    schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
+    required = [field.name for field in fields if field.required]
+    if required:
+        schema["required"] = required
+    if extras is None:
+        schema["additionalProperties"] = False
+    elif extras.schema:
+        schema["additionalProperties"] = extras.schema
+    return schema
+
+
+def object_codec(
+    fields: Sequence[Field],
+    build: Callable[..., Any],
+    encode: Callable[[Any], Any],
+    *,
+    kind: type | None = None,
+    extras: Codec | None = None,
+    forbidden: frozenset[str] = frozenset(),
+    as_dict: bool = False,
+    hashable: bool = False,
+) -> Codec:
+    """
+    The codec of an object with *fields*.
+
+    *build* gets the values by keyword, or with *as_dict* stays out of it: the
+    decoded dictionary is the value. *forbidden* names are refused even where
+    *extras* are welcome, by decoding: no schema tells a model of them.
+    """
+    schema = object_schema(fields, extras)
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise Refusal.expected("an object", value)
+        made, problems = _decoded_fields(value, fields)
+        further, strange = _decoded_extras(value, {field.name for field in fields}, extras, forbidden)
+        if problems or strange:
+            raise Refusal(*problems, *strange)
+        made |= further
+        return made if as_dict else build(**made)
+
+    def emit(writer: Writer, value: str) -> str:
+        return _emit_object(writer, value, fields, build, extras, forbidden, as_dict)
+
+    return Codec(
+        schema=schema,
+        decode=decode,
+        encode=encode,
+        type=kind,
+        breadth=_breadth(fields, extras, fills=not as_dict),
+        decisive=all(field.codec.decisive for field in fields) and (extras is None or extras.decisive),
+        hashable=hashable,
+        tags=_tags(fields),
+        emit=emit,
+    )
+
+
+def _decoded_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict[str, Any], list[Problem]]:
+    """What *fields* read from *value*, defaults filled in, and what is wrong with it."""
+    made: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for field in fields:
+        if field.name in value:
+            try:
+                made[field.name] = field.codec.decode(value[field.name])
+            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+                problems += below(field.name, error)
+        elif field.required:
+            problems.append(Problem("required, but missing", (field.name,)))
+        elif field.factory is not None:
+            made[field.name] = field.factory()
+        elif field.default is not MISSING:
+            made[field.name] = field.default
+    return made, problems
+
+
+def _decoded_extras(
+    value: dict[str, Any], known: Container[str], extras: Codec | None, forbidden: frozenset[str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """What *extras* reads from the keys that are not *known*, and what is wrong with them."""
+    made: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, each in value.items():
+        if len(problems) >= MAX_PROBLEMS:
+            break
+        if name in known:
+            continue
+        if extras is None:
+            problems.append(Problem("unknown key", (name,)))
+        elif name in forbidden:
+            problems.append(Problem("not yours to give; use another key", (name,)))
+        else:
+            try:
+                made[name] = extras.decode(each)
+            except Exception as error:  # noqa: BLE001 -- as above
+                problems += below(name, error)
+    return made, problems
+
+
+def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
+    """
+    How much JSON an object takes, so that a union reads back what it wrote.
+
+    A record writes all its fields. Another that takes them and fills in more would write more the next time, so those
+    that fill in nothing come first, then those with fewer fields, then those whose fields take less.
+    """
+    filled = len(fields) if fills and not all(field.required for field in fields) else 0
+    by_name = sorted(fields, key=lambda field: field.name)
+    return 20 if extras is None else 25, filled, tuple(field.codec.breadth for field in by_name)
+
+
+def _tags(fields: Sequence[Field]) -> Mapping[str, frozenset[str]]:
+    return {
+        field.name: frozenset(field.codec.choices)
+        for field in fields
+        if field.codec.choices and all(isinstance(choice, str) for choice in field.codec.choices)
+    }
+
+
+def _emit_object(
+    writer: Writer,
+    value: str,
+    fields: Sequence[Field],
+    build: Callable[..., Any],
+    extras: Codec | None,
+    forbidden: frozenset[str],
+    as_dict: bool,
+) -> str:
+    writer.unless(f"type({value}) is dict")
+    required = [field for field in fields if field.required]
+    optional = [field for field in fields if not field.required]
+    # Where every key is required, comparing lengths finds unknown ones; otherwise the keys found are counted.
+    results: dict[str, str] = {}
+    for field in required:
+        name = writer.fresh()
+        writer.line(f"{name} = {value}[{field.name!r}]")  # KeyError: don't know
+        results[field.name] = writer.convert(field.codec, name)
+    if optional or extras is not None:
+        found = writer.fresh()
+        writer.line(f"{found} = {len(required)}")
+    loose: list[str] = []
+    for field in optional:
+        result = writer.fresh()
+        with writer.block(f"if {field.name!r} in {value}:"):
+            writer.line(f"{found} += 1")
+            writer.line(f"{result} = {value}[{field.name!r}]")
+            writer.assign(result, writer.convert(field.codec, result))
+        with writer.block("else:"):
+            if field.factory is not None:
+                writer.line(f"{result} = {writer.constant(field.factory)}()")
+            elif field.default is not MISSING:
+                writer.line(f"{result} = {writer.constant(field.default)}")
+            else:
+                loose.append(field.name)
+                writer.line(f"{result} = U")
+        results[field.name] = result
+    further = ""
+    if extras is None:
+        writer.unless(f"len({value}) == {found if optional else len(required)}")
+    else:
+        further = _emit_extras(writer, value, fields, extras, forbidden, found)
+    if not as_dict and not further and not loose and all(is_identifier(field.name) for field in fields):
+        made = ", ".join(
+            results[field.name] if field.positional else f"{field.name}={results[field.name]}"
+            for field in sorted(fields, key=lambda field: not field.positional)
+        )
+        return f"{writer.constant(build)}({made})"
+    # In the order of the fields, whichever of them are there.
+    sure = list(takewhile(lambda field: field.name not in loose, fields))
+    literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}"
+    if as_dict and not further and not loose:
+        return literal
+    made = writer.fresh()
+    writer.line(f"{made} = {literal}")
+    for field in fields[len(sure) :]:
+        condition = f"if {results[field.name]} is not U: " if field.name in loose else ""
+        writer.line(f"{condition}{made}[{field.name!r}] = {results[field.name]}")
+    if further:
+        writer.line(f"{made}.update({further})")
+    return made if as_dict else f"{writer.constant(build)}(**{made})"
+
+
+def _emit_extras(
+    writer: Writer, value: str, fields: Sequence[Field], extras: Codec, forbidden: frozenset[str], found: str
+) -> str:
+    further, key, each = writer.fresh(), writer.fresh(), writer.fresh()
+    known = writer.constant(frozenset(field.name for field in fields))
+    writer.line(f"{further} = {{}}")
+    with (
+        writer.block(f"if len({value}) != {found}:"),
+        writer.block(f"for {key}, {each} in {value}.items():"),
+        writer.block(f"if {key} not in {known}:"),
+    ):
+        writer.text(key)
+        if forbidden:
+            writer.line(f"if {key} in {writer.constant(forbidden)}: return U")
+        writer.line(f"{further}[{key}] = {writer.convert(extras, each)}")
+    return further

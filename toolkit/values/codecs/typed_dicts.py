@@ -1,0 +1,81 @@
+"""
+Typed dicts: JSON objects that stay dictionaries.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Never, get_args, get_origin
+
+import typing_extensions
+
+from .base import KINDS, Codec, Reader
+from .class_hints import Hints, class_description, definition_name, field_texts, identity
+from .objects import Field, object_codec
+
+__all__ = ["typed_dict_fields"]
+
+
+def _typed_dict(hint: Any, reader: Reader) -> Codec:
+    cls: Any = get_origin(hint) or hint
+
+    def make() -> Codec:
+        fields, extras = typed_dict_fields(hint, reader)
+        codecs = {field.name: field.codec for field in fields}
+
+        def encode(value: Any) -> dict[str, Any]:
+            if not isinstance(value, dict):
+                raise TypeError(f"expected {cls.__name__}, got {type(value).__name__}")
+            missing = [field.name for field in fields if field.required and field.name not in value]
+            if missing:
+                raise ValueError(f"{cls.__name__} needs the keys {', '.join(missing)}")
+            made: dict[str, Any] = {}
+            for name, each in value.items():
+                codec = codecs.get(name, extras)
+                if codec is None:
+                    raise ValueError(f"{cls.__name__} has no key {name!r}")
+                made[name] = codec.encode(each)
+            return made
+
+        codec = object_codec(fields, dict, encode, extras=extras, as_dict=True)
+        if description := class_description(cls).description:
+            codec.schema["description"] = description
+        return codec
+
+    return reader.named(identity(hint, reader), definition_name(hint, reader), make)
+
+
+def typed_dict_fields(hint: Any, reader: Reader) -> tuple[list[Field], Codec | None]:
+    """The described fields of a typed dict, and the codec of further items if it has any."""
+    hints = Hints(hint, reader)
+    texts = field_texts(hints.cls)
+    fields = []
+    for name in hints.written:
+        annotation = hints.evaluated(name)
+        qualified = _requirement(annotation)
+        required = name in hints.cls.__required_keys__ if qualified is None else qualified
+        field = Field(name=name, codec=hints.codec(name, annotation), required=required)
+        fields.append(field.described(texts.get(name, "")))
+    extra: Any = getattr(hints.cls, "__extra_items__", None)
+    if extra in (None, Never, typing_extensions.Never) or "NoExtra" in repr(extra):
+        return fields, None
+    with hints.scope(hints.cls):
+        return fields, reader.codec(extra)
+
+
+def _requirement(annotation: Any) -> bool | None:
+    """Whether `Required` or `NotRequired` stands around the type, under other qualifiers."""
+    origin = get_origin(annotation)
+    while origin is not None:
+        if origin in (typing_extensions.Required, typing_extensions.NotRequired):
+            return origin is typing_extensions.Required
+        if origin is not typing_extensions.ReadOnly and not hasattr(annotation, "__metadata__"):
+            break
+        annotation = get_args(annotation)[0]
+        origin = get_origin(annotation)
+    return None
+
+
+KINDS += [
+    (typing_extensions.is_typeddict, _typed_dict),
+    (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _typed_dict),
+]

@@ -1,0 +1,263 @@
+"""
+One of several types.
+
+The member with the narrowest JSON form wins, then the order of declaration;
+records that carry a literal tag are chosen by it.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Optional, Union, get_args
+
+from ...errors import Problem
+from ..schemas.messages import expectation
+from .base import FORMS, Codec, Reader, Refusal, Schema, Undescribable, one_of, told, type_name
+from .code_writer import Writer
+
+__all__ = ["union_of"]
+
+_TAKEN_AS: dict[type, set[str]] = {
+    str: {"string"},
+    int: {"integer", "number"},
+    float: {"number"},
+    bool: {"boolean"},
+    type(None): {"null"},
+    list: {"array"},
+    dict: {"object"},
+}
+"""The JSON types that a value of a Python type is of; a float may be an integer as well."""
+
+_OF_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "allOf", "if", "then", "else", "$ref"})
+"""Keywords that speak of values of every type; others leave alone what is not of theirs."""
+
+
+def _union(hint: Any, reader: Reader) -> Codec:
+    if not get_args(hint):
+        raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
+    return union_of([reader.codec(member) for member in get_args(hint)], reader)
+
+
+def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
+    """The codec for any one of *members*."""
+    members = [each for member in members for each in member.members or (member,)]
+
+    @functools.cache
+    def ordered() -> list[Codec]:
+        # Not before the first use: a record that contains itself has no tags until it is complete.
+        return sorted(_tagged_together(members, reader), key=lambda member: reader.complete(member).breadth)
+
+    def decode(value: Any) -> Any:
+        return _first(ordered(), value, reader)
+
+    @functools.cache
+    def is_ambiguous() -> bool:
+        kinds = [kind for member in ordered() for kind in _kinds(reader.definition(member))]
+        return any(kinds.count(kind) > 1 for kind in ("array", "object"))
+
+    def encode(value: Any) -> Any:
+        form = _encoded(members, reader, value)
+        return _settled(form, decode, members, reader) if is_ambiguous() and isinstance(form, (dict, list)) else form
+
+    def emit(writer: Writer, value: str) -> str:
+        return _emit_union(writer, value, ordered(), reader)
+
+    described = [member.description for member in members if member.schema != {"type": "null"}]
+    return Codec(
+        schema=_union_schema(members),
+        decode=decode,
+        encode=encode,
+        breadth=max(member.breadth for member in members),
+        # Of records the tag may be left out where it has a default, and then generated code does not know.
+        decisive=all(member.decisive for member in members) and sum(member.tags is not None for member in members) < 2,
+        hashable=all(member.hashable for member in members),
+        choices=_all_choices(members),
+        members=tuple(members),
+        description=described[0] if len(described) == 1 else None,
+        emit=emit,
+    )
+
+
+def _all_choices(members: Sequence[Codec]) -> tuple[Any, ...] | None:
+    choices: list[Any] = []
+    for member in members:
+        if member.choices is None:
+            return None
+        choices += member.choices
+    return tuple(choices)
+
+
+# The schema.
+
+
+def _union_schema(members: Sequence[Codec]) -> Schema:
+    """`anyOf`, or the shorter `type: [...]` where it says the same."""
+    schemas: list[Schema] = []
+    for member in members:
+        if member.schema not in schemas:
+            schemas.append(member.schema)
+    if {} in schemas:
+        return {}
+    if len(schemas) == 1:
+        return schemas[0]
+    rich = [schema for schema in schemas if schema.keys() != {"type"}]
+    if not rich:
+        return {"type": list(dict.fromkeys(kind for schema in schemas for kind in _kinds(schema)))}
+    if len(schemas) == 2 and {"type": "null"} in schemas:
+        return _nullable(rich[0]) or {"anyOf": schemas}
+    return {"anyOf": schemas}
+
+
+def _nullable(schema: Schema) -> Schema | None:
+    """*schema* or null in one, if that can be said."""
+    general = schema.keys() & _OF_ANY_TYPE
+    kinds = {"type": list(dict.fromkeys([*_kinds(schema), "null"]))} if "type" in schema else {}
+    if general == {"enum"}:
+        return {**schema, **kinds, "enum": [*schema["enum"], *([] if None in schema["enum"] else [None])]}
+    return {**schema, **kinds} if kinds and not general else None
+
+
+def _kinds(schema: Schema) -> list[str]:
+    kinds = schema.get("type", [])
+    return [kinds] if isinstance(kinds, str) else list(kinds)
+
+
+# Choosing a member.
+
+
+def _first(members: Sequence[Codec], value: Any, reader: Reader) -> Any:
+    failed: list[tuple[Codec, Exception]] = []
+    for member in members:
+        try:
+            return member.decode(value)
+        except Exception as error:  # noqa: BLE001 -- a constructor's own refusal may be of any class
+            failed.append((member, error))
+    kinds = _TAKEN_AS.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
+    meant = [error for member, error in failed if kinds & set(_kinds(reader.definition(member)) or kinds)]
+    fewest = min((len(told(error)) for error in meant), default=0)
+    nearest = [error for error in meant if len(told(error)) == fewest]
+    if len(nearest) == 1:
+        raise Refusal(*told(nearest[0])) from nearest[0]
+    places = {told(error)[0].path for error in nearest}
+    if fewest == 1 and len(places) == 1 and places != {()}:
+        raise Refusal(Problem(" or ".join(dict.fromkeys(told(error)[0].message for error in nearest)), places.pop()))
+    wanted = [getattr(error, "wanted", None) or expectation(reader.definition(member)) for member, error in failed]
+    raise Refusal.expected(one_of(list(dict.fromkeys(wanted))), value)
+
+
+def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
+    exact = [member for member in members if reader.complete(member).type is type(value)]
+    others = sorted((member for member in members if member not in exact), key=lambda member: member.breadth)
+    for member in exact + others:
+        try:
+            return member.encode(value)
+        except Exception:  # noqa: BLE001, S112 -- not of this member's type; the next may know it
+            continue
+    raise TypeError(f"expected one of the union's types, got {type(value).__name__}")
+
+
+def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: Reader) -> Any:
+    """*form* as it will be read: where another member takes it too, that one may have defaults to add."""
+    for _ in range(3):
+        try:
+            again = _encoded(members, reader, decode(form))
+        except Exception:  # noqa: BLE001 -- a class that cannot be made from its own fields; its form is what it is
+            return form
+        if again == form:
+            break
+        form = again
+    return form
+
+
+def _tagged_together(members: Sequence[Codec], reader: Reader) -> list[Codec]:
+    """*members*, but those records that a literal field tells apart as one."""
+    records = [member for member in members if reader.complete(member).tags is not None]
+    tag = _tag(records, reader) if len(records) > 1 else None
+    if tag is None:
+        return list(members)
+    return [_tagged(*tag, records, reader), *(member for member in members if member not in records)]
+
+
+def _tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[str, Codec]] | None:
+    """The field by whose constant the records can be told apart."""
+    for field in reader.complete(records[0]).tags or ():
+        table: dict[str, Codec] = {}
+        for record in records:
+            constants = (reader.complete(record).tags or {}).get(field, frozenset())
+            if not constants or constants & table.keys():
+                break
+            table.update(dict.fromkeys(sorted(constants), record))
+        else:
+            return field, table
+    return None
+
+
+def _tagged(field: str, table: Mapping[str, Codec], records: Sequence[Codec], reader: Reader) -> Codec:
+    ordered = sorted(records, key=lambda record: record.breadth)
+
+    def decode(value: Any) -> Any:
+        constant = value.get(field) if isinstance(value, dict) else None
+        chosen = table.get(constant) if isinstance(constant, str) else None
+        # Without the tag, which may have a default, the records are tried like any others.
+        return _first(ordered, value, reader) if chosen is None else chosen.decode(value)
+
+    def emit(writer: Writer, value: str) -> str:
+        result, tag = writer.fresh(), writer.fresh()
+        writer.unless(f"type({value}) is dict")
+        writer.line(f"{tag} = {value}.get({field!r})")
+        word = "if"
+        for constant, record in table.items():
+            with writer.block(f"{word} {tag} == {constant!r}:"):
+                writer.line(f"{result} = {writer.convert(record, value)}")
+            word = "elif"
+        writer.line("else: return U")
+        return result
+
+    encode = functools.partial(_encoded, ordered, reader)
+    return Codec(schema={"type": "object"}, decode=decode, encode=encode, breadth=ordered[0].breadth, emit=emit)
+
+
+# The generated code.
+
+
+def _emit_union(writer: Writer, value: str, members: Sequence[Codec], reader: Reader) -> str:
+    """One branch for each Python type that JSON values have, with the members that take it."""
+    kinds = {id(member): set(_kinds(reader.definition(member))) for member in members}
+    branches: dict[tuple[int, ...], tuple[list[type], list[Codec]]] = {}
+    for python, names in _TAKEN_AS.items():
+        taking = [member for member in members if not kinds[id(member)] or kinds[id(member)] & names]
+        if taking:
+            branches.setdefault(tuple(map(id, taking)), ([], taking))[0].append(python)
+    has_integer = any("integer" in each and "number" not in each for each in kinds.values())
+    result, kind = writer.fresh(), writer.fresh()
+    writer.line(f"{kind} = type({value})")
+    word = "if"
+    for types_of_branch, taking in branches.values():
+        test = " or ".join(f"{kind} is {writer.constant(each)}" for each in types_of_branch)
+        with writer.block(f"{word} {test}:"):
+            if float in types_of_branch and has_integer:
+                # 3.0 is an integer in JSON, and the integer's member is the narrower one.
+                writer.line(f"if {kind} is float and {value}.is_integer(): return U")
+            _emit_attempts(writer, value, taking, result)
+        word = "elif"
+    writer.line("else: return U")
+    return result
+
+
+def _emit_attempts(writer: Writer, value: str, members: Sequence[Codec], result: str) -> None:
+    if len(members) == 1:
+        writer.line(f"{result} = {writer.convert(members[0], value)}")
+        return
+    writer.line(f"{result} = {writer.attempt(members[0], value)}")
+    for earlier, member in pairwise(members):
+        if not earlier.decisive:
+            break  # its "don't know" may not mean "no", so nobody else may answer
+        with writer.block(f"if {result} is U:"):
+            writer.line(f"{result} = {writer.attempt(member, value)}")
+    writer.line(f"if {result} is U: return U")
+
+
+FORMS.update({Union: _union, Optional: _union, types.UnionType: _union})

@@ -1,0 +1,198 @@
+"""
+What `re` could cost: an upper bound of its backtracking, for any text of a length.
+
+For every part of a pattern two numbers are computed: its *ways*, how often the
+search can go on behind the part for one entry into it, and its *cost*, the steps
+inside it for all of them. In a sequence ways multiply; in a repeat they are
+raised to the number of rounds, which is where patterns explode. A way is not
+counted if the next character rules it out at once (`[a-z]+` before `-` has but
+one); then only the price of finding out is added. The bound is allowed to be
+too high, never too low.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import math
+import operator
+
+from .charsets import ALL, END, NEWLINE, Chars
+from .syntax_tree import At, Atomic, Backref, Either, Look, Node, Opaque, Repeat, Seq, anchors, narrowest
+
+__all__ = ["MOST_STEPS", "longest_affordable", "steps"]
+
+# `re` makes 20 to 500 million steps a second: a tenth of a second at the worst.
+MOST_STEPS = 2_000_000
+# Powers of the square root of two, so that six estimates find the place.
+LENGTHS = [0, *sorted({math.isqrt(1 << power) for power in range(53)})]
+# Larger than anything affordable, and its square is still a float.
+CEILING = 1e18
+
+# What comes after a part: the characters that keep the search alive, and the price of being turned down.
+Next = tuple[int, float]
+# Reaching the end of a pattern ends the search, so nothing comes after it.
+ACCEPTED: Next = (0, 1)
+
+
+def longest_affordable(node: Node, groups: int) -> int:
+    """The longest text that `re` may search for *node* with so many capturing *groups*, or -1 if not even the empty."""
+    affordable = bisect.bisect_left(LENGTHS, True, key=lambda length: steps(node, length, groups) > MOST_STEPS)
+    return LENGTHS[affordable - 1] if affordable else -1
+
+
+def steps(node: Node, length: int, groups: int = 0) -> float:
+    """An upper bound of the steps `re.search` makes for *node* in a text of *length*."""
+    estimate = _Estimate(length, groups)
+    once = estimate.measure(node, ACCEPTED)[1]
+    if count := anchors(node):
+        # `re` tries the other places too; the anchors turn it down.
+        return min(once + (length + 1) * (count + 1), CEILING)
+    # A place is paid for only when it fails, and a repeat at the very end can fail in its first rounds alone.
+    return min(once + (length + 1) * (estimate.measure(_trimmed(node), ACCEPTED)[1] + 1), CEILING)
+
+
+class _Estimate:
+    def __init__(self, length: int, groups: int) -> None:
+        self.length = length
+        # Before each round and each branch `re` saves all captures, in time and in memory.
+        self.saving = 1 + groups
+        # A lookaround is asked for twice at each level, once for its cost and once for its price.
+        self.looks: dict[int, float] = {}
+
+    def measure(self, node: Node, after: Next) -> tuple[float, float]:
+        """The ways and the cost of *node*."""
+        match node:
+            case Chars():
+                return 1, node.price + after[1]
+            case At():
+                return 1, 1 + after[1]
+            case Seq(items):
+                return self.sequence(items, after)
+            case Either(items) | Opaque(items):
+                return self.either(items, after)
+            case Repeat():
+                return self.repeat(node, after)
+            case Look():
+                return 1, self.look(node) + after[1]
+            case Atomic(body):
+                return 1, self.measure(body, ACCEPTED)[1] + after[1]
+            case Backref():
+                return 1, self.length + after[1]
+            case _:
+                return CEILING, CEILING
+
+    def sequence(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
+        nexts = [after]
+        for item in reversed(items[1:]):
+            nexts.append(self.peek(item, nexts[-1]))
+        ways, cost = 1.0, after[1]
+        for item, following in zip(items, reversed(nexts), strict=False):
+            more, each = self.measure(item, following)
+            cost = min(cost + ways * each, CEILING)
+            ways = min(ways * more, CEILING)
+        return 1 if _ends_once(items, after[0]) else ways, cost
+
+    def either(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
+        measured = [self.measure(item, after) for item in items]
+        seen, apart = 0, True
+        for item in items:
+            mask = self.peek(item, after)[0]
+            apart = apart and not seen & mask
+            seen |= mask
+        each = [ways for ways, _ in measured]
+        # If no character can start two of them, at most one goes on.
+        ways = max(each, default=1) if apart else sum(each)
+        return min(ways, CEILING), min(1 + sum(self.saving + cost for _, cost in measured), CEILING)
+
+    def repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
+        low, body = node.low, node.body
+        # A round that consumes nothing is the last one, except among those that must be.
+        rounds = min(node.high, self.length // node.width if node.width else low + self.length + 1)
+        spare = max(rounds - low + 1, 1)
+        again = self.peek(body, after)
+        alone = not again[0] & after[0]
+        if isinstance(body, Chars):
+            # `re` counts how often the character comes and then walks back, without a stack.
+            return 1 if alone else spare, 1 + rounds * body.price + spare * after[1]
+        either = (again[0] | after[0], again[1] + after[1] + 1)
+        ways, cost = self.measure(body, after if node.high == 1 else either)
+        cost += after[1] + self.saving
+        if not node.width:
+            ways = max(ways, 2)
+        if ways > 1:
+            return _powers(ways, rounds), min(_powers(ways, rounds) * cost, CEILING)
+        return 1 if alone else spare, min((rounds + 1) * cost, CEILING)
+
+    def look(self, node: Look) -> float:
+        known = self.looks.get(id(node))
+        if known is None:
+            known = self.looks[id(node)] = self.measure(node.body, ACCEPTED)[1] + 1
+        return known
+
+    def peek(self, node: Node, after: Next) -> Next:
+        """What keeps the search alive before *node*, and the price of finding out that it is not."""
+        match node:
+            case Chars():
+                return node.mask, node.price
+            case At("end" | "line end" | "very end"):
+                return after[0] & (END | NEWLINE), after[1] + 1
+            case At():
+                return after[0], after[1] + 1
+            case Seq(items):
+                for item in reversed(items):
+                    after = self.peek(item, after)
+                return after
+            case Either(items) | Opaque(items):
+                each = [self.peek(item, after) for item in items]
+                return _union([mask for mask, _ in each]), 1 + sum(self.saving + price for _, price in each)
+            case Repeat(low, _, body, width) if width:
+                mask, price = self.peek(body, after)
+                return (mask, price + self.saving) if low else (mask | after[0], price + after[1] + self.saving)
+            case Look():
+                return after[0], self.look(node) + after[1]
+            case Atomic(body) if narrowest(body):
+                return self.peek(body, after)
+            case _:
+                # Nothing is ruled out, so the price is never paid.
+                return ALL, 1
+
+
+def _ends_once(items: tuple[Node, ...], following: int) -> bool:
+    """
+    Whether at most one way through *items* ends before a character of *following*.
+
+    So it is where only one of them varies, as in `[a-z-]{0,61}[a-z]`, and none of
+    them consumes such a character: the longer way would have passed over it.
+    """
+    varying = 0
+    for item in items:
+        chars = item.body if isinstance(item, Repeat) else item
+        if not isinstance(chars, Chars) or chars.mask & following:
+            return False
+        varying += isinstance(item, Repeat) and item.low != item.high
+    return varying <= 1
+
+
+def _union(masks: list[int]) -> int:
+    return functools.reduce(operator.or_, masks, 0)
+
+
+def _powers(base: float, last: int) -> float:
+    """The powers of *base* from 0 to *last*, added up."""
+    if last * math.log2(base) > 60:
+        return CEILING
+    return sum(base**exponent for exponent in range(last + 1))
+
+
+def _trimmed(node: Node) -> Node:
+    """*node* with the repeat it ends in cut to the rounds it cannot do without."""
+    match node:
+        case Seq(items) if items:
+            return Seq((*items[:-1], _trimmed(items[-1])))
+        case Either(items):
+            return Either(tuple(map(_trimmed, items)))
+        case Repeat(low):
+            return node._replace(high=low)
+        case _:
+            return node

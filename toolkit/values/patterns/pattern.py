@@ -1,0 +1,118 @@
+"""
+Searching for a pattern, by whichever engine can promise to come back.
+
+`re` is asked wherever it is affordable, which is known once per pattern as the
+longest text. Generated code may make that one comparison itself.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+from .automaton import Exhausted, Linear
+from .backtracking import longest_affordable
+from .nfa import MOST_STATES, irregular, size
+from .syntax_tree import Node, read
+
+__all__ = ["MOST_CHARACTERS", "Pattern", "Undecidable", "compile_pattern"]
+
+MOST_CHARACTERS = 20_000
+
+
+class Undecidable(ValueError):  # noqa: N818 -- named by what happened, as all our errors are
+    """No engine can tell in bounded time whether the pattern occurs in this text."""
+
+
+class Pattern:
+    """
+    A regular expression in Python's syntax; made by `compile_pattern`.
+
+    Attributes:
+        source: The expression as written.
+        fast_limit: The longest text that `fast_search` may be given.
+        fast_search: What `re` has to offer, for callers that compare the length themselves:
+            `fast_search(text) if len(text) <= fast_limit else pattern.search(text)`.
+    """
+
+    __slots__ = ("_linear", "_tree", "fast_limit", "fast_search", "source")
+
+    def __init__(self, tree: Node, compiled: re.Pattern[str]) -> None:
+        self.source = compiled.pattern
+        self.fast_limit = longest_affordable(tree, compiled.groups)
+        self.fast_search: Callable[[str], re.Match[str] | None] = compiled.search
+        self._tree = tree
+        # Built when first needed: most patterns never meet a text that is too long for `re`.
+        self._linear: Linear | None = None
+
+    def __repr__(self) -> str:
+        return f"compile_pattern({self.source!r})"
+
+    def search(self, text: str) -> bool:
+        """
+        Whether the pattern occurs anywhere in *text*, as `re.search` would tell.
+
+        Raises:
+            Undecidable: No engine can tell in bounded time.
+        """
+        if len(text) <= self.fast_limit:
+            return self.fast_search(text) is not None
+        return self._search_slowly(text)
+
+    def _search_slowly(self, text: str) -> bool:
+        if self._linear is None:
+            self._linear = Linear(self._regular_tree(text))
+        try:
+            return self._linear.search(text)
+        except Exhausted:
+            raise self._undecidable(
+                text, "it keeps too many possibilities open at once; make its repeats shorter"
+            ) from None
+
+    def _regular_tree(self, text: str) -> Node:
+        if what := irregular(self._tree):
+            raise self._undecidable(
+                text, f"all possibilities would have to be tried, because it has {what}; do without that"
+            )
+        if size(self._tree) > MOST_STATES:
+            raise self._undecidable(text, "its repeats, written out, are too long; make them shorter")
+        return self._tree
+
+    def _undecidable(self, text: str, why: str) -> Undecidable:
+        # A limit of a few characters would be no help.
+        remedy = f", or keep the text to {self.fast_limit:,} characters" if self.fast_limit > 20 else ""
+        return Undecidable(
+            f"cannot tell in bounded time whether {_shown(self.source)} occurs in a text of {len(text):,} characters: "
+            f"{why}{remedy}"
+        )
+
+
+# As `re.compile` does, for callers that meet the source with every text; finding out takes half a millisecond.
+@functools.lru_cache(maxsize=256)
+def compile_pattern(source: str) -> Pattern:
+    """
+    Read *source*, and find out what searching for it may cost.
+
+    Raises:
+        ValueError: It is not a regular expression, or not one of a reasonable size.
+    """
+    if len(source) > MOST_CHARACTERS:
+        raise ValueError(_invalid(source, f"it is longer than {MOST_CHARACTERS:,} characters"))
+    try:
+        # In this order: the tree tells whether `re` can compile it without delay.
+        tree = read(source)
+        return Pattern(tree, re.compile(source))
+    except RecursionError:
+        raise ValueError(_invalid(source, "its groups are nested too deeply")) from None
+    except (re.error, ValueError, OverflowError, MemoryError, Warning) as error:
+        # A warning arrives here where warnings are errors; `re` warns of what may mean something else one day.
+        raise ValueError(_invalid(source, str(error))) from error
+
+
+def _invalid(source: str, why: str) -> str:
+    return f"{_shown(source)} is not a regular expression: {why}"
+
+
+def _shown(source: str) -> str:
+    return repr(source if len(source) <= 80 else source[:79] + "…")

@@ -1,0 +1,192 @@
+"""
+Whatever a tool returns, as strict JSON and as text.
+
+Nothing fails here: NaN, cycles, bytes, objects nobody knows become something
+that can be sent and read. A tool whose return annotation says more is encoded
+by its codec first; this is what happens to the rest.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import copy
+import dataclasses
+import enum
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from .codecs import Codec, Reader
+from .strictjson.checks import INT_LIMIT, is_clean
+
+__all__ = ["as_json", "as_text", "cleaned", "described", "is_strict", "keyed", "own_copy"]
+
+_MOST_DEPTH = 50
+_MOST_CONTAINERS = 300_000
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_PLAIN: tuple[tuple[type, Any], ...] = ((str, str.__str__), (int, int.__int__), (float, float.__float__))
+_TEXTS = frozenset({str})
+_SCALARS = frozenset({str, int, float, bool, type(None)})
+_BYTES = (bytes, bytearray, memoryview)
+_ITEMS = (Sequence, AbstractSet, ValuesView, collections.deque)
+_FINITE = (list, tuple, dict, set, frozenset)
+
+
+def as_text(value: Any) -> str:
+    """What a model reads: text as it is, anything else as compact JSON. *value* is strict JSON."""
+    return value if type(value) is str else _ENCODER.encode(value)
+
+
+def as_json(value: Any) -> Any:
+    """*value* as strict JSON, as near to what was meant as can be had."""
+    return _Conversion().of(value)
+
+
+def is_strict(value: Any) -> bool:
+    """Whether *value*, which can be encoded as JSON, comes back from that as it was: no tuples, keys that are text."""
+    kind = type(value)
+    if kind is list or kind is dict:
+        if kind is dict and not _TEXTS.issuperset(map(type, value)):
+            return False
+        items = value if kind is list else value.values()
+        return _SCALARS.issuperset(map(type, items)) or all(map(is_strict, items))
+    return kind in _SCALARS
+
+
+def described(value: Any) -> str:
+    """*value* in words, whatever it does when asked."""
+    try:
+        # The text of a builtin container would be as deep and as long as the container.
+        text = "" if type(value) in _FINITE else str.__str__(str(value))
+    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __str__ is no reason to lose the call
+        text = ""
+    name = type(value).__name__
+    if issubclass(type(value), BaseException):
+        text = f"{name}: {text}" if text else name
+    return cleaned(text or f"<{name}>")
+
+
+def cleaned(text: str) -> str:
+    """*text* without what cannot be sent: lone surrogates become question marks."""
+    return text if text.isascii() or is_clean(text) else text.encode("utf-8", "replace").decode()
+
+
+def keyed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """The dictionary of *pairs* in which no value is lost: a key that comes again is numbered, `a (2)`."""
+    made: dict[str, Any] = {}
+    times: dict[str, int] = {}
+    for key, value in pairs:
+        name = key
+        while name in made:
+            times[key] = times.get(key, 1) + 1
+            name = f"{key} ({times[key]})"
+        made[name] = value
+    return made
+
+
+class _Conversion:
+    """One value on its way to JSON: what it is inside of, what may still be made."""
+
+    __slots__ = ("_codecs", "_inside", "_left")
+
+    def __init__(self) -> None:
+        self._inside: set[int] = set()
+        self._left = _MOST_CONTAINERS
+        self._codecs: dict[type, Codec | None] = {}
+
+    def of(self, value: Any) -> Any:
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            return cleaned(value)
+        if kind is int:
+            return value if -INT_LIMIT < value < INT_LIMIT else hex(value)
+        if kind is float:
+            return value if value - value == 0 else str(value)
+        identity = id(value)
+        if identity in self._inside:
+            return "<the same object again>"
+        if len(self._inside) >= _MOST_DEPTH:
+            return "<too deep>"
+        self._left -= 1
+        if self._left < 0:
+            return "<too much>"
+        self._inside.add(identity)
+        try:
+            return self._structured(value, kind)
+        except (Exception, SystemExit):  # noqa: BLE001 -- somebody's __iter__ or __dict__; its text still says something
+            return described(value)
+        finally:
+            self._inside.discard(identity)
+
+    def _structured(self, value: Any, kind: type) -> Any:
+        if kind is list or kind is tuple:
+            return [self.of(each) for each in value]
+        # Asked of the type: an object may say anything of its own `__class__`.
+        if issubclass(kind, enum.Enum):
+            return self.of(value.value)
+        for plain, exact in _PLAIN:
+            if issubclass(kind, plain):
+                return self.of(exact(value))
+        if issubclass(kind, _BYTES):
+            return base64.b64encode(bytes(value)).decode()
+        if kind is dict or issubclass(kind, Mapping):
+            return keyed((self._key(key), self.of(each)) for key, each in _bounded(value.items(), kind))
+        if issubclass(kind, _ITEMS) and not _field_names(kind):
+            items = [self.of(each) for each in _bounded(value, kind)]
+            return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
+        return self._object(value, kind)
+
+    def _key(self, key: Any) -> str:
+        return as_text(self.of(key))
+
+    def _object(self, value: Any, kind: type) -> Any:
+        codec = self._codec(kind)
+        if codec is not None:
+            try:
+                encoded = codec.encode(value)
+            except (Exception, SystemExit):  # noqa: BLE001 -- not what its own annotations promise; its fields are still something
+                encoded = value
+            if encoded is not value:
+                return self.of(encoded)
+        names = _field_names(kind)
+        if names:
+            return {name: self.of(getattr(value, name)) for name in names if hasattr(value, name)}
+        return described(value)
+
+    def _codec(self, kind: type) -> Codec | None:
+        if kind not in self._codecs:
+            try:
+                self._codecs[kind] = Reader().codec(kind)
+            except Exception:  # noqa: BLE001 -- no codec, or somebody's class is broken
+                self._codecs[kind] = None
+        return self._codecs[kind]
+
+
+def _bounded(items: Iterable[Any], kind: type) -> Iterable[Any]:
+    """*items*, as they are if they must end, cut if somebody's class could go on for ever."""
+    return items if kind in _FINITE else itertools.islice(items, _MOST_CONTAINERS)
+
+
+def _field_names(kind: type) -> list[str]:
+    """The fields of a dataclass, named tuple, attrs class, msgspec struct or pydantic model."""
+    if dataclasses.is_dataclass(kind):
+        return [field.name for field in dataclasses.fields(kind)]
+    if hasattr(kind, "__attrs_attrs__"):
+        return [attribute.name for attribute in kind.__attrs_attrs__]
+    for marker in ("_fields", "__struct_fields__", "model_fields"):
+        if isinstance(found := getattr(kind, marker, None), (tuple, dict)):
+            return [name for name in found if isinstance(name, str)]
+    return []
+
+
+def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Decoded arguments for somebody who may change them, copied as far down as Python can."""
+    try:
+        return copy.deepcopy(dict(arguments))
+    except (Exception, SystemExit):  # noqa: BLE001 -- a stranger's object that cannot be copied is shared
+        return dict(arguments)

@@ -1,0 +1,1 @@
+"""Validate values against JSON Schemas, explain what is wrong, and repair what can be repaired."""

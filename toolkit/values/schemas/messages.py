@@ -1,0 +1,224 @@
+"""
+What a model reads when its arguments were refused.
+
+jsonschema finds the errors; here they become `Problem`s: where, what was
+given, what would be right. Each is one short line. For a union the problems
+of the member that was meant are told, if that can be seen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ...errors import Problem, nearest
+from ..strictjson.checks import show
+
+__all__ = ["expectation", "problems_of"]
+
+_MOST_CHOICES = 12
+
+_TYPES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "null",
+    "array": "an array",
+    "object": "an object",
+}
+
+
+def problems_of(errors: Iterable[Any]) -> list[Problem]:
+    """*errors* of our `jsonschemas.validator`, as problems in the order they were found."""
+    # A schema that is reached in several ways says the same several times.
+    problems: dict[Any, Problem] = {}
+    for error in errors:
+        if error.context:
+            problems.update((id(each), each) for each in _of_union(error))
+        else:
+            message, path = _message(error), tuple(error.absolute_path)
+            problems.setdefault((path, error.validator, message), Problem(message, path))
+    return list(problems.values())
+
+
+def expectation(schema: Any) -> str:
+    """What *schema* wants, in a few words."""
+    if not isinstance(schema, Mapping):
+        return "nothing" if schema is False else "anything"
+    if "const" in schema:
+        return _constant(schema["const"])
+    if "enum" in schema:
+        return _choices(schema["enum"])
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema:
+            return _one_of(list(dict.fromkeys(map(expectation, schema[keyword]))))
+    if "$ref" in schema:
+        return show(str(schema["$ref"]).rpartition("/")[2]).strip('"') or "another value"
+    kinds = schema.get("type", ())
+    if kinds in ("object", ()) and schema.get("required"):
+        return f"an object with {_listed([show(key, most=30) for key in schema['required']], most=4)}"
+    words = [_TYPES.get(kind, str(kind)) for kind in ([kinds] if isinstance(kinds, str) else kinds)]
+    text = _one_of(words) if words else "another value"
+    return f"{text} ({schema['format']})" if "format" in schema and kinds == "string" else text
+
+
+def _choices(choices: Sequence[Any]) -> str:
+    return _one_of([_constant(each) for each in choices[:_MOST_CHOICES]], more=len(choices) > _MOST_CHOICES)
+
+
+def _constant(value: Any) -> str:
+    """A value that the schema's author wrote: in full, if it is short."""
+    if not isinstance(value, (dict, list)):
+        return show(value)
+    text = json.dumps(value)
+    return text if len(text) <= 60 else show(value)
+
+
+def _one_of(words: list[str], *, more: bool = False) -> str:
+    words = [*words[:_MOST_CHOICES], *(["..."] if more or len(words) > _MOST_CHOICES else [])]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _listed(words: list[str], *, most: int) -> str:
+    return ", ".join(words[:most]) + (", ..." if len(words) > most else "")
+
+
+def _message(error: Any) -> str | Callable[[], str]:
+    word = _WORDS.get(error.validator, _other)
+    if "propertyNames" in error.schema_path and isinstance(error.instance, str):
+        message = word(error)
+        text = message if isinstance(message, str) else message()
+        return f"the key {show(error.instance)} is not expected: {text}"
+    return word(error)
+
+
+def _got(words: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda error: f"expected {words(error.validator_value)}, got {show(error.instance)}"
+
+
+def _counted(words: str, unit: str) -> Callable[[Any], str]:
+    return lambda error: f"expected {words} {show(error.validator_value)} {unit}, got {len(error.instance)}"
+
+
+def _missing(error: Any) -> str:
+    wanted = error.schema.get("properties", {}).get(error.path[-1])
+    return f"required, but missing; expected {expectation(wanted)}" if wanted else "required, but missing"
+
+
+def _unknown_key(error: Any) -> Callable[[], str]:
+    known = list(error.schema.get("properties", ()))
+    patterns = [f"one that matches {source[:100]}" for source in error.schema.get("patternProperties", ())]
+    key = str(error.path[-1])
+
+    def word() -> str:
+        near = nearest(key, known, most=1)
+        if near:
+            return f"unknown key; did you mean {show(near[0])}?"
+        if known or patterns:
+            return f"unknown key; expected {_one_of([show(each) for each in known] + patterns)}"
+        return "unknown key; none are expected"
+
+    return word
+
+
+def _wrong_choice(error: Any) -> str | Callable[[], str]:
+    choices, given = error.validator_value, error.instance
+    message = f"expected {_choices(choices)}, got {show(given)}"
+    if len(choices) <= _MOST_CHOICES or not isinstance(given, str):
+        return message
+
+    def word() -> str:
+        # The one that was meant may be among those that are not shown.
+        near = nearest(given, (each for each in choices if isinstance(each, str)), most=1)
+        return f"{message}; did you mean {show(near[0])}?" if near else message
+
+    return word
+
+
+def _other(error: Any) -> str:
+    return f"does not fit what `{error.validator}` asks"
+
+
+_WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
+    None: lambda error: "not allowed here",
+    "type": lambda error: f"expected {expectation(error.schema)}, got {show(error.instance)}",
+    "required": _missing,
+    "dependentRequired": lambda error: f"required beside {show(error.message)}, but missing",
+    "additionalProperties": _unknown_key,
+    "enum": _wrong_choice,
+    "const": _got(_constant),
+    "minimum": _got(lambda limit: f"at least {show(limit)}"),
+    "exclusiveMinimum": _got(lambda limit: f"more than {show(limit)}"),
+    "maximum": _got(lambda limit: f"at most {show(limit)}"),
+    "exclusiveMaximum": _got(lambda limit: f"less than {show(limit)}"),
+    "multipleOf": _got(lambda factor: f"a multiple of {show(factor)}"),
+    "minLength": _got(lambda limit: f"at least {show(limit)} characters"),
+    "maxLength": _counted("at most", "characters"),
+    "pattern": _got(lambda source: f"text that matches {source[:100]}"),
+    "items": lambda error: f"expected at most {error.message} items, got {len(error.instance)}",
+    "minItems": _counted("at least", "items"),
+    "maxItems": _counted("at most", "items"),
+    "uniqueItems": lambda error: "expected items that differ, but some are equal",
+    "minProperties": _counted("at least", "entries"),
+    "maxProperties": _counted("at most", "entries"),
+    "contains": lambda error: f"expected at least one item that is {expectation(error.validator_value)}",
+    "minContains": lambda error: f"expected at least {error.validator_value} items of a kind, got fewer",
+    "maxContains": lambda error: f"expected at most {error.validator_value} items of a kind, got more",
+    "unevaluatedItems": lambda error: "some of the items are not expected",
+    "unevaluatedProperties": lambda error: f"some of the keys are not expected, in {show(error.instance)}",
+    "oneOf": lambda error: f"{show(error.instance)} fits more than one of the alternatives; it has to fit exactly one",
+    "not": lambda error: f"{show(error.instance)} is not allowed here",
+}
+
+
+def _of_union(error: Any) -> list[Problem]:
+    """The problems of the member that was meant; if none stands out, what all of them want."""
+    members: dict[Any, list[Any]] = {}
+    for each in error.context:
+        members.setdefault(each.schema_path[0], []).append(each)
+    # A value of another type was not meant for the member.
+    possible = [
+        found
+        for found in members.values()
+        if not any(not each.path and each.validator in ("type", "const", "enum") for each in found)
+    ]
+    wrong_tag = _of_tags(possible)
+    if wrong_tag is not None:
+        return [wrong_tag]
+    fewest = min(map(_strangeness, possible), default=0)
+    meant = [found for found in possible if _strangeness(found) == fewest]
+    if len(meant) == 1:
+        return problems_of(meant[0])
+    wanted = expectation({"anyOf": error.validator_value})
+    return [Problem(f"expected {wanted}, got {show(error.instance)}", error.absolute_path)]
+
+
+def _of_tags(members: Sequence[Sequence[Any]]) -> Problem | None:
+    """What to say if no member's tag is there: the tags of all of them."""
+    tags = [each for found in members for each in [each for each in found if _tag(each) is not None][:1]]
+    if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
+        return None
+    wanted = _one_of(list(dict.fromkeys(expectation(_tag(tag)) for tag in tags)))
+    if all(tag.validator == "required" for tag in tags):
+        return Problem(f"required, but missing; expected {wanted}", tags[0].absolute_path)
+    return Problem(f"expected {wanted}, got {show(tags[0].instance)}", tags[0].absolute_path)
+
+
+def _tag(error: Any) -> dict[str, Any] | None:
+    """The constant that a member wants to be known by, if this error is about that."""
+    if len(error.path) != 1:
+        return None
+    if error.validator == "const":
+        return {"const": error.validator_value}
+    schema = error.schema.get("properties", {}).get(error.path[-1]) if error.validator == "required" else None
+    return {"const": schema["const"]} if isinstance(schema, dict) and "const" in schema else None
+
+
+def _strangeness(errors: Sequence[Any]) -> int:
+    """How much the keys of an object speak against a member: another tag more than all else."""
+    return sum(_STRANGE.get(each.validator, 0) for each in errors if len(each.path) == 1)
+
+
+_STRANGE = {"required": 1, "additionalProperties": 1, "enum": 1, "const": 1000}

@@ -1,0 +1,242 @@
+"""
+Repair arguments before they are refused, and note each repair.
+
+Models send a list as JSON text, `"5"` for an integer, one item for a list. Only what the schema refused is touched,
+only where the schema says what was meant, and only if everything then passes. Otherwise the call is refused as it
+came. A repair has a budget of work that does not depend on the input, so large input is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from ...errors import Problem
+from ..strictjson.checks import MAX_DEPTH, copied, count_values, flaws, loads, show
+
+__all__ = ["Repaired", "repaired"]
+
+# Looking at a value, or holding it against a schema, is one unit of work and takes about a microsecond. Answering an
+# error takes about ten times as long.
+_MAX_WORK = 60_000
+_WORK_OF_AN_ERROR = 10
+_MAX_ERRORS_A_ROUND = 1_000
+# An error that cannot be answered may vanish when another one is, but hardly ever so many of them.
+_MAX_UNANSWERED = 20
+_UNIONS = ("anyOf", "oneOf")
+_MENDABLE = ("type", "enum", "const", *_UNIONS)
+_DESCENTS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
+_WORDS = {"true": True, "false": False, "null": None, "none": None}
+_NOTHING = object()
+
+Path: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """Arguments that fit now, and what was done to them."""
+
+    arguments: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Repaired | None:
+    """
+    Return *arguments* mended until *judge*, a jsonschema validator, has no errors; None if that cannot be had.
+
+    The values of *hidden* parameters are not shown in the notes.
+    """
+    if not isinstance(arguments, (dict, str)) or count_values(arguments, _MAX_WORK) >= _MAX_WORK or flaws(arguments):
+        return None
+    try:
+        done = _Mending(hidden).fitted(copied(arguments), judge, ())
+    except Exception:  # noqa: BLE001 -- a repair is a courtesy; without it the refusal stands
+        return None
+    if done is None or not done.notes or not isinstance(done.value, dict) or flaws(done.value):
+        return None
+    return Repaired(done.value, tuple(done.notes))
+
+
+@dataclass(slots=True)
+class _Done:
+    """A value that fits its schema now."""
+
+    value: Any
+    notes: list[str]
+
+
+class _TooMuchWork(Exception):  # noqa: N818 -- caught here; it only ends the repair
+    """The budget of a repair is used up."""
+
+
+class _Mending:
+    """One repair: how much work is left, and what must not be shown."""
+
+    def __init__(self, hidden: Collection[str]) -> None:
+        self._work_left = _MAX_WORK
+        self._hidden = hidden
+        # By the identity of an object: the object itself, which keeps the identity its own, and its folded keys.
+        self._folded_keys: dict[int, tuple[Any, Counter[str]]] = {}
+
+    def fitted(self, value: Any, judge: Any, place: Path) -> _Done | None:
+        """Return *value*, which stands at *place* and is ours to change, mended until *judge* has no errors."""
+        # In a box, so that the value itself can be replaced like anything inside it.
+        box = [value]
+        notes: list[str] = []
+        # A schema that contains itself could have a value wrapped in lists without end.
+        while len(place) < MAX_DEPTH:
+            errors = self._errors_of(box[0], judge)
+            if not errors:
+                return _Done(box[0], notes)
+            mended = self._mend_each(errors, box, judge, place)
+            if not mended:
+                return None
+            notes += mended
+        return None
+
+    def _mend_each(self, errors: list[Any], box: list[Any], judge: Any, place: Path) -> list[str]:
+        """Try to answer *errors*; return what was done, nothing if too many cannot be answered."""
+        notes: list[str] = []
+        touched: set[Path] = set()
+        left = _MAX_UNANSWERED
+        for error in errors:
+            path = tuple(error.absolute_path)
+            # Two errors of one value have one cause; the next round sees what is left.
+            if not touched.isdisjoint(path[:length] for length in range(len(path) + 1)):
+                continue
+            mended = self._mend(error, box, judge, place)
+            if mended:
+                touched.add(path)
+                notes += mended
+            else:
+                left -= 1
+            if not left:
+                return []
+        return notes
+
+    def _errors_of(self, value: Any, judge: Any) -> list[Any]:
+        """Return what *judge* finds wrong with *value*, and pay for the work."""
+        self._spend(count_values(value, self._work_left + 1))
+        errors = list(judge.iter_errors(value, max_errors=_MAX_ERRORS_A_ROUND))
+        self._spend(judge.steps_taken + _WORK_OF_AN_ERROR * len(errors))
+        return errors
+
+    def _spend(self, work: int) -> None:
+        self._work_left -= work
+        if self._work_left < 0:
+            raise _TooMuchWork
+
+    def _mend(self, error: Any, box: list[Any], judge: Any, place: Path) -> list[str]:
+        """Try to answer one error in place; return what was done."""
+        path = [0, *error.absolute_path]
+        holder, key = _at(box, path[:-1]), path[-1]
+        if error.validator == "additionalProperties" and error.validator_value is False:
+            return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
+        if error.validator not in _MENDABLE or (error.validator == "oneOf" and not error.context):
+            return []  # without a context, more than one member fits: nothing is wrong with the value itself
+        where = (*place, *path[1:])
+        value = holder[key]
+        whole = judge.evolve(schema=error.schema)
+        if _is_null(value) and not whole.is_valid(None) and self._leave_out(error, holder, key, box[0], judge):
+            return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
+        done = self._meant(value, error, judge, whole, where)
+        if done is None:
+            return []
+        holder[key] = done.value
+        return done.notes
+
+    def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _Done | None:
+        """Return what *value* was probably meant to be. What is right at once comes before what has to be mended."""
+        candidates = [(meaning, [self._note(where, value, what)]) for meaning, what in _candidates(value)]
+        for candidate, note in candidates:
+            self._spend(count_values(candidate, self._work_left + 1))
+            if whole.is_valid(candidate):
+                return _Done(candidate, note)
+        readings: list[_Done] = []
+        if error.validator in _UNIONS and error.context:
+            for member in error.validator_value:
+                done = self.fitted(copied(value), judge.evolve(schema=member), where)
+                readings += [done] if done is not None and whole.is_valid(done.value) else []
+        for candidate, note in candidates:
+            if isinstance(candidate, (dict, list)):
+                done = self.fitted(copied(candidate), whole, where)
+                readings += [_Done(done.value, note + done.notes)] if done is not None else []
+        # The member that needs the fewest repairs; the first of equals.
+        return min(readings, key=lambda reading: len(reading.notes), default=None)
+
+    def _note(self, where: Path, value: Any, what: str) -> str:
+        is_hidden = where[0] in self._hidden if where else bool(self._hidden)
+        return f"{Problem('', where).where or 'arguments'}: took {what.format('a value' if is_hidden else show(value))}"
+
+    def _rename_key(self, holder: dict[str, Any], wrong: str, schema: Any, place: Path) -> list[str]:
+        """Give the key *wrong* the one declared name that differs from it only in case or separators."""
+        folded = _fold(wrong)
+        declared = [name for name in schema.get("properties", {}) if _fold(name) == folded]
+        # Two keys that would become one: nothing tells which value was meant.
+        if len(declared) != 1 or not folded or self._count_folded(holder)[folded] > 1:
+            return []
+        holder[declared[0]] = holder.pop(wrong)
+        return [f"{Problem('', (*place, declared[0])).where}: took the key {show(wrong)} for {show(declared[0])}"]
+
+    def _count_folded(self, holder: dict[str, Any]) -> Counter[str]:
+        """Return how often each folded key stands in *holder*. Renaming a key does not change that."""
+        if id(holder) not in self._folded_keys:
+            self._folded_keys[id(holder)] = (holder, Counter(map(_fold, holder)))
+        return self._folded_keys[id(holder)][1]
+
+    def _leave_out(self, error: Any, holder: Any, key: Any, root: Any, judge: Any) -> bool:
+        """Take a null out of its object, if it stands for a declared property that is not required."""
+        steps = list(error.absolute_schema_path)
+        pairs = [index for index in range(len(steps) - 1) if steps[index] == "properties" and steps[index + 1] == key]
+        # What follows its own `properties` must not lead further down: then it is an entry of a dictionary.
+        if not isinstance(holder, dict) or not pairs or not _DESCENTS.isdisjoint(map(str, steps[pairs[-1] + 2 :])):
+            return False
+        kept = dict(holder)
+        del holder[key]
+        place = list(error.absolute_path)
+        for other in self._errors_of(root, judge):
+            if other.validator == "required" and list(other.absolute_path) == place:
+                holder.clear()
+                holder.update(kept)
+                return False
+        # The object lost a key, so its folded keys are counted anew.
+        self._folded_keys.pop(id(holder), None)
+        return True
+
+
+def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
+    """Yield what *value* may have been meant to be, the most literal reading first, and words with a gap for it."""
+    parsed = _parsed(value)
+    if parsed is not _NOTHING:
+        yield parsed, "the text {} as the JSON it holds"
+    if value is not None and not isinstance(value, list):
+        yield [value], "{} as a list of one item"
+        if parsed is not _NOTHING and parsed is not None and not isinstance(parsed, list):
+            yield [parsed], "the text {} as a list of one item"
+
+
+def _parsed(value: Any) -> Any:
+    if not isinstance(value, str):
+        return _NOTHING
+    try:
+        parsed = loads(value)
+    except ValueError:
+        return _WORDS.get(value.strip().lower(), _NOTHING)
+    return _NOTHING if isinstance(parsed, str) or flaws(parsed) else parsed
+
+
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and _parsed(value) is None)
+
+
+def _fold(name: str) -> str:
+    return re.sub(r"[\s_.-]+", "", name).lower()
+
+
+def _at(root: Any, path: list[Any]) -> Any:
+    for key in path:
+        root = root[key]
+    return root

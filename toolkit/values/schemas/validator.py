@@ -1,0 +1,202 @@
+"""
+jsonschema, made safe for schemas and values from strangers.
+
+Nothing is fetched: a `$ref` that the schema does not answer itself is refused,
+and so is one that leads back to itself without going deeper into the value.
+`format` is annotation, as the draft says. How the keywords judge is in
+`keywords`; everything not there is jsonschema's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...errors import DefinitionError
+from ..patterns import compile_pattern
+from .engine import Judge, mappings_in
+from .keywords import LONGEST_UNEVALUATED_KEY
+
+__all__ = ["DIALECT", "check_schema", "validator"]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def validator(schema: Any) -> Judge:
+    """A compiled validator for *schema*; jsonschema is imported here, at the first need."""
+    return Judge(schema if _reads_remarks(schema) else _stripped(schema))
+
+
+def check_schema(schema: Any, subject: str) -> None:
+    """Raise `DefinitionError` unless *schema* is a 2020-12 schema that can be enforced without the network."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    if isinstance(schema, Mapping):
+        _check_dialect(schema, subject)
+    try:
+        # The meta-schema asks of a pattern only that it is a regular expression; we ask the same below.
+        Draft202012Validator.check_schema(schema, format_checker=None)
+        _check_parts(schema, subject)
+    except SchemaError as error:
+        place = "/".join(map(str, error.absolute_path)) or "the top"
+        raise DefinitionError(f"{subject}: not a valid schema at {place}: {error.message[:200]}") from None
+    except RecursionError:
+        raise DefinitionError(f"{subject}: the schema is nested too deeply to be enforced") from None
+
+
+def _check_dialect(part: Mapping[str, Any], subject: str) -> None:
+    dialect = part.get("$schema", DIALECT)
+    if str(dialect).rstrip("#") != DIALECT:
+        raise DefinitionError(
+            f"{subject}: the schema is written for {dialect}; draft 2020-12 is enforced here, so adapt it and "
+            f"leave `$schema` out"
+        )
+
+
+def _check_parts(schema: Any, subject: str) -> None:
+    """Look at every schema in *schema*, also at those that only a reference leads to."""
+    from jsonschema import Draft202012Validator
+    from referencing.jsonschema import DRAFT202012
+
+    parts: dict[int, Mapping[str, Any]] = {}
+    beside: dict[int, list[Any]] = {}
+    patterns: list[str] = []
+    resolver = Judge(schema).resolver
+    waiting: list[tuple[str, Any, Any]] = [("", schema, resolver)]
+    referred: list[tuple[str, Any, Any]] = []
+    while waiting or referred:
+        place, part, resolver = (waiting or referred).pop()
+        if not isinstance(part, Mapping) or id(part) in parts:
+            continue
+        if not waiting and parts:
+            # Under a keyword that means nothing: the meta-schema has not looked there.
+            Draft202012Validator.check_schema(part, format_checker=None)
+        parts[id(part)] = part
+        where = f"{subject}: {place or 'the top'}"
+        _check_dialect(part, where)
+        resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
+        patterns += _patterns(part, where)
+        targets = list(_targets(part, resolver, where))
+        referred += [(f"{place}/{keyword}", found, inside) for keyword, found, inside in targets]
+        inner = [(keyword, each) for keyword, each in _subschemas(part) if isinstance(each, Mapping)]
+        waiting += [(f"{place}/{keyword}", each, resolver) for keyword, each in inner]
+        beside[id(part)] = [found for _, found, _ in targets]
+        beside[id(part)] += [each for keyword, each in inner if keyword.partition("/")[0] in _IN_PLACE]
+    _check_loops(beside, subject)
+    if any("unevaluatedProperties" in part for part in parts.values()):
+        _check_quick(patterns, subject)
+
+
+def _targets(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[tuple[str, Any, Any]]:
+    import referencing.exceptions
+
+    for keyword in ("$ref", "$dynamicRef"):
+        reference = part.get(keyword)
+        if isinstance(reference, str):
+            try:
+                found = resolver.lookup(reference)
+            except (referencing.exceptions.Unresolvable, referencing.exceptions.NoSuchResource, ValueError):
+                raise DefinitionError(
+                    f"{subject}: {keyword} {reference!r} is not answered by the schema itself; nothing is fetched, "
+                    f"so put the definition under `$defs`"
+                ) from None
+            yield keyword, found.contents, found.resolver
+
+
+def _patterns(part: Mapping[str, Any], subject: str) -> list[str]:
+    """The keys' patterns in *part*; all its patterns have to be regular expressions."""
+    keys = list(part.get("patternProperties", ()))
+    for source in keys + ([part["pattern"]] if "pattern" in part else []):
+        try:
+            compile_pattern(source)
+        except ValueError as error:
+            raise DefinitionError(f"{subject}: {error}") from None
+    return keys
+
+
+def _check_quick(patterns: list[str], subject: str) -> None:
+    for source in patterns:
+        if compile_pattern(source).fast_limit < LONGEST_UNEVALUATED_KEY:
+            raise DefinitionError(
+                f"{subject}: beside unevaluatedProperties the pattern {source!r} in patternProperties could take for "
+                f"ever; write it without nested or neighbouring repetitions"
+            )
+
+
+def _check_loops(beside: Mapping[int, list[Any]], subject: str) -> None:
+    """Refuse schemas that come back to themselves while looking at the same value."""
+    done: set[int] = set()
+    for start in beside:
+        under_way: dict[int, Iterator[Any]] = {}
+        if start not in done:
+            under_way[start] = iter(beside[start])
+        while under_way:
+            here = next(reversed(under_way))
+            for part in under_way[here]:
+                if id(part) in under_way:
+                    raise DefinitionError(
+                        f"{subject}: a `$ref` leads back to itself without going deeper into the value, so checking "
+                        f"would never end"
+                    )
+                if id(part) in beside and id(part) not in done:
+                    under_way[id(part)] = iter(beside[id(part)])
+                    break
+            else:
+                done.add(here)
+                del under_way[here]
+
+
+# Where schemas stand inside a schema.
+_SINGLE = frozenset(
+    [
+        "additionalProperties",
+        "contains",
+        "else",
+        "if",
+        "items",
+        "not",
+        "propertyNames",
+        "then",
+        "unevaluatedItems",
+        "unevaluatedProperties",
+    ]
+)
+_LISTED = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
+_NAMED = frozenset(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"])
+_IN_PLACE = frozenset(["allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"])
+_REMARKS = frozenset(["$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"])
+
+
+def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas directly inside *part*, with their place."""
+    for keyword, value in part.items():
+        if keyword in _SINGLE:
+            yield keyword, value
+        elif keyword in _LISTED:
+            yield from ((f"{keyword}/{index}", each) for index, each in enumerate(value))
+        elif keyword in _NAMED and isinstance(value, Mapping):
+            yield from ((f"{keyword}/{name}", each) for name, each in value.items())
+
+
+def _stripped(schema: Any) -> Any:
+    """A copy without what only people read: jsonschema is quicker without."""
+    if not isinstance(schema, Mapping):
+        return schema
+    made: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _SINGLE:
+            made[keyword] = _stripped(value)
+        elif keyword in _LISTED:
+            made[keyword] = [_stripped(each) for each in value]
+        elif keyword in _NAMED and isinstance(value, Mapping):
+            made[keyword] = {name: _stripped(each) for name, each in value.items()}
+        elif keyword not in _REMARKS:
+            made[keyword] = value
+    return made
+
+
+def _reads_remarks(schema: Any) -> bool:
+    """Whether a reference may lead into what would be stripped."""
+    references = [part["$ref"] for part in mappings_in(schema) if isinstance(part.get("$ref"), str)]
+    return any(not _REMARKS.isdisjoint(reference.split("/")[1:]) for reference in references)

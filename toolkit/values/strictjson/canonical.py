@@ -1,0 +1,134 @@
+"""
+One text for one JSON value, however it was written.
+
+Two values that are equal as JSON have the same text, and no others do: keys
+are sorted by code point, a float that is a whole number is written as that
+integer, exactly and whatever its size, any other as briefly as it can be read
+back. Text stays as it is: no Unicode normalisation, no escapes but those JSON
+demands, and those without which half of a surrogate pair could not be encoded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...errors import Problem
+from .checks import INT_LIMIT, MAX_DEPTH, MAX_TEXT, class_name, show
+
+__all__ = ["canonical", "digest"]
+
+# Arguments stand a few levels below the record they are part of.
+_MOST_LEVELS = MAX_DEPTH + 16
+_MOST_CHARACTERS = 4 * MAX_TEXT
+_QUOTED = json.JSONEncoder(ensure_ascii=False).encode
+_HALF = re.compile("[\ud800-\udfff]")
+_TWO_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_FIXED = {None: "null", True: "true", False: "false"}
+
+_Path = tuple[str | int, ...]
+
+
+def canonical(value: Any) -> str:
+    """
+    The canonical JSON text of *value*.
+
+    `json.loads` gives the value back, and the text of that is the same text.
+
+    Raises:
+        ValueError: It is not JSON, it holds itself, or it is too deep or too long; the place is named.
+    """
+    pieces: list[str] = []
+    size = 0
+    try:
+        for piece in _pieces(value, ()):
+            size += len(piece)
+            # What shares its parts can be short in memory and have no end on paper.
+            if size > _MOST_CHARACTERS:
+                raise ValueError(f"too long to be written as JSON; at most {_MOST_CHARACTERS:,} characters are")
+            pieces.append(piece)
+    except RecursionError:
+        raise ValueError("nested too deeply for what is left of the stack") from None
+    return "".join(pieces)
+
+
+def digest(*parts: str | None) -> str:
+    """The SHA-256 of *parts* in hexadecimal; where one ends and the next begins counts, and None is not empty."""
+    made = hashlib.sha256()
+    for part in parts:
+        data = b"" if part is None else part.encode(errors="surrogatepass")
+        made.update(b"-" if part is None else b"%d:" % len(data))
+        made.update(data)
+    return made.hexdigest()
+
+
+def _pieces(value: Any, path: _Path) -> Iterator[str]:
+    # Methods of the plain types are called on the class: a subclass could have replaced its own.
+    kind = type(value)
+    if value is None or kind is bool:
+        yield _FIXED[value]
+    elif issubclass(kind, str):
+        yield _text(value, path)
+    elif issubclass(kind, int):
+        yield _integer(int.__int__(value), path)
+    elif issubclass(kind, float):
+        yield _number(float.__float__(value), path)
+    elif not issubclass(kind, (dict, list)):
+        raise _refusal(f"a Python {class_name(value)} is not JSON", path)
+    elif len(path) >= _MOST_LEVELS:
+        raise _refusal(f"nested deeper than {_MOST_LEVELS} levels, or it holds itself", path)
+    elif issubclass(kind, list):
+        between = "["
+        for index, each in enumerate(list.__iter__(value)):
+            yield between
+            yield from _pieces(each, (*path, index))
+            between = ","
+        yield "[]" if between == "[" else "]"
+    else:
+        between = "{"
+        for key, each in _sorted(value, path):
+            yield f"{between}{_text(key, path)}:"
+            yield from _pieces(each, (*path, key))
+            between = ","
+        yield "{}" if between == "{" else "}"
+
+
+def _sorted(value: dict[Any, Any], path: _Path) -> list[tuple[str, Any]]:
+    made: dict[str, Any] = {}
+    for key, each in dict.items(value):
+        if not issubclass(type(key), str):
+            raise _refusal(f"the key {show(key)} is not a string", path)
+        plain = str.__str__(key)
+        if plain in made:
+            raise _refusal(f"the key {show(plain)} stands twice in one object", path)
+        made[plain] = each
+    return sorted(made.items(), key=lambda item: item[0])
+
+
+def _text(value: str, path: _Path) -> str:
+    quoted = _QUOTED(str.__str__(value))
+    if quoted.isascii():
+        return quoted
+    if _TWO_HALVES.search(quoted):
+        # Written as escapes, the two would be read back as one letter: another text.
+        raise _refusal("the text holds a surrogate pair as two characters, which is not valid Unicode", path)
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", quoted)
+
+
+def _integer(value: int, path: _Path) -> str:
+    if not -INT_LIMIT < value < INT_LIMIT:
+        raise _refusal(f"a number of more than {len(str(INT_LIMIT)) - 1:,} digits is too long", path)
+    return int.__repr__(value)
+
+
+def _number(value: float, path: _Path) -> str:
+    if value - value != 0.0:
+        raise _refusal(f"{value!r} is not JSON; use a finite number or null", path)
+    return int.__repr__(int(value)) if value.is_integer() else float.__repr__(value)
+
+
+def _refusal(message: str, path: _Path) -> ValueError:
+    return ValueError(str(Problem(message, path)))

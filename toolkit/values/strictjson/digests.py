@@ -1,0 +1,50 @@
+"""
+One short text for the same call, whatever the order of its keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from .checks import loads
+
+__all__ = ["digest_of"]
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_MOST_DEPTH = 64
+
+
+def digest_of(name: str, arguments: Any) -> str:
+    """The digest of a call; *arguments* may be JSON, JSON text, or nothing that JSON could say."""
+    if isinstance(arguments, (str, bytes, bytearray)):
+        try:
+            arguments = loads(arguments)
+        except ValueError:
+            arguments = arguments if isinstance(arguments, str) else bytes(arguments).hex()
+    try:
+        text = _CANONICAL.encode(arguments)
+    except (TypeError, ValueError, RecursionError):
+        text = _outline(arguments, ())
+    return hashlib.sha256(f"{name}\0{text}".encode(errors="surrogatepass")).hexdigest()
+
+
+def _outline(value: Any, inside: tuple[int, ...]) -> str:
+    if id(value) in inside or len(inside) > _MOST_DEPTH:
+        return "..."
+    within = (*inside, id(value))
+    if isinstance(value, Mapping):
+        pairs = [f"{_outline(key, within)}:{_outline(each, within)}" for key, each in value.items()]
+        return f"{{{','.join(sorted(pairs))}}}"
+    if isinstance(value, (list, tuple, AbstractSet)):
+        items = [_outline(each, within) for each in value]
+        return f"[{','.join(sorted(items) if isinstance(value, AbstractSet) else items)}]"
+    if isinstance(value, int):
+        return f"{type(value).__name__} {value:x}"  # Python does not print the largest ones in decimal
+    try:
+        return f"{type(value).__name__} {value!r}"
+    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __repr__; the type has to do
+        return type(value).__name__
