@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.markdown import run
-from toolkit import Dispatcher, default_catalog
+from toolkit import Context, Dispatcher, Session, ToolResult, default_catalog
+from toolkit.agent import Run
 from toolkit.facts import Options
 
 ROOT = Path(__file__).parents[1]
@@ -53,3 +54,24 @@ def test_every_option_is_in_the_table(page, options):
     """But for what only tests give."""
     rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / page).read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert options <= set(re.findall(r"`(\w+)`", " ".join(rows)))
+
+
+@pytest.mark.parametrize("record", [ToolResult, Run, Context, Session], ids=lambda record: record.__name__)
+def test_every_field_is_in_the_reference(record):
+    """Fields, properties and methods that a program may use; and nothing that is not there."""
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## `{record.__name__}`(.*?)(?=^## |\Z)", page, flags=re.MULTILINE | re.DOTALL)
+    rows = re.findall(r"^\| (`.*?) \|", section, flags=re.MULTILINE)
+    assert set(re.findall(r"`(\w+)", " ".join(rows))) == {name for name in dir(record) if not name.startswith("_")}
+
+
+def test_the_start_page_leads_to_every_other_page():
+    """A newcomer finds each page from there, or from a page that it leads to."""
+    seen, waiting = set(), ["start.md"]
+    while waiting:
+        page = waiting.pop()
+        if page not in seen:
+            seen.add(page)
+            links = re.findall(r"\]\((?!https?:)([\w-]+\.md)", (ROOT / "docs" / page).read_text(encoding="utf-8"))
+            waiting += links
+    assert {page.name for page in PAGES} - {"README.md"} <= seen
