@@ -58,7 +58,7 @@ def bash_for(
         env: Variables for the environment of every command, besides a few harmless ones. No other variable of this
             process is passed on.
         keep: Names of variables whose values a command passes on to the next one of its conversation.
-        max_output_bytes: The limit for each output stream. Of longer output the beginning and the end are kept.
+        max_output_bytes: The limit for each output stream. If the output is longer, its beginning and its end are kept.
     """
     chosen = _chosen(workspace, sandbox, network)
     standings = Standings(workspace)
@@ -184,7 +184,7 @@ def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
 
 
 def _changed(ended: Ended, workspace: Workspace) -> str:
-    """Return a warning if the command changed files that other programs take orders from, else an empty string."""
+    """Return a warning if the command changed files that can make other programs run code, else an empty string."""
     if not ended.changed:
         return ""
     names = ", ".join(readable(workspace.shown(path)) for path in ended.changed[:5])

@@ -38,7 +38,7 @@ def job_output_for(workspace: Workspace) -> Tool:
         if job is None:
             return "\n".join(map(_line, jobs.all())) or "(no jobs)"
         found = jobs.get(job)
-        # read before the output; otherwise the last lines of a job that ends in between would be missed
+        # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
         state = found.state()
         printed = found.read().rstrip("\n")
         return f"{printed or '(no new output)'}\n{found.id}: {state}"

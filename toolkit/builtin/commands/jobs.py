@@ -51,7 +51,7 @@ class Job:
         """
         Return what the job printed since the last `read`, with both streams in the order in which they arrived.
 
-        Return an empty string if the output is withheld because a protected file could be seen.
+        The result is empty if the output is withheld because a protected file could be seen.
         """
         with self.lock:
             printed = self.output.take()
@@ -69,8 +69,9 @@ _WHY = {
 
 class Jobs:
     """
-    The jobs of one conversation, in the order in which they were started. Of the jobs that ended, the last ones are
-    kept.
+    The jobs of one conversation, in the order in which they were started.
+
+    Only the last of the jobs that have ended are kept.
     """
 
     def __init__(self) -> None:

@@ -83,7 +83,9 @@ class Latest:
 
     def take(self) -> str:
         """
-        Return what was added since the last `take`, as readable text. The bytes that did not fit are counted in it.
+        Return what was added since the last `take`, as readable text.
+
+        The bytes that did not fit are counted in it.
         """
         kept, lost = bytes(self._kept[-self._most :]), self._lost + max(0, len(self._kept) - self._most)
         self._kept.clear()
@@ -120,7 +122,7 @@ class Ticker:
 
     def add(self, data: bytes) -> None:
         """Add *data*, and call *tell* if it is time to. Empty *data* only checks the time."""
-        # Four times as much text is kept as is ever told, so an escape code that this cut divides is not in the told
+        # Keep four times as much text as is ever passed on. An escape code that this cut divides is then not in that
         # part.
         self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._most :]
         now = self._clock()

@@ -59,8 +59,9 @@ class Process:
     @property
     def ended(self) -> Ended:
         """
-        How the command ended. It can be read only once the command is over; `ToolError` if the command could not be
-        started.
+        How the command ended.
+
+        Reading it raises `ToolError` if the command could not be started, and `RuntimeError` while it still runs.
         """
         if self._error is not None:
             raise self._error

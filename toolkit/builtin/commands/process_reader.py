@@ -117,7 +117,7 @@ class Reading:
         return self._told(code)
 
     def _hurry(self) -> None:
-        """Ask the command to end the first time that its time is up, and kill the launcher the second time."""
+        """Ask the command to end when its time is up, or kill the launcher if the command was asked before."""
         if self._why is None:
             self._ask("timeout")
         else:

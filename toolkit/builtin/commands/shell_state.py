@@ -127,8 +127,9 @@ def known_shell(session: Session | None, root: str) -> Shell | None:
 @contextlib.contextmanager
 def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
     """
-    Yield the shell of *session* in the workspace at *root* for one call. Without a session the shell ends with the
-    call.
+    Yield the shell of *session* in the workspace at *root* for one call.
+
+    Without a session the shell ends with the call.
     """
     shell = shell_of(session, root)
     try:
@@ -164,7 +165,7 @@ def environment(
     """
     Return all variables that a command finds in its environment.
 
-    Of the variables of this process, only those in `_FROM_OUTSIDE` and those that begin with `LC_` are passed on.
+    Only those variables of this process are passed on that are in `_FROM_OUTSIDE` or begin with `LC_`.
     """
     ours = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
     ours["PATH"] = _path(ours.get("PATH", os.defpath), sandbox.shows)

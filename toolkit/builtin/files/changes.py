@@ -27,7 +27,8 @@ def present(workspace: Workspace, path: str) -> bytes | None:
     Return the content of a file, or None if the file does not exist.
 
     Raises:
-        ToolError: The file is too large to be changed here, cannot be read, or its path leads through a file.
+        ToolError: The file is too large to be changed here, or cannot be read, or a name on its path is a file and not
+            a folder.
     """
     try:
         size = workspace.stat(path).size
@@ -77,7 +78,9 @@ def check_time(watch: Watch, name: str) -> None:
 
 def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context, watch: Watch) -> str:
     """
-    Change the file from *old* to *new*. Return the difference, and the folders that had to be made.
+    Change the file from *old* to *new*.
+
+    Return the difference, with notes on folders that had to be made and on a link that was followed.
 
     Raises:
         Changed: A person agreed to a change of another content than the file has now.

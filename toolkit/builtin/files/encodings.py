@@ -59,7 +59,9 @@ class Encoding(NamedTuple):
 
     def encode(self, text: str) -> bytes:
         """
-        Encode *text*, as the inverse of `decode`. Raise `UnicodeEncodeError` if this encoding cannot express *text*.
+        Encode *text*, as the inverse of `decode`.
+
+        Raise `UnicodeEncodeError` if this encoding cannot express *text*.
         """
         return self.mark + text.encode(self.codec)
 
@@ -150,8 +152,9 @@ def unwritable(text: str) -> str | None:
 
 def encoded_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
     """
-    Encode *text* like *old* if it can be read back from that, otherwise in UTF-8. Return the bytes and the encoding
-    used.
+    Encode *text* like *old* if it can be read back from that, otherwise in UTF-8.
+
+    Return the bytes and the encoding used.
 
     Raises `UnicodeEncodeError` if *text* holds half of a surrogate pair, because no encoding can express that.
     """
@@ -200,8 +203,9 @@ class Text:
 
     def replaced(self, spans: list[tuple[int, int, str]]) -> str:
         """
-        Return the real text with spans of the plain text replaced. The lines of new text end like the lines around
-        them.
+        Return the real text with spans of the plain text replaced.
+
+        The lines of new text end like the lines around them.
 
         Args:
             spans: Start, end and new text of each span, in order and without overlaps.
@@ -228,8 +232,9 @@ class Text:
 
     def _line_end(self, at: int) -> tuple[int, LineEnding]:
         """
-        Return the end of the line that *at* is on, and its line ending. The last line counts as ending like the one
-        before.
+        Return the end of the line that *at* is on, and its line ending.
+
+        The last line counts as ending like the one before.
         """
         end = self.plain.find("\n", at)
         known = end if end != -1 else self.plain.rfind("\n", 0, at)

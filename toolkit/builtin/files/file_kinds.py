@@ -71,8 +71,9 @@ _TABLE: tuple[tuple[bytes, Kind], ...] = (
 
 def image_size(data: bytes) -> tuple[int, int] | None:
     """
-    Return the width and height of a PNG, JPEG, GIF or WebP image, or None if they are not stated or the image is
-    broken.
+    Return the width and height of a PNG, JPEG, GIF or WebP image.
+
+    Return None if the image does not state them or is broken.
     """
     try:
         if data.startswith(b"\x89PNG"):

@@ -24,7 +24,9 @@ _MOST_CHARACTERS_SHOWN = 300
 
 def near_help(text: str, old: str) -> str:
     """
-    Return what to add to "`old` does not appear": the slip, or the nearest lines. Lines end in `\\n` in both texts.
+    Return what to add to "`old` does not appear": the slip, or the nearest lines.
+
+    Lines end in `\\n` in both texts.
     """
     if len(text) + len(old) > _MOST_CHARACTERS_COMPARED:
         return "; the file is too large to look for what is near, so read the place again"
@@ -104,7 +106,9 @@ def _folded_place(lines: list[str], wanted: list[str], fold: Callable[[str], str
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:
     """
-    Return the line at which the text most like *wanted* begins, or None. The longest line of *wanted* is compared.
+    Return the line at which the text most like *wanted* begins, or None.
+
+    The longest line of *wanted* is compared.
     """
     index = max(range(len(wanted)), key=lambda each: len(wanted[each].strip()))
     sample = wanted[index].strip()[:_LONGEST_COMPARED]

@@ -45,9 +45,7 @@ def remember(session: Session | None, place: str, sha256: str) -> None:
 
 
 def check_seen(session: Session | None, place: str, sha256: str | None, shown: str) -> None:
-    """
-    Raise `ToolError` if the session has seen the file at *place* with another digest than *sha256*, the present one.
-    """
+    """Raise `ToolError` if the session saw the file at *place* with another digest than *sha256*, its digest now."""
     stamp = None if session is None else _stamps(session).get(place)
     # A file that is gone holds no content that could be lost.
     if stamp is not None and sha256 is not None and stamp != sha256:

@@ -27,7 +27,7 @@ from .read_stamps import remember, where
 __all__ = ["read_for"]
 
 _MOST_CHARACTERS = 90_000
-_MOST_IMAGE_BYTES = 3_750_000  # the limit of the providers, for the image in base64
+_MOST_IMAGE_BYTES = 3_750_000  # in base64, an image of this size still fits the limit of the providers
 _SAMPLE = 1 << 18
 _REPORT_EVERY = 1 << 28
 

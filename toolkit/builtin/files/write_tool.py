@@ -66,7 +66,11 @@ def _objections(arguments: Any) -> list[Problem]:
 
 
 def _encoded(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
-    """Encode *content* like *old*. Return the bytes, and notes on them for the model."""
+    """
+    Encode *content* with the encoding and line endings of *old*.
+
+    Return the bytes, and notes on them for the model.
+    """
     found = None if old is None else decoded(old)
     if found is None:
         return UTF_8.encode(content), []

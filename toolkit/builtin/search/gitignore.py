@@ -49,7 +49,7 @@ class Ignoring:
                 found = self._known[folder] = (*found, *self._own(folder))
 
     def __call__(self, entry: Entry) -> bool:
-        """Return whether *entry* is left out. The caller has asked about the folder of *entry* before."""
+        """Return whether *entry* is left out. The caller must have asked about the folder of *entry* before."""
         path, name = entry.path.removeprefix("./"), entry.name
         if name == ".git":
             return True

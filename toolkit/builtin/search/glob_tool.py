@@ -153,7 +153,9 @@ class _Wanted:
 
 def _way(pattern: str) -> list[Glob | None]:
     """
-    Return one pattern for each name on the way to a match of *pattern*, and None at the end if any number may follow.
+    Return one pattern for each name on the way to a match of *pattern*.
+
+    The list ends in None if any number of names may follow.
     """
     way: list[Glob | None] = []
     try:

@@ -121,7 +121,7 @@ def regex_of(pattern: str) -> str:
     Return the regular expression for a *pattern* without braces, for paths with `/` between names.
 
     Raises:
-        ValueError: The pattern can match nothing.
+        ValueError: The pattern is malformed, or it can match nothing.
     """
     parts: list[str] = []
     at = 0
@@ -172,8 +172,9 @@ _CLASSES = {
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
     """
-    Return the regular expression of the set at *at*, and where the pattern goes on. It is read as git's `wildmatch`
-    does.
+    Return the regular expression of the set at *at*, and where the pattern goes on.
+
+    The set is read as git's `wildmatch` reads it.
     """
     first = at = at + 1
     is_negated = pattern[at : at + 1] in {"!", "^"}

@@ -114,7 +114,8 @@ class _Search:
         """
         Search the *listed* files that are not too large, until *tally* is full or the time is up.
 
-        If *always* is set or it pays, *sieve* first says which files need no search. Return a note if the time was up.
+        *sieve* first says which files need no search, if there is much to search or *always* is set. Return a note if
+        the time was up.
         """
         files = [entry for entry in listed if entry.size <= MOST_BYTES]
         helper = sieve if always or is_worth_it(files) else None

@@ -4,7 +4,8 @@ ripgrep as a sieve, which quickly finds files that certainly do not match.
 ripgrep gets the names of files, none of them protected, and says which of them do *not* match. The Python code searches
 all other files itself. So no byte that ripgrep read is ever shown. A file that ripgrep could not read or did not reach
 is not lost, and the answer is the same without ripgrep. ripgrep runs with a minimal environment in a sandbox that shows
-only the workspace, read-only and without its secrets.
+only the workspace, read-only and without its secrets. It runs without a sandbox only if the caller demands ripgrep and
+`bwrap` is not installed.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class Ripgrep:
         return found
 
     def _is_open(self, path: str) -> bool:
-        """Return whether the rules for names allow reading the file at *path*."""
+        """Return whether the file at *path* may be read, judged by its name."""
         known = self._open.get(path)
         if known is None:
             if len(self._open) >= _MOST_KNOWN:
