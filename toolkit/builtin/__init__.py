@@ -1,5 +1,5 @@
 """
-The tools that a working agent needs, bound to a workspace. Importing registers nothing.
+The built-in tools of a working agent, bound to a workspace. Importing this package registers no tool.
 
     from toolkit.builtin import Workspace, builtin_catalog
 

@@ -1,5 +1,5 @@
 """
-The built-in tools as one catalog.
+One catalog with all built-in tools.
 """
 
 from __future__ import annotations
@@ -36,22 +36,24 @@ def builtin_catalog(
     ports: Sequence[int] = (),
 ) -> Catalog:
     """
-    The tools that a working agent needs, bound to *workspace*: a catalog of its own, yours to change.
+    Return a new catalog with the tools that a working agent needs, bound to *workspace*.
+
+    The catalog belongs to the caller, who may change it.
 
         workspace = Workspace("~/project")
         dispatcher = Dispatcher(builtin_catalog(workspace), permissions=Permissions(), safety=workspace.safety())
 
     Args:
-        sandbox: What commands run in; the strongest one on this machine unless given.
+        sandbox: The sandbox that commands run in. The default is the strongest one on this machine.
         network: Whether commands may reach the network.
-        env: What commands find in their environment, besides the little they always do.
-        keep: Names of variables that a command leaves to the next one.
-        allowed_hosts: The only hosts that `web_fetch` reaches; any public one unless given.
-        ports: Ports that `web_fetch` reaches besides 80 and 443; an allow rule that names a port opens it too.
+        env: Variables for the environment of every command, besides the few that commands always get.
+        keep: Names of variables whose values a command passes on to the next one.
+        allowed_hosts: The only hosts that `web_fetch` may reach. The default is any public host.
+        ports: Ports that `web_fetch` may reach besides 80 and 443. An allow rule that names a port opens that port too.
     """
     place = workspace if isinstance(workspace, Workspace) else Workspace(workspace)
     for name in ("httpx", "jsonschema"):
-        importlib.import_module(name)  # now, while nobody can have put another one where Python looks first
+        importlib.import_module(name)  # imported before a tool can put another module first on the search path
     return Catalog(
         read_for(place),
         write_for(place),

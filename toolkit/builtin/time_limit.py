@@ -1,5 +1,5 @@
 """
-Time for work that can take long: looked at on the way, such that there is some left to answer.
+Time limits for long work. The work checks its limit often enough that some time is left for the answer.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ _SHARE = 0.9
 
 
 class Stopped(Exception):  # noqa: N818 -- named by what happened, as all our errors are
-    """The time is up."""
+    """Raised when the time for the work is up."""
 
 
 class Watch:
     """
-    Looks at the clock, and whether anybody still waits.
+    A time limit for one piece of work, which also notices that the call was cancelled.
 
     Args:
         seconds: How long the work may take.
-        is_cancelled: Whether nobody waits any more.
+        is_cancelled: Returns whether the call was cancelled, so that its answer is no longer needed.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Watch:
         self._is_cancelled = is_cancelled
 
     def look(self) -> None:
-        """Raise `Stopped` if the time is up, `ToolError` if nobody waits any more."""
+        """Raise `Stopped` if the time is up, and `ToolError` if the call was cancelled."""
         if self._is_cancelled():
             raise ToolError("it was cancelled, and stopped before it was done")
         if self._now() > self._end:
@@ -45,7 +45,7 @@ class Watch:
 
 
 def watch_for(workspace: Workspace, context: Context) -> Watch:
-    """Watches over one call, such that there is time left to answer."""
+    """Return a `Watch` for one call that stops the work early enough to leave time for the answer."""
     most = workspace.timeout_seconds
     if context.deadline is not None:
         most = min(most, context.deadline - time.monotonic())

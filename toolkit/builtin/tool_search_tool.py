@@ -1,8 +1,8 @@
 """
-`tool_search`: the way from a few words to a tool that was not in the prompt.
+The `tool_search` tool, with which a model finds tools that are not in its prompt.
 
-What it finds is loaded into the session, so that the next definitions have it,
-after all others. Only what the session's rules and mode could ever allow is found.
+The tool loads the tools that it finds into the session. The next definitions then contain them, after all others. It
+finds only tools that the rules and the mode of the session could ever allow.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ class Answer(TypedDict):
 
 def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> Tool:
     """
-    The tool that finds the deferred tools of *catalog*: `catalog.add(tool_search_for(catalog))`.
+    Return the tool that finds the deferred tools of *catalog*: `catalog.add(tool_search_for(catalog))`.
 
-    *ranker* is your own, see `catalog.search`.
+    Args:
+        ranker: The caller's own ranker; see `catalog.search`.
     """
 
     @tool(
         catalog=None,
         read_only=True,
-        concurrency_safe=False,  # what is found first is loaded first
+        concurrency_safe=False,  # tools are loaded in the order in which they are found
         group="search",
         search_hint="find discover load more tools by what they do",
         summary=lambda arguments: arguments["query"],
@@ -93,13 +94,14 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
 
 
 def _selected(view: CatalogView, names: str) -> tuple[list[Tool], str]:
-    """The tools that are named, and what to do about names that nobody has."""
+    """Return the tools that *names* lists, and a note on the names that no tool has."""
     found: dict[str, Tool] = {}
     missing: list[str] = []
     for name in [name.strip() for name in names.split(",") if name.strip()][:_MOST]:
         tool = view.get(name)
         if tool is None:
-            # What is near is looked for among all names, which takes its time.
+            # The suggestions compare a name with all names, which is slow, so only the first few missing names get
+            # them.
             missing.append(str(UnknownTool(name, view.names() if len(missing) < _MOST_HINTS else ())))
         else:
             found[tool.name] = tool
@@ -109,7 +111,11 @@ def _selected(view: CatalogView, names: str) -> tuple[list[Tool], str]:
 
 
 def _described(tools: list[Tool]) -> tuple[list[Tool], str]:
-    """The tools whose schema is there, and which ones have none: loaded, these would end every conversation."""
+    """
+    Return the tools whose schema can be built, and a note on the others.
+
+    A tool without a schema must not be loaded, because it would end every conversation that loads it.
+    """
     whole, broken = [], []
     for each in tools:
         try:
@@ -122,7 +128,7 @@ def _described(tools: list[Tool]) -> tuple[list[Tool], str]:
 
 
 def _loaded(tools: list[Tool], session: Session | None) -> set[str]:
-    """Load what is deferred; the names of what the model has been told of already."""
+    """Load the deferred tools among *tools*, and return the names of the tools that the model knew before."""
     known = {tool.name for tool in tools if not tool.facts.defer}
     if session is not None:
         known |= set(session.loaded)

@@ -1,5 +1,5 @@
 """
-What a file says about the arguments of its skill.
+Reads the arguments of a skill from its file.
 
     arguments:
       - name: path
@@ -50,7 +50,7 @@ _KEYS: Keys = {
 
 
 def read_arguments(node: Node, mistakes: Mistakes) -> tuple[Argument, ...]:
-    """The arguments that *node* lists, in its order."""
+    """Return the arguments that *node* lists, in its order. Add what is wrong with them to *mistakes*."""
     if not isinstance(node.content, list) or len(node.content) > _MOST:
         mistakes.add(node.line, f"`arguments` has to be a list of at most {_MOST}: `- name: path`")
         return ()

@@ -1,10 +1,10 @@
 """
-Skills beside the tools that they use: what each may claim, and which cannot be had.
+Joins skills with the tools that they use: which facts each skill may state, and which skills cannot be used.
 
-Facts follow from the tools: a skill is read-only if all of them are, destructive
-if one is; its file can only be stricter. A name that a tool or an earlier skill has
-is taken. A skill that lists another lists its tools too, because nobody hands on
-what they may not call themselves.
+The facts of a skill follow from its tools. A skill is read-only if all of its tools are, and destructive if one of them
+is. The file of a skill can only state stricter facts. A skill cannot have a name that a tool or an earlier skill has. A
+skill that lists another skill must also list the tools of that skill, because a skill may not pass on tools that it may
+not call itself.
 """
 
 from __future__ import annotations
@@ -25,33 +25,37 @@ from .skill_tools import skill_of
 __all__ = ["Joined", "Joining"]
 
 _Claims: TypeAlias = tuple[str, bool, bool]
-"""A name, whether it is read-only, whether it is destructive."""
+"""A name, whether it is read-only, and whether it is destructive."""
 
 _RESERVED = frozenset((EXIT_PLAN, "tool_search"))
-"""What an agent brings itself: a file must not stand in for it."""
+"""Names of tools that an agent provides itself, so a skill file must not take them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined(Table):
-    """Tools and skills, and what was wrong with the skills that are not among them."""
+    """Tools and skills, and the problems of the skills that were left out."""
 
     problems: tuple[SkillProblem, ...] = ()
 
 
 class Joining:
-    """Puts skills beside tools; the same ones as last time where nothing changed, because listeners compare."""
+    """
+    Joins skills with tools.
+
+    If nothing changed, it returns the same tool objects as before, because listeners compare them.
+    """
 
     def __init__(self) -> None:
         self._made: dict[tuple[Tool, bool, bool], Tool] = {}
 
     def __call__(self, tools: Table, drafts: Iterable[Tool]) -> Joined:
-        """*tools*, and after them the skills in *drafts* that have what they need."""
+        """Return *tools*, followed by the skills in *drafts* that have everything they need."""
         problems: list[SkillProblem] = []
         skills = every = _with_free_names(tools, drafts, problems)
         while wrong := {
             name: found for name, draft in skills.tools.items() if (found := _unfit(draft, tools, skills, every))
         }:
-            # Whoever listed one of these has to do without it, so all are looked at again.
+            # A skill that lists one of these skills cannot have it, so all skills are checked again.
             problems += [problem for found in wrong.values() for problem in found]
             skills = _table(draft for name, draft in skills.tools.items() if name not in wrong)
         keys = {name: (draft, *_derived(draft, tools, skills)) for name, draft in skills.tools.items()}
@@ -67,7 +71,7 @@ def _table(drafts: Iterable[Tool]) -> Table:
 
 
 def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillProblem]) -> Table:
-    """The skills whose names nobody before them has."""
+    """Return the skills whose names are not taken by a tool, the agent or an earlier skill."""
     taken: dict[str, Tool] = {}
     holders = dict.fromkeys(_RESERVED, "the agent itself")
     folded = {fold_name(name): name for name in (*tools.tools, *tools.aliases)}
@@ -92,7 +96,7 @@ def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillP
 
 
 def _misleads(name: str, folded: Mapping[str, str]) -> str | None:
-    """Return why a skill of a project cannot be called *name*; *folded* are the names before it."""
+    """Return why a skill of a project cannot be called *name*, or None. *folded* holds the names before it."""
     twin = folded.get(fold_name(name))
     if twin is not None:
         return f"differs from `{twin}` only in case or separators"
@@ -101,7 +105,11 @@ def _misleads(name: str, folded: Mapping[str, str]) -> str | None:
 
 
 def _unfit(draft: Tool, tools: Table, skills: Table, every: Table) -> list[SkillProblem]:
-    """Why a skill cannot be had with these tools, and these *skills*, which are left of *every* one."""
+    """
+    Return why a skill cannot be used with *tools* and *skills*.
+
+    *skills* are the ones that are left of *every* skill.
+    """
     skill = _skill(draft)
     problems = []
     listed = {name: tools.find(name) or skills.find(name) for name in skill.tools}
@@ -136,7 +144,7 @@ def _missing(name: str, tools: Table, every: Table) -> str:
 
 
 def _derived(draft: Tool, tools: Table, skills: Table) -> tuple[bool, bool]:
-    """Whether a skill is read-only, and whether it is destructive."""
+    """Return whether a skill is read-only, and whether it is destructive."""
     used = [_stated(draft), *_used(_skill(draft), tools, skills)]
     destructive = any(is_destructive for _, _, is_destructive in used)
     return not destructive and all(is_read_only for _, is_read_only, _ in used), destructive
@@ -147,21 +155,25 @@ def _finished(draft: Tool, read_only: bool, destructive: bool) -> Tool:
         draft.facts,
         read_only=read_only,
         destructive=destructive,
-        idempotent=False,  # a sub-run costs too much to be made twice unasked
+        idempotent=False,  # a sub-run costs too much to be repeated without asking
         concurrency_safe=read_only,
     )
     return replace(draft, facts=facts)
 
 
 def _used(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
-    """What a skill may call. Of other skills only what they state counts: it lists their tools as well."""
+    """
+    Return the claims of everything that a skill may call.
+
+    Another skill counts only with the facts in its own file, because this skill lists the tools of that skill as well.
+    """
     found = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
     inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
     return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in found] + list(map(_stated, inner))
 
 
 def _stated(draft: Tool) -> _Claims:
-    """What a skill is by its own file, whatever it uses."""
+    """Return what a skill is by its own file, without regard to what it uses."""
     destructive = draft.facts.destructive
     return draft.name, _skill(draft).stated.get("read_only") is not False and not destructive, destructive
 

@@ -1,5 +1,5 @@
 """
-What may stand in front matter: for each key a check, and words for what it wants.
+The keys that front matter may have. Each key has a check, and words for the values that it accepts.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def is_name(value: Any) -> bool:
 
 
 class Mistakes:
-    """Gathers what is wrong with one file."""
+    """Collects what is wrong with one file."""
 
     def __init__(self, path: Path) -> None:
         self.found: list[SkillProblem] = []
@@ -51,7 +51,7 @@ class Mistakes:
         self.found.append(SkillProblem(self._path, line, message))
 
     def checked(self, nodes: Mapping[str, Node], keys: Keys, place: str = "") -> dict[str, Any]:
-        """The values of *nodes* that are what *keys* want; the others are mistakes."""
+        """Return the values of *nodes* that pass the checks in *keys*. Add a mistake for every other one."""
         right: dict[str, Any] = {}
         for key, node in nodes.items():
             if key not in keys:

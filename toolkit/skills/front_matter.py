@@ -1,5 +1,5 @@
 """
-The part of a Markdown file between two lines of dashes: a small, plain YAML.
+The front matter of a Markdown file, between two lines of dashes, in a small and plain form of YAML.
 
     ---
     name: review
@@ -8,9 +8,9 @@ The part of a Markdown file between two lines of dashes: a small, plain YAML.
     ---
     Read {path} and say what you would change.
 
-Mappings, lists, texts, numbers, true, false and null, each with its line. What
-makes YAML dangerous or surprising is refused or is text: tags, anchors and
-aliases, keys written twice, deep nesting; `yes`, `012` and `12:30` are texts.
+It can hold mappings, lists, texts, numbers, true, false and null, each with its line. Dangerous features of YAML are
+refused: tags, anchors and aliases, keys written twice, and deep nesting. Surprising values are read as text: `yes`,
+`012` and `12:30`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _BROKEN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value, and the line it stands on; for what has a key, the key's."""
+    """A value, and the line on which it stands. If the value has a key, it is the line of the key."""
 
     content: Content
     line: int
 
     def plain(self) -> Any:
-        """The value without its lines."""
+        """Return the value without its lines."""
         if isinstance(self.content, dict):
             return {key: each.plain() for key, each in self.content.items()}
         if isinstance(self.content, list):
@@ -58,7 +58,7 @@ class Node:
 
 
 def split(text: str) -> tuple[dict[str, Node], str]:
-    """The front matter of *text* and what comes after it; `Mistake` if it cannot be read."""
+    """Return the front matter of *text*, and the text after it. Raise `Mistake` if the front matter cannot be read."""
     lines = text.split("\n")
     if _FENCE.fullmatch(lines[0]) is None:
         raise Mistake("there is no front matter; begin with a line `---`, then `description: ...`, then `---`", 1)
@@ -77,9 +77,9 @@ def split(text: str) -> tuple[dict[str, Node], str]:
 
 
 def check_installed() -> None:
-    """Say what to install if YAML cannot be read."""
+    """Raise `ToolkitError`, which says what to install, if YAML cannot be read."""
     try:
-        import yaml  # noqa: F401 -- to see whether it is there
+        import yaml  # noqa: F401 -- imported to check that it is installed
     except ImportError:
         raise ToolkitError(f"skills cannot be read without the extra; pip install '{DISTRIBUTION}[skills]'") from None
 
@@ -96,7 +96,7 @@ def _read(matter: str) -> Node | None:
         raise Mistake(f"the character U+{ord(matter[error.position]):04X} cannot stand here; remove it", line) from None
     except yaml.MarkedYAMLError as error:
         words = error.problem or error.context
-        # What has no end is mended where it begins.
+        # If a part has no end, name the line where it begins, because the author corrects it there.
         is_open = "end of stream" in words
         mark = (is_open and error.context_mark) or error.problem_mark or error.context_mark
         raise Mistake(
@@ -106,11 +106,11 @@ def _read(matter: str) -> Node | None:
 
 
 class _Building:
-    """Puts events together, without recursion, and stops at what is not plain."""
+    """Builds nodes from YAML events, without recursion, and raises `Mistake` at everything that is not plain."""
 
     def __init__(self) -> None:
         self.root: Node | None = None
-        self._open: list[tuple[Node, _Key]] = []  # each with the key that it will be put under
+        self._open: list[tuple[Node, _Key]] = []  # each with the key under which it will be put
         self._key: _Key = None
 
     def take(self, event: Any, kind: str) -> None:
@@ -163,7 +163,12 @@ class _Building:
 
 
 def _whole(text: str, line: int) -> str:
-    """*text* with the two halves that JSON writes some characters in put together; one half alone is none."""
+    """
+    Return *text* with surrogate pairs joined, because JSON writes some characters as two halves.
+
+    Raises:
+        Mistake: *text* holds half of a pair, which is no character.
+    """
     try:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
     except UnicodeDecodeError:
@@ -171,7 +176,7 @@ def _whole(text: str, line: int) -> str:
 
 
 def _meant(text: str) -> Content:
-    """What a text without quotes means, by the rules of JSON and little more."""
+    """Return the value of a text without quotes, by the rules of JSON with few additions."""
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):

@@ -1,12 +1,12 @@
 """
-Skills: prompts in Markdown files, as tools beside others.
+A catalog with skills, which are prompts in Markdown files, as tools beside others.
 
     skills = Skills(catalog, user_skills(), project=".", trust=Trust())
     agent = Agent(provider, Dispatcher(skills, permissions=Permissions()))
     run = await agent.run(skills.expanded("/review src/parser.py"))
 
-The catalog's tools and the skills are one catalog that follows both: a file
-that is written, changed or removed is noticed when the catalog is next looked at.
+The tools of the catalog and the skills form one catalog, which follows changes in both. If a file is written, changed
+or removed, the catalog notices this the next time that it is used.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _log = logging.getLogger("toolkit")
 
 class Skills(CatalogView):
     """
-    The tools of *catalog*, and the skills of *folders* and a project.
+    The tools of *catalog*, and the skills of *folders* and of a project.
 
-    A file with mistakes is left out, and told of in `problems` and the log; the others count.
+    A file with mistakes is left out and reported in `problems` and in the log. The other files count.
 
     Args:
-        catalog: The tools; those that a skill lists have to be among them.
-        folders: The user's own, or the program's; `user_skills()` says where the user's usually are.
-        project: The project's folder, whose skills are in `.toolkit/skills`.
-        trust: Who knows whether the user trusts the project; without it, nobody does.
-        check_seconds: How long a look at the files counts.
+        catalog: The tools. It must contain the tools that a skill lists.
+        folders: Folders of the user or of the program. `user_skills()` returns the usual folder of the user.
+        project: The folder of the project, whose skills are in `.toolkit/skills`.
+        trust: Knows whether the user trusts the project. Without it, the project is not trusted.
+        check_seconds: How long the result of a look at the files is used before the next look.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Skills(CatalogView):
         self.refresh()
 
     def renew_after_fork(self) -> None:
-        """Forget that another thread was looking at the files; a forked child does not have it."""
+        """Forget that another thread was looking at the files, because a forked child does not have that thread."""
         self._lock = threading.RLock()
         self._is_looking = False
 
@@ -97,12 +97,12 @@ class Skills(CatalogView):
         return super().table
 
     def refresh(self) -> None:
-        """Read the files now, whatever was known of them."""
+        """Read the files now, without regard to what is known about them."""
         with self._lock:
             self._look(self._shelf.read)
 
     def _look(self, look: Callable[[], None]) -> None:
-        # A listener that is told of a change looks at the table, too.
+        # A listener that is told of a change reads the table too, so this method may be called again from within.
         if self._is_looking:
             return
         self._is_looking = True
@@ -115,13 +115,13 @@ class Skills(CatalogView):
 
     @property
     def problems(self) -> tuple[SkillProblem, ...]:
-        """What is wrong with skills that are left out, each with its file, its line and the remedy."""
+        """What is wrong with the skills that are left out, each with its file, its line and the remedy."""
         table = cast("Joined", self.table)
         return (*self._shelf.problems, *table.problems)
 
     @property
     def ignored(self) -> tuple[Ignored, ...]:
-        """What a project brings and what does not count, and why."""
+        """The skill files of the project that do not count, and why."""
         _ = self.table
         return self._shelf.ignored
 
@@ -131,17 +131,24 @@ class Skills(CatalogView):
         return tuple(skill for tool in self if (skill := skill_of(tool)) is not None)
 
     def finish(self) -> None:
-        """Complete every tool, and `DefinitionError` if one cannot be, or if a skill has mistakes."""
+        """
+        Complete every tool.
+
+        Raises:
+            DefinitionError: A tool cannot be completed, or a skill has mistakes.
+        """
         super().finish()
         if problems := self.problems:
             raise DefinitionError("\n".join(map(str, problems)))
 
     def expanded(self, prompt: str) -> str:
         """
-        *prompt* with every line `/name text` that names a skill written out; everything else as it is.
+        Return *prompt* with every line `/name text` that names a skill replaced by the prompt of that skill.
+
+        The rest of *prompt* stays as it is.
 
         Raises:
-            BadArgs: The text does not give what the skill wants.
+            BadArgs: The text does not give the arguments that the skill needs.
             ToolError: The prompt would be too long.
         """
         return with_commands(prompt, self._written_out)
@@ -157,7 +164,7 @@ class Skills(CatalogView):
             raise BadArgs([Problem(f"/{name}: {problem}") for problem in error.problems]) from None
 
     def _tell(self) -> None:
-        """Log what is new among the problems."""
+        """Log the problems that are new."""
         problems = self.problems
         for problem in problems:
             if problem not in self._told:

@@ -1,8 +1,8 @@
 """
-The skills that the files hold now, and why others are not among them.
+The skills that are in the files now, and why other files are left out.
 
-A folder of the user counts at once. What a project brings in `.toolkit/skills`
-counts only while the user trusts the project with the content it has.
+A folder of the user counts at once. The skills that a project has in `.toolkit/skills` count only while the user trusts
+the project with its present content.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ _Reading: TypeAlias = Tool | tuple[SkillProblem, ...]
 
 
 def user_skills() -> Path:
-    """Where the user's own skills are, whether or not there are any."""
+    """Return the folder of the user's own skills, whether or not it exists."""
     return configuration_folder() / _NAME
 
 
 class Shelf(Catalog):
     """
-    The skills of some folders as tools, by path because two may have one name; what they use is not looked at.
+    The skills of some folders as tools. The keys are paths, because two skills may have one name.
+
+    The tools that a skill uses are not checked here.
 
     Attributes:
         problems: What is wrong with files and folders.
-        ignored: What a project brings and what does not count, and why.
+        ignored: The skill files of the project that do not count, and why.
     """
 
     def __init__(
@@ -69,8 +71,8 @@ class Shelf(Catalog):
             self.read()
 
     def read(self) -> None:
-        """Read the files, and hold what they say."""
-        # The stamp first: what changes while the files are read shows in the next one.
+        """Read the files, and store the skills and problems in them."""
+        # Take the stamp first, so that a change while the files are read shows in the next stamp.
         self._seen = self._stamp()
         self._is_settled = is_settled(self._seen, self._time_ns())
         problems: list[SkillProblem] = []
@@ -94,7 +96,7 @@ class Shelf(Catalog):
                 found, wrong = contents(folder)
                 problems += wrong
                 yield from ((path, content, False) for path, content in found.items())
-            elif folder != user_skills():  # most people have none
+            elif folder != user_skills():  # most users have no such folder
                 problems.append(SkillProblem(folder, None, "there is no such folder; make it, or correct the path"))
 
     def _project_files(self, problems: list[SkillProblem]) -> list[_File]:
@@ -105,7 +107,7 @@ class Shelf(Catalog):
         found, wrong = contents(folder)
         why = distrust(self._trust, self._project)
         if why is None and contents(folder)[0] != found:
-            # What was read has to be what is trusted: nobody may swap a file in between.
+            # The content that was read must be the content that is trusted, so a file must not be swapped in between.
             why, self._is_settled = f"{folder} changed while it was read; look again", False
         if why is not None:
             self.ignored = tuple(Ignored(visible(str(path), keep_lines=False), why) for path in found)

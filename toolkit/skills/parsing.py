@@ -1,5 +1,5 @@
 """
-From the content of a file to a skill, or to everything that is wrong with it.
+Converts the content of a file to a skill, or to a list of everything that is wrong with it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _KEYS: Keys = {
     "name": (is_name, f"a name for a tool; {LEGAL}"),
     "description": (is_text, "a text that is not empty"),
     **_FACTS,
-    **dict.fromkeys(("arguments", "tools"), (lambda value: True, "a list")),  # looked at more closely below
+    **dict.fromkeys(("arguments", "tools"), (lambda value: True, "a list")),  # checked more closely below
 }
 _FOREIGN = frozenset(("license", "compatibility", "metadata", "allowed-tools"))
-"""What files for other agents say, and what means nothing here."""
+"""Keys in files for other agents, which have no meaning here."""
 
 
 def read_skill(path: Path, content: bytes, *, project: bool = False) -> tuple[Skill | None, list[SkillProblem]]:
-    """The skill that a file holds; None with every mistake if it holds none."""
+    """Return the skill that a file holds, or None and every mistake if it holds none."""
     try:
         matter, body = split(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except UnicodeDecodeError:
@@ -87,7 +87,7 @@ def _skill(path: Path, matter: dict[str, Node], body: str, mistakes: Mistakes, d
 def _tools(node: Node, lines: dict[str, int], mistakes: Mistakes) -> tuple[str, ...]:
     wanted = "`tools` has to be a list of names, such as [read, grep]"
     items = node.content
-    if isinstance(items, str):  # "read, grep", as others write it
+    if isinstance(items, str):  # "read, grep", the form that other agents use
         items = [Node(name.strip(), node.line) for name in items.split(",")]
     if not isinstance(items, list):
         mistakes.add(node.line, f"{wanted}; got {node.plain()!r:.80}")

@@ -1,5 +1,5 @@
 """
-Mistakes in skill files: which file, which line, what would be right.
+Mistakes in skill files: the file, the line, and what would be right.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["Mistake", "SkillProblem"]
 @dataclass(frozen=True, slots=True)
 class SkillProblem:
     """
-    Why a file, or a folder, is not the skill that its author meant.
+    Why a file or a folder is not the skill that its author wanted.
 
     Attributes:
-        line: Counted from 1; None if it is about the whole.
+        line: The number of the line, counted from 1; None if the problem concerns the whole file or folder.
         message: What is wrong, and the remedy.
     """
 
@@ -31,8 +31,8 @@ class SkillProblem:
         return f"{place}: {visible(self.message, keep_lines=False)}"
 
 
-class Mistake(ValueError):  # noqa: N818 -- what it is, not what it does
-    """Something in a file that ends the reading of it."""
+class Mistake(ValueError):  # noqa: N818 -- the name says what it is, not what it does
+    """A mistake in a file that ends the reading of the file."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)

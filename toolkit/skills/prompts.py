@@ -1,10 +1,9 @@
 """
-Arguments put into a prompt: one literal substitution, and nothing else.
+Puts arguments into a prompt, by one literal substitution and nothing else.
 
-`{name}` becomes the value where *name* is an argument. Values are not looked at
-again, so one that contains `{other}` stays as it is. Everything else in braces is
-text: `{{name}}`, `{a.b}`, `{a[0]}`, `{a!r}`, names nobody knows. What the text has no
-place for is put after it, so that nothing a caller says is lost.
+`{name}` is replaced by the value if *name* is an argument. Values are not searched again, so a value that contains
+`{other}` stays as it is. Everything else in braces is text: `{{name}}`, `{a.b}`, `{a[0]}`, `{a!r}`, and unknown names.
+Arguments that have no place in the text are put after it, so that nothing from the caller is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _MOST_CHARACTERS = 1_000_000
 
 
 def prompt_of(skill: Skill, values: Mapping[str, Any]) -> str:
-    """What a model is asked to do when *skill* is called with *values*."""
+    """Return the prompt for the model when *skill* is called with *values*."""
     texts = {name: _written(value) for name, value in values.items()}
     used = {name for name in _PLACE.findall(skill.text) if name in texts}
     rest = [_told(name, text) for name, text in texts.items() if name not in used and text]
@@ -35,20 +34,20 @@ def prompt_of(skill: Skill, values: Mapping[str, Any]) -> str:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """*text* with *values* in their places; `ToolError` if that would be too long."""
-    # A short text can name a long value very often.
+    """Return *text* with *values* in their places. Raise `ToolError` if the result would be too long."""
+    # A short text can name a long value many times.
     check_size(len(text) + sum(len(values.get(name, "")) for name in _PLACE.findall(text)))
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), text)
 
 
 def check_size(size: int) -> None:
-    """`ToolError` for a prompt of more characters than anybody means."""
+    """Raise `ToolError` if a prompt has more characters than are allowed."""
     if size > _MOST_CHARACTERS:
         raise ToolError(f"the prompt would have {size:,} characters, and {_MOST_CHARACTERS:,} are allowed; send less")
 
 
 def _written(value: Any) -> str:
-    """A value as it stands in a prompt: a text as it is, nothing for None, everything else as JSON."""
+    """Return a value as prompts show it: a string as it is, None as nothing, and every other value as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:

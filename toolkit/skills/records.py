@@ -1,5 +1,5 @@
 """
-A skill as it was written: what a model is told, what is asked of it, and what it may use.
+A skill as its file describes it: the text for the model, the arguments, and the tools that it may use.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["FREE", "Argument", "Skill", "types_by_word"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     """
-    Something that a caller gives.
+    An argument that the caller of a skill gives.
 
     Attributes:
-        type: A word of `types_by_word`.
-        default: What counts if it is not given; None where it may be left out.
-        choices: The values it may have; any if empty.
+        type: A key of `types_by_word`.
+        default: The value if the argument is not given. None means that it may be left out.
+        choices: The values that the argument may have. If empty, any value is allowed.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Argument:
 
 
 FREE = Argument(name="input", description="What to work on, or what is wanted, in your own words.")
-"""What a skill takes whose file has no `arguments`."""
+"""The argument of a skill whose file has no `arguments`."""
 
 types_by_word: Mapping[str, Any] = {
     "string": str,
@@ -44,23 +44,23 @@ types_by_word: Mapping[str, Any] = {
     "list": list[Any],
     "object": dict[str, Any],
 }
-"""What may stand at `type`: JSON Schema's words, and two plainer ones."""
+"""The words that `type` may have: those of JSON Schema, and two plainer ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skill:
     """
-    One file.
+    The skill in one file.
 
     Attributes:
-        text: The prompt, with `{argument}` where arguments go.
-        tools: The names of the tools that it may call.
-        stated: The facts in the file, as they stand there.
-        path: Where it was read.
-        digest: Of the whole file; another text is another skill.
-        folder: Where the other files of a `SKILL.md` are; None for a file on its own.
-        project: Whether it comes with a project, and not from the user.
-        lines: Where things stand in the file: keys, and each tool as `tools.NAME`.
+        text: The prompt, with `{argument}` in the places of arguments.
+        tools: The names of the tools that the skill may call.
+        stated: The facts in the file, unchanged.
+        path: The path of the file.
+        digest: The digest of the whole file. A file with another text is another skill.
+        folder: The folder with the other files of a `SKILL.md`; None for a file on its own.
+        project: Whether the skill comes with a project, and not from the user.
+        lines: The line numbers of the keys in the file, and of each tool as `tools.NAME`.
     """
 
     name: str

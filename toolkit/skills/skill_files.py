@@ -1,9 +1,8 @@
 """
-The skill files of a folder: which there are, what is in them, whether they have changed.
+The skill files of a folder: their paths, their content, and whether they have changed.
 
-`NAME.md`, and `NAME/SKILL.md` with whatever belongs to it beside. Hidden entries
-and a `README.md` are passed over. Nothing is read that lies elsewhere, is no plain
-file, or is too large.
+A skill file is `NAME.md`, or `NAME/SKILL.md` with the files that belong to it beside it. Hidden entries and a
+`README.md` are skipped. A file that lies outside the folder, is not a regular file, or is too large is not read.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .problems import SkillProblem
 __all__ = ["Stamp", "contents", "file_stamp", "is_settled", "stamp", "tree_stamp"]
 
 Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
-"""What tells that files have changed without reading them: path, times, size and number of each."""
+"""The path, two times, size and inode number of each file, which show a change without reading the files."""
 
 _MOST_ENTRIES = 1000
 _MOST_BYTES = 64 * 1024
@@ -29,7 +28,7 @@ _SETTLED_NS = 2 * 10**9
 
 
 def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
-    """What is in the skill files of *folder*, by path in order; and what could not be read."""
+    """Return the content of the skill files of *folder* by path, in order, and the problems with unreadable files."""
     found: dict[Path, bytes] = {}
     problems = []
     try:
@@ -46,7 +45,7 @@ def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The paths of what may be skills, in order."""
+    """Return the paths of the entries that may be skills, in order."""
     with os.scandir(folder) as entries:
         names = []
         for entry in entries:
@@ -61,7 +60,7 @@ def _file(folder: Path, name: str) -> Path | None:
         return None
     path = folder / name
     inside = path / FOLDER_FILE
-    if os.path.lexists(inside):  # also where the folder is a link: what it leads to is looked at when it is read
+    if os.path.lexists(inside):  # also if the folder is a link, whose target is checked when the file is read
         return inside
     return path if name.endswith(".md") else None
 
@@ -70,7 +69,7 @@ def _content(path: Path, home: str) -> bytes:
     end = os.path.realpath(path)
     if os.path.commonpath((end, home)) != home:
         raise ValueError(f"it is a link that leads out of {home}; put a copy there instead")
-    # What may stand at the end of the links is looked at once it is open; a pipe would not come back.
+    # The kind of the file is checked once it is open. Without O_NONBLOCK, opening a pipe would never return.
     handle = os.open(end, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -85,7 +84,7 @@ def _content(path: Path, home: str) -> bytes:
 
 
 def stamp(folder: Path) -> Stamp:
-    """The stamp of the skill files of *folder*; of what cannot be read, that it cannot."""
+    """Return the stamp of the skill files of *folder*. The stamp of an unreadable entry says that it is unreadable."""
     try:
         paths = [folder, *_files(folder)]
     except (OSError, ValueError):
@@ -94,12 +93,12 @@ def stamp(folder: Path) -> Stamp:
 
 
 def tree_stamp(top: Path) -> Stamp:
-    """The stamp of everything below *top*, as far as a trusted folder can reach."""
+    """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
     return frozenset(map(_stamped, _below(str(top))))
 
 
 def file_stamp(path: Path) -> Stamp:
-    """The stamp of one file."""
+    """Return the stamp of one file."""
     return frozenset([_stamped(str(path))])
 
 
@@ -115,7 +114,11 @@ def _below(top: str) -> Iterator[str]:
 
 
 def is_settled(seen: Stamp, now_ns: int) -> bool:
-    """Whether *seen* can be relied on: a file that was changed a moment ago may change again under the same stamp."""
+    """
+    Return whether *seen* can be relied on.
+
+    A file that was changed a moment ago may change again and keep the same stamp.
+    """
     return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in seen)
 
 

@@ -1,9 +1,8 @@
 """
-A skill as a tool: its arguments become a signature, its call a sub-run of the agent.
+A skill as a tool. The arguments of the skill become the signature, and a call becomes a sub-run of the agent.
 
-Where no agent has made the call, the filled-in text is the result: whoever called
-it can do what it says. The file's digest is part of the version, so that what a
-person agreed to does not hold for another text.
+If the call does not come from an agent, the result is the prompt with its arguments filled in, and the caller can do
+what it says. The digest of the file is part of the version, so the approval of a person does not hold for another text.
 """
 
 from __future__ import annotations
@@ -24,17 +23,25 @@ from .records import Argument, Skill, types_by_word
 __all__ = ["PROJECT_ORIGIN", "skill_of", "tool_of"]
 
 PROJECT_ORIGIN = "skill:project"
-"""Where a project's skills come from; the user's own count as written here."""
+"""
+The origin of the skills of a project.
+
+The user's own skills have the origin of tools that are written in the program itself.
+"""
 
 _GROUP = "skills"
 _METADATA = "skill"
 
 
 def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
-    """The tool that *skill* is, with the facts its file states; *find* knows the tools that it may call."""
+    """
+    Return *skill* as a tool, with the facts that its file states.
+
+    *find* returns the tools that the skill may call.
+    """
 
     def tools() -> list[Tool]:
-        # The tools and not their names: where the catalog is part of another, a name may mean something else there.
+        # Pass tools and not names: if the catalog is part of another one, a name may mean another tool there.
         return [tool for name in skill.tools if (tool := find(name)) is not None]
 
     async def run(**given: Any) -> str:
@@ -79,7 +86,7 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
 
 
 def skill_of(tool: Tool) -> Skill | None:
-    """The skill that *tool* was made of; None if it is another tool."""
+    """Return the skill from which *tool* was made, or None for every other tool."""
     found = (tool.facts.metadata or {}).get(_METADATA)
     return found if isinstance(found, Skill) else None
 

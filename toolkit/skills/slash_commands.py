@@ -1,10 +1,10 @@
 """
-`/name text`, as a person types it on a line of a prompt.
+Slash commands: `/name text`, as a person types it on a line of a prompt.
 
-The line is replaced, and nothing else: lines of code, paths, and names that stand
-behind other words are left alone, and what was put in is not looked at again. The
-arguments of the skill get one word each, in their order, and the last of them whatever
-is left of the line; quotes keep a word together. A single argument gets all of it.
+Only the line of the command is replaced. Lines of code, paths, and names that stand after other words stay as they are.
+The text that replaces a command is not searched again. The arguments of the skill get one word each, in their order,
+and the last argument gets the rest of the line. Quotes keep several words together. A single argument gets the whole
+text.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ from .records import FREE, Argument, Skill
 __all__ = ["typed_arguments", "with_commands"]
 
 _LINE_END = re.compile(r"(\r\n|\n|\r)")
-# Four blanks or a tab before it make a line of Markdown code.
+# A line with four blanks or a tab in front is Markdown code.
 _COMMAND = re.compile(r" {0,3}/([A-Za-z_][A-Za-z0-9_.-]{0,63})(?:\s+(.*))?", re.DOTALL)
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*\Z)|~{3,})(.*)", re.DOTALL)
 _WORD = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|(\S+))(?=\s|\Z)""")
 
 
 def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) -> str:
-    """*prompt* with what *written_out* makes of each `/name text`, in its place; where that is None it stays."""
+    """
+    Return *prompt* with each `/name text` replaced by the result of *written_out*.
+
+    If that is None, the line stays.
+    """
     pieces = _LINE_END.split(prompt)
     fence, size = "", 0
-    for place in range(0, len(pieces), 2):  # the others are line ends
+    for place in range(0, len(pieces), 2):  # the other pieces are line endings
         line = pieces[place]
         mark = _FENCE.fullmatch(line)
         if fence:
@@ -43,12 +47,12 @@ def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) ->
             if made is not None:
                 pieces[place] = made
                 size += len(made)
-                check_size(size)  # a short line can name a long skill, very often
+                check_size(size)  # many short lines can each name a long skill
     return "".join(pieces)
 
 
 def typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
-    """What *text* gives to the arguments of *skill*, to be checked like any other call."""
+    """Return the arguments that *text* gives to *skill*. They still have to be checked like those of any other call."""
     given: dict[str, Any] = {}
     *firsts, last = skill.arguments or (FREE,)
     for argument in firsts:
@@ -64,7 +68,11 @@ def typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
 
 
 def _meant(argument: Argument, text: str) -> Any:
-    """*text* as a value of the argument's type; as it is if it is none, so that the check can say so."""
+    """
+    Return *text* as a value of the type of the argument.
+
+    A text that is no such value is returned as it is, so that the check can report it.
+    """
     if argument.type in ("string", "text"):
         return text
     try:

@@ -1,1 +1,1 @@
-"""Run commands, and the jobs that go on in the background."""
+"""Tools that run commands and look after background jobs."""

@@ -1,7 +1,7 @@
 """
-`bash`: a command line in a sandbox.
+The `bash` tool, which runs a command line in a sandbox.
 
-Between calls only the working folder and the variables named by the caller are kept, for each conversation.
+For each conversation, only the working folder and the variables that the caller names are kept between calls.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DEFAULT_SECONDS = 120.0
 _MOST_SECONDS = 600.0
 _MOST_SECONDS_OF_A_JOB = 24 * 3600.0
 _MOST_BYTES_OF_A_COMMAND = 100_000
-# What is left for the answer, when the whole call has a limit of its own.
+# Seconds that are left for the answer if the whole call has a time limit.
 _MARGIN_SECONDS = 1.0
 
 
@@ -48,15 +48,17 @@ def bash_for(
     max_output_bytes: int = 30_000,
 ) -> Tool:
     """
-    The tool that runs commands in *workspace*.
+    Return the tool that runs commands in *workspace*.
 
     Args:
-        sandbox: What commands run in; the strongest one here unless given. "none" runs them as the user, unasked
-            if the permissions say so; without it, and without a real sandbox on this machine, every command asks.
+        sandbox: The sandbox that commands run in. The default is the strongest one on this machine. "none" runs
+            commands as the user, without asking if the permissions allow it. If "none" is not given and this machine
+            has no real sandbox, every command asks for approval.
         network: Whether commands may reach the network.
-        env: Variables that every command finds, besides a few harmless ones. Nothing else of ours is passed on.
-        keep: Names of variables that a command leaves to the next one of its conversation.
-        max_output_bytes: Of each stream; the beginning and the end are kept.
+        env: Variables for the environment of every command, besides a few harmless ones. No other variable of this
+            process is passed on.
+        keep: Names of variables whose values a command passes on to the next one of its conversation.
+        max_output_bytes: The limit for each output stream. If the output is longer, its beginning and its end are kept.
     """
     chosen = _chosen(workspace, sandbox, network)
     standings = Standings(workspace)
@@ -108,14 +110,14 @@ def bash_for(
 
 
 def _preview(arguments: Any, call: ToolCall | None, runner: Runner) -> Preview:
-    """What a person sees before they agree: the command, where it would start, and what keeps it in."""
+    """Return what a person sees before they agree: the command, its start folder and the sandbox that confines it."""
     standing = standing_of(None if call is None else call.session, runner.workspace)
     text = f"$ {arguments['command']}\n\n{standing.shown()}\n{runner.sandbox.describe()}"
     return Preview(text=text, preconditions=(standing.precondition(),))
 
 
 def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
-    """What a model has to know before it runs a command here."""
+    """Return the description of the tool, which tells a model what it must know before it runs a command."""
     network = "has the network" if sandbox.network else "has no network, so nothing can be downloaded"
     held = "" if sandbox.name in {"limits", "none"} else " It sees and changes only the workspace, without its secrets."
     return (
@@ -148,8 +150,8 @@ def _failure(text: str, ended: Ended, seconds: float) -> ToolResult:
     """
     Return the result of a command that failed, was killed or took too long: an error whose text holds the output.
 
-    Every exit code but 0 is a failure, also the 1 with which `grep` says that it found nothing: which programs mean
-    something else by it is not known here, and the model reads the output and the code in any case.
+    Every exit code but 0 is a failure, even the 1 with which `grep` says that it found nothing. This module does not
+    know which programs give a code another meaning. The model reads the output and the code in any case.
     """
     kind: Kind = "timeout" if ended.why == "timeout" else "tool"
     message = _reason(ended, seconds)
@@ -158,17 +160,17 @@ def _failure(text: str, ended: Ended, seconds: float) -> ToolResult:
 
 
 def _reason(ended: Ended, seconds: float) -> str:
-    """Why a command failed, in a line; nothing if it did not."""
+    """Return one line that says why a command failed, or an empty string if it did not."""
     if ended.why is not None:
         return _WHY[ended.why].format(seconds=seconds)
     return f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}" if ended.exit_code else ""
 
 
 def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
-    """What a model reads: stdout, then the rest by name."""
+    """Return the text for the model: stdout first, then the other parts, each with its name."""
     ended = ran.ended
     if ended.why == "uncovered":
-        return _WHY[ended.why]  # and nothing of what it printed
+        return _WHY[ended.why]  # leave out everything that the command printed
     lines = [ran.stdout.rstrip("\n")] if ran.stdout.strip() else []
     if ran.stderr.strip():
         lines.append(f"stderr: {ran.stderr.rstrip(chr(10))}")
@@ -182,7 +184,7 @@ def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
 
 
 def _changed(ended: Ended, workspace: Workspace) -> str:
-    """A warning, if a command changed what other programs take orders from."""
+    """Return a warning if the command changed files that can make other programs run code, else an empty string."""
     if not ended.changed:
         return ""
     names = ", ".join(readable(workspace.shown(path)) for path in ended.changed[:5])
@@ -218,7 +220,7 @@ def _objections(arguments: Any) -> list[Problem]:
 
 
 def _left(seconds: float, deadline: float | None) -> float:
-    """How long a command may take, such that its answer still arrives before *deadline*."""
+    """Return how many seconds a command may take so that its answer still arrives before *deadline*."""
     if deadline is None:
         return seconds
     return max(0.1, min(seconds, deadline - time.monotonic() - _MARGIN_SECONDS))

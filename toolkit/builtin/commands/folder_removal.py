@@ -1,8 +1,8 @@
 """
-Removing a folder with all that is in it, however deep it is and whatever a command made of it.
+Removal of a folder with everything in it, at any depth and with any content that a command left there.
 
-Folders inside folders are moved up before they are looked into, so two descriptors are enough for any depth and no
-path gets long. No link is followed. What cannot be removed is left.
+Folders inside folders are moved up before they are listed. So two descriptors are enough for any depth, and no path
+gets long. No link is followed. An entry that cannot be removed is left in place.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ _LIST = os.O_RDONLY | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
 
 def remove_folder(path: str, *, most_seconds: float = 60.0, now: Callable[[], float] = time.monotonic) -> bool:
     """
-    Remove the folder at *path*; whether it is gone.
+    Remove the folder at *path*, and return whether it is gone.
 
     Args:
-        most_seconds: When to give up: somebody may fill it as fast as it is emptied.
+        most_seconds: After how many seconds to give up, because another process may fill the folder as fast as it is
+            emptied.
     """
     end = now() + most_seconds
     with suppress(OSError):
@@ -42,7 +43,7 @@ def remove_folder(path: str, *, most_seconds: float = 60.0, now: Callable[[], fl
 
 
 def _removed(top: int, name: str) -> list[str]:
-    """Remove the folder *name* of *top*; the names of those that were in it, which are in *top* now."""
+    """Remove the folder *name* in *top*. Return the new names of its subfolders, which were moved to *top*."""
     found: list[str] = []
     with suppress(OSError):
         folder = os.open(name, _LIST, dir_fd=top)
@@ -55,7 +56,7 @@ def _removed(top: int, name: str) -> list[str]:
 
 
 def _emptied(folder: int, top: int) -> list[str]:
-    """Remove the files of *folder*, and move its folders to *top*; what these are called there."""
+    """Remove the files of *folder*, and move its subfolders to *top*. Return the new names of the subfolders."""
     moved = []
     with os.scandir(folder) as entries:
         listed = list(entries)
@@ -72,12 +73,12 @@ def _emptied(folder: int, top: int) -> list[str]:
 
 
 def _unlock(folder: int | None, name: str) -> None:
-    """Let us into the folder *name*: package managers leave some that nobody may write."""
+    """Make the folder *name* readable and writable for us, because package managers leave folders that are not."""
     fd = os.open(name, _LOOK, dir_fd=folder)
     try:
         mode = os.fstat(fd).st_mode
         if stat.S_IMODE(mode) & 0o700 != 0o700:
-            # Not by its name, behind which there could be a link by now.
+            # The mode is not changed by name, because a link could be in its place by now.
             os.chmod(f"/proc/self/fd/{fd}", 0o700)
     finally:
         os.close(fd)

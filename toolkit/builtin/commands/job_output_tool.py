@@ -1,5 +1,5 @@
 """
-`job_output`: what commands in the background print.
+The `job_output` tool, which shows what commands in the background print.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_OF_A_LINE = 200
 
 
 def job_output_for(workspace: Workspace) -> Tool:
-    """The tool that lists and reads the jobs that `bash` started in *workspace*."""
+    """Return the tool that lists and reads the jobs that `bash` started in *workspace*."""
 
     @tool(
         catalog=None,
@@ -38,7 +38,8 @@ def job_output_for(workspace: Workspace) -> Tool:
         if job is None:
             return "\n".join(map(_line, jobs.all())) or "(no jobs)"
         found = jobs.get(job)
-        state = found.state()  # before the output, or what it printed last would be missed
+        # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
+        state = found.state()
         printed = found.read().rstrip("\n")
         return f"{printed or '(no new output)'}\n{found.id}: {state}"
 

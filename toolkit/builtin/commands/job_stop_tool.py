@@ -1,5 +1,5 @@
 """
-`job_stop`: the end of a command in the background.
+The `job_stop` tool, which ends a command in the background.
 """
 
 from __future__ import annotations
@@ -15,7 +15,13 @@ __all__ = ["job_stop_for"]
 
 
 def job_stop_for(workspace: Workspace, *, patience_seconds: float = 15.0) -> Tool:
-    """The tool that ends jobs that `bash` started in *workspace*, and waits until they have."""
+    """
+    Return the tool that ends jobs that `bash` started in *workspace*.
+
+    Args:
+        patience_seconds: How long the tool waits for a job to end. If the job still runs then, the tool raises
+            `ToolError`.
+    """
 
     @tool(catalog=None, idempotent=True, group="shell", search_hint="background jobs stop kill end terminate")
     def job_stop(job: str, *, context: Context) -> str:

@@ -1,5 +1,5 @@
 """
-Commands in the background: they can be listed, read and stopped, and end with their conversation.
+Commands in the background. They can be listed, read and stopped, and they end with their conversation.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Job:
     One command in the background.
 
     Attributes:
-        id: What it is called by.
-        command: What was asked for.
+        id: The name by which a caller refers to the job.
+        command: The command line that the model asked for.
     """
 
     id: str
@@ -38,7 +38,7 @@ class Job:
     lock: threading.Lock = field(default_factory=lambda: unlock_in_children(threading.Lock()))
 
     def state(self) -> str:
-        """How it is, in a few words."""
+        """Return the state of the job in a few words."""
         if not self.process.is_over:
             return f"running for {time.monotonic() - self.began:.0f} s"
         try:
@@ -48,7 +48,11 @@ class Job:
         return _WHY.get(ended.why or "", f"exit code: {ended.exit_code}")
 
     def read(self) -> str:
-        """What it printed since this was last asked, both streams as they came; nothing if that is withheld."""
+        """
+        Return what the job printed since the last `read`, with both streams in the order in which they arrived.
+
+        The result is empty if the output is withheld because a protected file could be seen.
+        """
         with self.lock:
             printed = self.output.take()
         return "" if self.state() == _WHY["uncovered"] else printed
@@ -64,7 +68,11 @@ _WHY = {
 
 
 class Jobs:
-    """The jobs of one conversation, in the order they were started; of those that ended, the last are kept."""
+    """
+    The jobs of one conversation, in the order in which they were started.
+
+    Only the last of the jobs that have ended are kept.
+    """
 
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
@@ -73,7 +81,12 @@ class Jobs:
         self._is_closed = False
 
     def start(self, command: str, start: Start) -> Job:
-        """Start *command* in the background; `ToolError` if too many run already."""
+        """
+        Start *command* in the background.
+
+        Raises:
+            ToolError: Too many jobs run already, or the conversation has ended.
+        """
         with self._lock:
             if self._is_closed:
                 raise ToolError("the conversation has ended, and its jobs with it")
@@ -95,12 +108,17 @@ class Jobs:
             return job
 
     def all(self) -> list[Job]:
-        """Those that run, and those that ended not long ago."""
+        """Return the jobs that run, and those that ended recently."""
         with self._lock:
             return list(self._jobs.values())
 
     def get(self, name: str) -> Job:
-        """The job of that name; `ToolError` with the nearest ones if there is none."""
+        """
+        Return the job called *name*.
+
+        Raises:
+            ToolError: There is no such job. The message suggests the nearest names.
+        """
         with self._lock:
             job = self._jobs.get(name)
             known = list(self._jobs)
@@ -110,7 +128,7 @@ class Jobs:
         return job
 
     def close(self, *, wait_seconds: float = 3.0) -> None:
-        """End all of them, and wait a while until they have."""
+        """End all jobs, and wait at most *wait_seconds* until they have ended. No job can be started afterwards."""
         with self._lock:
             self._is_closed = True
             jobs = list(self._jobs.values())

@@ -1,8 +1,8 @@
 """
-What a command prints, bounded and made readable.
+The output of a command, limited in size and made readable.
 
-The beginning and the end are kept, as the beginning says what was done and the end how it went. Codes for a terminal
-are taken out; other control characters are shown by their numbers.
+The beginning and the end are kept: the beginning says what was done, and the end says how it went. Terminal escape
+codes are removed. Other control characters are shown by their numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 __all__ = ["Headed", "Latest", "Ticker", "readable"]
 
-# Commands of a terminal: CSI ... letter, OSC ... BEL or ST, other strings up to ST, and the short ones.
+# Terminal escape codes: CSI ... letter, OSC ... BEL or ST, other strings up to ST, and the short ones.
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b\]|\x9d)[^\n\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
@@ -25,14 +25,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def readable(text: str) -> str:
-    """*text* without what would act on a terminal; a carriage return starts a line, so nothing is overwritten."""
+    """
+    Return *text* without anything that would act on a terminal.
+
+    A carriage return becomes a newline, so that no text is overwritten.
+    """
     text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     text = text.replace("\r", "\n")
     return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 class Headed:
-    """The first and the last of what comes, and how much was between."""
+    """A buffer that keeps the first and the last bytes that are added, and counts the bytes between them."""
 
     def __init__(self, max_bytes: int) -> None:
         self._half = max(1, max_bytes // 2)
@@ -47,12 +51,12 @@ class Headed:
             self._head += data[:room]
             data = data[room:]
         self._tail += data
-        # Cut now and then, not each time: moving the whole tail for every byte would cost more than reading it.
+        # Cut only now and then. Moving the whole tail for every added byte would cost more than reading it.
         if len(self._tail) > 4 * self._half:
             del self._tail[: -self._half]
 
     def text(self) -> str:
-        """What was kept, readable, with a line in place of what was not."""
+        """Return the kept bytes as readable text, with a line that stands for the bytes left out."""
         tail = self._tail[-self._half :]
         left_out = self.total - len(self._head) - len(tail)
         if not left_out:
@@ -62,7 +66,7 @@ class Headed:
 
 
 class Latest:
-    """The last of what comes, handed out once."""
+    """A buffer that keeps the last bytes that are added, and returns them once."""
 
     def __init__(self, max_bytes: int) -> None:
         self._most = max_bytes
@@ -78,7 +82,11 @@ class Latest:
             del self._kept[: -self._most]
 
     def take(self) -> str:
-        """What came since it was last taken, readable; what did not fit is counted."""
+        """
+        Return what was added since the last `take`, as readable text.
+
+        The bytes that did not fit are counted in it.
+        """
         kept, lost = bytes(self._kept[-self._most :]), self._lost + max(0, len(self._kept) - self._most)
         self._kept.clear()
         self._lost = 0
@@ -88,12 +96,12 @@ class Latest:
 
 class Ticker:
     """
-    Tells what is printed while it is printed: not too often, not too much, and in whole characters.
+    Passes on output while it is printed: not too often, not too much at once, and in whole characters.
 
     Args:
-        tell: Gets the text, at most *max_chars* of it: the last ones.
-        every_seconds: How long to wait before telling again.
-        clock: What time it is.
+        tell: Called with the text, of which it gets at most the last *max_chars* characters.
+        every_seconds: How long to wait before *tell* is called again.
+        clock: Returns the current time in seconds.
     """
 
     def __init__(
@@ -113,8 +121,9 @@ class Ticker:
         self._told = float("-inf")
 
     def add(self, data: bytes) -> None:
-        """Take *data*, and tell if it is time; without data, only look at the time."""
-        # A code that is cut in two is kept together: what is dropped here is more than is ever told.
+        """Add *data*, and call *tell* if it is time to. Empty *data* only checks the time."""
+        # Keep four times as much text as is ever passed on. An escape code that this cut divides is then not in that
+        # part.
         self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._most :]
         now = self._clock()
         if self._waiting and now - self._told >= self._every:
@@ -122,14 +131,14 @@ class Ticker:
             self.flush()
 
     def flush(self) -> None:
-        """Tell what waits, whatever the time."""
+        """Call *tell* with the text that waits, without regard to the time."""
         text, self._waiting = readable(self._waiting)[-self._most :], ""
         if text:
             self._tell(text)
 
 
 def _decoded(data: bytes | bytearray) -> str:
-    """*data* as text; a character that was cut at either end is left out."""
+    """Decode *data*, and leave out a character that was cut at either end."""
     start = 0
     while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
         start += 1

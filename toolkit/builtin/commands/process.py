@@ -1,8 +1,9 @@
 """
-A command that runs: what it prints is read, its time is kept, and nothing of it is left behind.
+A command that runs. Its output is read, its time is limited, and no process of it is left behind.
 
-Each has a thread of its own, which starts it, reads its pipes, and lives as long as it does: the system is told to
-end a command when the thread that started it ends, so a process that is killed takes its commands along.
+Each command has a thread of its own. That thread starts the command, reads its pipes, and lives as long as the command.
+The system is told to end a command when the thread that started it ends. So if this process is killed, its commands end
+too.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ __all__ = ["Ended", "Process", "Start"]
 
 class Process:
     """
-    One command, started at once.
+    One command, which is started as soon as the object is made.
 
     Args:
-        on_output: Gets what it prints, "stdout" or "stderr" and the bytes, in the process's own thread; empty
-            bytes now and then when it prints nothing.
+        on_output: Called with "stdout" or "stderr" and the bytes that the command printed. It is called in the thread
+            of the command. While the command prints nothing, it is called with empty bytes now and then.
     """
 
     def __init__(self, start: Start, on_output: Callable[[str, bytes], object]) -> None:
@@ -57,7 +58,11 @@ class Process:
 
     @property
     def ended(self) -> Ended:
-        """How it ended; `ToolError` if it could not be started. Only once it is over."""
+        """
+        How the command ended.
+
+        Reading it raises `ToolError` if the command could not be started, and `RuntimeError` while it still runs.
+        """
         if self._error is not None:
             raise self._error
         if self._ended is None:
@@ -65,22 +70,26 @@ class Process:
         return self._ended
 
     def stop(self) -> None:
-        """Have it ended, with everything that it started; returns at once."""
+        """Ask for the end of the command and of every process that it started. Return at once."""
         with self._wake_lock:
             if self._wake_write >= 0 and os.getpid() == self._pid:
                 os.write(self._wake_write, b"s")
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Whether it is over, after at most that long."""
+        """Wait until the command is over, and return whether it is. Wait at most *timeout_seconds*, if given."""
         return threading.current_thread() is not self._thread and self._over.wait(timeout_seconds)
 
     async def finished(self) -> Ended:
-        """How it ended, when it has; whoever is cancelled meanwhile ends it first."""
+        """
+        Wait until the command is over, and return how it ended.
+
+        If the waiting task is cancelled, the command is ended first.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
 
         def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who waited
+            with contextlib.suppress(RuntimeError):  # the event loop is closed, so no task waits any more
                 loop.call_soon_threadsafe(_settle, future)
 
         self._when_over(tell)
@@ -99,14 +108,14 @@ class Process:
                 return
         then()
 
-    # In its own thread.
+    # The methods below run in the thread of the command.
 
     def _live(self) -> None:
         try:
             self._ended = self._run()
         except ToolError as error:
             self._error = error
-        except Exception as error:  # noqa: BLE001 -- raised where somebody waits for it
+        except Exception as error:  # noqa: BLE001 -- raised again in the task that waits for the command
             self._error = ToolError(f"the command could not be run: {error}")
             self._error.__cause__ = error
         finally:
@@ -161,7 +170,7 @@ class Process:
                 self._clear(process)
 
     def _clear(self, process: subprocess.Popen[bytes]) -> None:
-        """Whatever happened here, the command does not go on."""
+        """Ensure that the command does not go on, even after an error here."""
         if process.poll() is None:
             process.terminate()
             try:

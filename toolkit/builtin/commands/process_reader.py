@@ -1,7 +1,7 @@
 """
-What comes from a command while it runs: its output, its last words, and how it ended.
+Reads what comes from a running command: its output, its last message, and how it ended.
 
-Time is kept here, too: a command whose time is up, or that is to stop, is asked to end, and then made to.
+It also keeps the time. A command whose time is up, or that has to stop, is first asked to end and then killed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["MARK", "Ended", "Reading", "Start"]
 MARK = "TOOLKIT_COMMAND"
 _MOST_OF_A_READ = 1 << 16
 _MOST_OF_A_MESSAGE = 1 << 18
-# How long pipes may stay open after the command has ended: somebody who was not caught holds them.
+# How long pipes may stay open after the command has ended, because a process that was not caught holds them.
 _LINGER_SECONDS = 0.5
 _TICK_SECONDS = 0.25
 
@@ -33,14 +33,15 @@ _TICK_SECONDS = 0.25
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """
-    What to run, and how.
+    The command to run, and the settings to run it with.
 
     Attributes:
         private: A folder that the command may fill.
-        timeout_seconds: When it is ended; None if it may run as long as it likes.
-        grace_seconds: How long it may take to end by itself once it is asked to.
-        patience_seconds: How long the launcher may take beyond that; then it is not waited for.
-        marks: What tells whether files were changed that should not be; asked before and after.
+        timeout_seconds: After how many seconds the command is ended. None means no limit.
+        grace_seconds: How long the command may take to end by itself once it is asked to.
+        patience_seconds: How much longer the launcher may take. After that the launcher is killed.
+        marks: Returns a mark for each file that the command should not change. It is called before and after the
+            command.
     """
 
     argv: Sequence[str]
@@ -60,11 +61,11 @@ class Ended:
     How a command ended.
 
     Attributes:
-        exit_code: As a shell counts them: 128 and the signal's number, if it was killed.
-        why: "timeout", "stopped", "crowd" (more processes than allowed) or "uncovered" (a protected file could be
-            seen, because somebody saved it anew), if it did not end by itself.
-        left: How many processes it had left running; they were ended.
-        said: What it wrote to descriptor 3.
+        exit_code: The exit code as a shell counts it: 128 plus the number of the signal if the command was killed.
+        why: The reason if the command did not end by itself, else None. "timeout", "stopped", "crowd" (more processes
+            than allowed) or "uncovered" (a protected file could be seen, because another program saved it anew).
+        left: How many processes the command left running. They were ended.
+        said: The bytes that the command wrote to descriptor 3.
         changed: The files among those with marks that were changed, made or removed.
     """
 
@@ -76,7 +77,7 @@ class Ended:
 
 
 class Reading:
-    """The pipes of one command, read until it is over."""
+    """Reads the pipes of one command until it is over."""
 
     def __init__(
         self,
@@ -104,7 +105,7 @@ class Reading:
 
     def ended(self) -> Ended:
         with self._selector:
-            # Only the launcher holds the other end of this one, so its end is the launcher's.
+            # Only the launcher holds the other end of this pipe, so the pipe closes when the launcher ends.
             while "status" in self._open:
                 self._step(_TICK_SECONDS)
                 if self._deadline is not None and time.monotonic() >= self._deadline:
@@ -116,7 +117,7 @@ class Reading:
         return self._told(code)
 
     def _hurry(self) -> None:
-        """Ask for the end when time is up; do not ask when it has been asked for."""
+        """Ask the command to end when its time is up, or kill the launcher if the command was asked before."""
         if self._why is None:
             self._ask("timeout")
         else:
@@ -157,13 +158,13 @@ class Reading:
         try:
             outcome = json.loads(self._messages["status"].decode())
         except ValueError:
-            # The launcher was killed: what it looked after may be anywhere.
+            # The launcher was killed, so the processes that it looked after may still run.
             _sweep(self._mark)
             outcome = {"exit": code if code >= 0 else 128 - code}
         if "failed" in outcome:
             raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
         why = "crowd" if outcome.get("stopped") == "crowd" else self._why
-        if "path" in outcome:  # also if it had ended before anybody noticed
+        if "path" in outcome:  # this holds even if the command ended before the launcher noticed
             why = "uncovered"
         return Ended(
             exit_code=int(outcome["exit"]),

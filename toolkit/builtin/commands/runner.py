@@ -1,5 +1,5 @@
 """
-How commands are run for one `bash` tool: in which sandbox, with what environment, and with bounded output.
+How one `bash` tool runs its commands: the sandbox, the environment and the limits on output.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ __all__ = ["Ran", "Runner"]
 
 class Ran(NamedTuple):
     """
-    What came of a command.
+    The result of one command.
 
     Attributes:
-        stdout: The beginning and the end of what it printed, readable; the same for stderr.
-        note: What became of its working folder, if that is worth a word.
+        stdout: The beginning and the end of what the command printed, as readable text. `stderr` is the same for that
+            stream.
+        note: What happened to the working folder of the command, if the model should know, else empty.
     """
 
     stdout: str
@@ -37,13 +38,13 @@ class Ran(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
     """
-    Everything that the commands of one tool have in common.
+    The settings that all commands of one tool share.
 
     Attributes:
-        env: What they find in their environment, besides a few harmless ones.
-        keep: The variables that they leave to the next one.
-        max_output_bytes: Of each stream.
-        marks: What tells whether files were changed that should not be.
+        env: Variables for the environment of the commands, besides a few harmless ones.
+        keep: Names of the variables whose values a command passes on to the next one.
+        max_output_bytes: The limit for each output stream.
+        marks: Returns a mark for each file that commands should not change. A mark that differs later shows a change.
     """
 
     workspace: Workspace
@@ -54,7 +55,7 @@ class Runner:
     marks: Callable[[], Mapping[str, object]]
 
     def start(self, command: str, shell: Shell, standing: Standing, seconds: float) -> Start:
-        """*command*, ready to be started in the place and with the variables of *standing*."""
+        """Return the settings to start *command* in the folder and with the variables of *standing*."""
         return Start(
             argv=[*_shell_program(), "-c", script(self.keep), "bash", command],
             sandbox=self.sandbox,
@@ -68,8 +69,12 @@ class Runner:
     async def run(
         self, command: str, shell: Shell, standing: Standing, seconds: float, tell: Callable[[str], object]
     ) -> Ran:
-        """Run *command* to its end, and *tell* what it prints while it does; *shell* goes on from where it ended."""
-        # It runs where it was judged to, which need not be where the conversation has gone since.
+        """
+        Run *command* to its end, and call *tell* with its output while it runs.
+
+        *shell* keeps the working folder and the variables with which the command ended.
+        """
+        # The command starts in the state that was judged. Another call may have moved the conversation since then.
         lost = shell.lost(self.workspace) if standing.folder == self.workspace.root else ""
         streams = {name: Headed(self.max_output_bytes) for name in ("stdout", "stderr")}
         tickers = {name: Ticker(tell) for name in streams}

@@ -1,7 +1,7 @@
 """
-What a conversation's commands have in common: the working folder, a few variables, a private folder, and jobs.
+The state that the commands of a conversation share: the working folder, some variables, a private folder, and jobs.
 
-It is kept in the session's state and ends with it: jobs are ended, and the private folder is removed.
+The state is kept in the session and ends with it. Then the jobs are ended and the private folder is removed.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Shell:
     The state of one conversation in one workspace.
 
     Attributes:
-        cwd: Where the next command starts.
-        variables: What the caller wanted kept.
-        private: A folder for temporary files and a home, which no other conversation sees.
+        cwd: The folder in which the next command starts.
+        variables: The values of the variables that the caller wants to keep.
+        private: A folder for temporary files and a home folder, which no other conversation sees.
         jobs: The commands in the background.
     """
 
@@ -66,7 +66,11 @@ class Shell:
         self.close = weakref.finalize(self, _close, self.jobs, self.private, os.getpid())
 
     def take(self, said: bytes, workspace: Workspace, names: Sequence[str]) -> str:
-        """Remember what a command *said* at its end; a note if its working folder cannot be kept, or nothing."""
+        """
+        Store the state that a command wrote at its end (*said*).
+
+        Return a note if the working folder of the command cannot be kept, else an empty string.
+        """
         found = as_state(said, names)
         if found is None:
             return ""
@@ -77,18 +81,22 @@ class Shell:
         return "" if place else f"the working folder is {workspace.root} again: {last}"
 
     def lost(self, workspace: Workspace) -> str:
-        """A note if the folder is gone that the last command was left in, or nothing."""
+        """Return a note if the folder in which the last command ended is gone, else an empty string."""
         if self.folder(workspace) == self.cwd:
             return ""
         return f"the working folder was {workspace.root}: {readable(self.cwd)} is gone"
 
     def folder(self, workspace: Workspace) -> str:
-        """Where the next command starts: the root, if the folder is gone or something else is in its place."""
+        """
+        Return the folder in which the next command starts.
+
+        This is the root of the workspace if the folder is gone or something else is in its place.
+        """
         return self.cwd if folder_at(workspace, self.cwd) == self.cwd else workspace.root
 
 
 def folder_at(workspace: Workspace, path: str) -> str | None:
-    """Where the folder *path* of *workspace* really is; None if it is none."""
+    """Return the real path of the folder *path* in *workspace*, or None if there is no such folder."""
     try:
         return workspace.place(path) if workspace.stat(path).kind == "folder" else None
     except ToolError:
@@ -96,7 +104,11 @@ def folder_at(workspace: Workspace, path: str) -> str | None:
 
 
 def shell_of(session: Session | None, root: str) -> Shell:
-    """The shell of *session* in the workspace at *root*; one for this call alone if there is no session."""
+    """
+    Return the shell of *session* in the workspace at *root*, and make it if there is none.
+
+    Without a session, return a new shell for this call alone.
+    """
     if session is None:
         return Shell(root)
     with _OPENING:
@@ -107,14 +119,18 @@ def shell_of(session: Session | None, root: str) -> Shell:
 
 
 def known_shell(session: Session | None, root: str) -> Shell | None:
-    """The same, if there is one already."""
+    """Return the shell of *session* in the workspace at *root*, or None if there is none yet."""
     found = None if session is None else session.state.get(f"{_KEY}{root}")
     return found if isinstance(found, Shell) and found.close.alive else None
 
 
 @contextlib.contextmanager
 def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
-    """The same for the length of one call: without a session it ends with the call."""
+    """
+    Yield the shell of *session* in the workspace at *root* for one call.
+
+    Without a session the shell ends with the call.
+    """
     shell = shell_of(session, root)
     try:
         yield shell
@@ -124,7 +140,7 @@ def shell_for(session: Session | None, root: str) -> Iterator[Shell]:
 
 
 def end_shells(session: Session) -> None:
-    """End what belongs to *session*: its jobs, and its private folders. The end of the session does the same."""
+    """End the jobs of *session* and remove its private folders. The end of the session does the same."""
     for key in [key for key in session.state if key.startswith(_KEY)]:
         shell = session.state.pop(key)
         if isinstance(shell, Shell):
@@ -133,8 +149,8 @@ def end_shells(session: Session) -> None:
 
 def _close(jobs: Jobs, private: str, pid: int) -> None:
     if os.getpid() != pid:
-        return  # a child that was forked has copies of both, and they are not its own
-    # The garbage collector may come by in the midst of something that may only read, such as a preview.
+        return  # a forked child has copies of both, but the parent owns them
+    # The garbage collector may call this during a call that may only read, such as a preview, so a new context is used.
     contextvars.Context().run(_clear, jobs, private)
 
 
@@ -146,14 +162,22 @@ def _clear(jobs: Jobs, private: str) -> None:
 def environment(
     sandbox: Sandbox, given: Mapping[str, str], private: str, variables: Mapping[str, str]
 ) -> dict[str, str]:
-    """Everything that a command finds in its environment; of ours, only what is listed here."""
+    """
+    Return all variables that a command finds in its environment.
+
+    Only those variables of this process are passed on that are in `_FROM_OUTSIDE` or begin with `LC_`.
+    """
     ours = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
     ours["PATH"] = _path(ours.get("PATH", os.defpath), sandbox.shows)
     return {**ours, **_ALWAYS, **sandbox.homes(private), **given, **variables}
 
 
 def _path(path: str, shows: tuple[str, ...] | None) -> str:
-    """The folders of *path* that can be read in the sandbox: a program that cannot be started hides those behind."""
+    """
+    Return *path* with only the folders that can be read in the sandbox.
+
+    A program that cannot be started there would hide the programs of the same name in the folders after it.
+    """
     folders = [each for each in path.split(":") if os.path.isabs(each)]
     if shows is not None:
         tops = tuple(f"{each.rstrip('/')}/" for each in shows)
@@ -162,7 +186,12 @@ def _path(path: str, shows: tuple[str, ...] | None) -> str:
 
 
 def checked_names(names: Sequence[str]) -> tuple[str, ...]:
-    """*names*, if variables can be called so."""
+    """
+    Return *names* without repetitions.
+
+    Raises:
+        ValueError: One of *names* cannot be the name of a variable.
+    """
     listed = several(names, "keep", "variables")
     for name in listed:
         if _NAME.fullmatch(name) is None:
@@ -171,10 +200,14 @@ def checked_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def script(names: Sequence[str]) -> str:
-    """A shell script that runs its first argument, and says to descriptor 3 at its end where it is and what it kept."""
+    """
+    Return a shell script that runs its first argument as a command.
+
+    At its end the script writes the working folder and the variables called *names* to descriptor 3.
+    """
     values = "".join(f'[ -n "${{{name}+x}}" ] && printf \'{name}=%s\\0\' "${name}"; ' for name in names)
     said = f"{{ printf 'cwd=%s\\0' \"$PWD\"; {values}:; }} >&3 2>/dev/null"
-    # On one line, so that what bash says about a line of the command has its right number.
+    # The script is one line, so that the line numbers in messages from bash are those of the command.
     return (
         f"__toolkit_end() {{ {said}; }}; trap __toolkit_end EXIT; "
         '__toolkit_command=$1; shift; eval "$__toolkit_command"\n'
@@ -183,9 +216,10 @@ def script(names: Sequence[str]) -> str:
 
 def as_state(said: bytes, names: Sequence[str]) -> tuple[str, dict[str, str]] | None:
     """
-    The working folder and the kept variables that `script` said; None if it said nothing.
+    Return the working folder and the kept variables that `script` wrote, or None if it wrote none.
 
-    Whatever the command started could write there, too: nothing is taken but what was asked for, the last of each.
+    Every process that the command started could write there too. So only the folder and the variables in *names* are
+    taken, and the last value of each counts.
     """
     found: dict[str, str] = {}
     for item in said.split(b"\0")[:-1]:

@@ -1,9 +1,9 @@
 """
-Where the next command of a conversation would start, and with which of its variables.
+The folder in which the next command of a conversation would start, and the variables that it would find.
 
-A person who agrees to a command agrees to it there: they are shown the place, and it is a precondition of the call.
-If the conversation has moved on when the answer comes, they are asked again. What rules allow unasked starts where it
-was judged to start, though another call may have moved the conversation meanwhile.
+A person who agrees to a command agrees to it in that state. The person is shown the state, and it is a precondition of
+the call. If the conversation has moved on when the answer comes, the person is asked again. A command that rules allow
+without asking starts in the state that was judged, even if another call has moved the conversation meanwhile.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ _SECRET_NAMES = re.compile(r"(?i)key|token|secret|pass|auth|cred|cookie|session|
 _SECRET_VALUES = re.compile(
     r"sk-|gh[opsu]_|github_pat_|xox[a-z]-|AKIA|eyJ|-----BEGIN|[a-z+]+://[^/\s]*:[^/\s]*@|\S{32,}"
 )
-# Of this process alone: a digest of a short secret could be guessed from.
+# The key is new in each process. Without a key, a short secret could be guessed from its digest.
 _KEY = secrets.token_bytes(32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """
-    The state that a command would find.
+    The state that a command would find when it starts.
 
     Attributes:
-        root: Of the workspace.
-        folder: Where it would start.
-        variables: What was kept for it.
+        root: The root of the workspace.
+        folder: The folder in which the command would start.
+        variables: The variables that were kept for the command.
     """
 
     root: str
@@ -58,16 +58,16 @@ class Standing:
     variables: Mapping[str, str] = field(default_factory=dict)
 
     def shown(self) -> str:
-        """What a person reads about it; values that look secret are masked."""
+        """Return a description of the state for a person, with values that look secret masked."""
         kept = "".join(f"\nkept: {name}={_shown(name, value)}" for name, value in self.variables.items())
         return f"in {readable(self.folder)}{kept}"
 
     def read_from_root(self, command: str) -> str:
-        """*command* as it would have to be written at the root: what rules and checks have to judge."""
+        """Return *command* as it would have to be written at the root. Rules and checks judge this text."""
         return command if self.folder == self.root else f"cd {shlex.quote(self.folder)}\n{command}"
 
     def precondition(self) -> Precondition:
-        """What has to be so when the command runs."""
+        """Return the precondition that must hold when the command runs."""
         kept = {
             name: hmac.digest(_KEY, value.encode(errors="surrogateescape"), "sha256").hex()
             for name, value in self.variables.items()
@@ -76,13 +76,13 @@ class Standing:
         return Precondition(path=self.folder, sha256=hashlib.sha256(state.encode()).hexdigest(), kind="tool")
 
     def check(self, agreed: tuple[Precondition, ...]) -> None:
-        """Raise `Changed` if a person agreed, and not to this."""
+        """Raise `Changed` if a person agreed to a command in another state than this one."""
         if agreed and self.precondition() not in agreed:
             raise Changed(f"it would start in {readable(self.folder)}, and not as it was shown when somebody agreed")
 
 
 def standing_of(session: Session | None, workspace: Workspace) -> Standing:
-    """Where the next command of *session* would start; nothing is made for it."""
+    """Return the state in which the next command of *session* would start. No shell is made for it."""
     shell = known_shell(session, workspace.root)
     if shell is None:
         return Standing(root=workspace.root, folder=workspace.root)
@@ -91,10 +91,10 @@ def standing_of(session: Session | None, workspace: Workspace) -> Standing:
 
 class Standings:
     """
-    Where the calls of one tool were judged to start, from the verdict until they do.
+    Remembers in which state the calls of one tool were judged, from the verdict until they start.
 
     Args:
-        most: How many calls are remembered. One that is forgotten is judged again when it runs.
+        most: How many calls are remembered. A call that was forgotten is judged again when it runs.
     """
 
     def __init__(self, workspace: Workspace, *, most: int = 1000) -> None:
@@ -104,14 +104,14 @@ class Standings:
         self._lock = unlock_in_children(threading.Lock())
 
     def preflight(self, arguments: Any, call: ToolCall | None = None) -> list[Command]:
-        """What the verdict is about: the command, where it would start now."""
+        """Return the access to judge: the command, in the state in which it would start now."""
         command = arguments["command"]
         standing = standing_of(None if call is None else call.session, self._workspace)
         if call is not None and call.session is not None:
             key = (call.session_key, call.id, command)
             with self._lock:
                 before = self._judged.pop(key, [])
-                # Two places tell as much as more do: that it was not one.
+                # Two states are enough to show that there was more than one, so no more are kept.
                 self._judged[key] = before if standing in before else [*before[:1], standing]
                 if len(self._judged) > self._most:
                     del self._judged[next(iter(self._judged))]
@@ -119,11 +119,11 @@ class Standings:
 
     def bound(self, context: Context, command: str) -> Standing:
         """
-        Where the call that runs has to start.
+        Return the state in which the call that runs now has to start.
 
         Raises:
-            Changed: A person agreed, and not to where it would start now.
-            ToolError: It cannot start where it was judged to, or may not start here.
+            Changed: A person agreed to the command in another state than the one in which it would start now.
+            ToolError: The call cannot start in the folder in which it was judged, or may not start in the present one.
         """
         now = standing_of(context.session, self._workspace)
         with self._lock:
@@ -131,7 +131,7 @@ class Standings:
         if context.permissions.preconditions:
             now.check(context.permissions.preconditions)
             return now
-        if len(judged) != 1:  # ids need not be different
+        if len(judged) != 1:  # several calls may have the same id
             context.permissions.check(Command(now.read_from_root(command)))
             return now
         if folder_at(self._workspace, judged[0].folder) != judged[0].folder:

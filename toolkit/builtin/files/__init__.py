@@ -1,1 +1,1 @@
-"""Read, write and edit files."""
+"""Tools that read, write and edit files."""

@@ -1,5 +1,5 @@
 """
-A change to one file: shown to a person before it is made, and made only to the file that was shown.
+A change to one file. It is shown to a person before it is made, and it is made only to the file that was shown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ _MOST_CHARACTERS = 30_000
 
 
 def present(workspace: Workspace, path: str) -> bytes | None:
-    """The content of a file; None if it is not there."""
+    """
+    Return the content of a file, or None if the file does not exist.
+
+    Raises:
+        ToolError: The file is too large to be changed here, or cannot be read, or a name on its path is a file and not
+            a folder.
+    """
     try:
         size = workspace.stat(path).size
         if size <= workspace.max_read_bytes:
@@ -42,12 +48,16 @@ def present(workspace: Workspace, path: str) -> bytes | None:
 
 
 def check_unchanged(workspace: Workspace, path: str, old: bytes | None, context: Context) -> None:
-    """Raise `ToolError` if the file is another than the one that the session has read."""
+    """Raise `ToolError` if the file has another content than the one that the session has read."""
     check_seen(context.session, where(workspace.root, path), digest(old), workspace.shown(path))
 
 
 def shown_change(workspace: Workspace, path: str, old: bytes | None, new: bytes) -> Preview:
-    """What a person reads before the change from *old* to *new* is made; *old* has to stay until then."""
+    """
+    Return the preview that a person reads before the file is changed from *old* to *new*.
+
+    The file must keep the content *old* until the change is made.
+    """
     name = workspace.shown(path)
     preview = file_change(path, new, root=workspace.root, shown_as=name)
     if any(condition.sha256 != digest(old) for condition in preview.preconditions):
@@ -59,7 +69,7 @@ def shown_change(workspace: Workspace, path: str, old: bytes | None, new: bytes)
 
 
 def check_time(watch: Watch, name: str) -> None:
-    """Raise `ToolError` if there is no time left to change the file called *name*, or nobody waits for it."""
+    """Raise `ToolError` if the time to change the file called *name* is up, or if the call was cancelled."""
     try:
         watch.look()
     except Stopped:
@@ -68,17 +78,19 @@ def check_time(watch: Watch, name: str) -> None:
 
 def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context: Context, watch: Watch) -> str:
     """
-    Change the file from *old* to *new*; gives the difference, and the folders that had to be made.
+    Change the file from *old* to *new*.
+
+    Return the difference, with notes on folders that had to be made and on a link that was followed.
 
     Raises:
-        Changed: A person agreed to the change of another content than the file has now.
-        ToolError: Somebody else changed it just now, or the time is up.
+        Changed: A person agreed to a change of another content than the file has now.
+        ToolError: Another program changed the file just now, or the time is up.
     """
     place = where(workspace.root, path)
     agreed = context.permissions.preconditions
     if agreed and (place, digest(old)) not in [(each.path, each.sha256) for each in agreed]:
         raise Changed(f"{workspace.shown(path)} is not as it was when somebody agreed")
-    check_time(watch, workspace.shown(path))  # the last moment: whoever gave up is not surprised later
+    check_time(watch, workspace.shown(path))  # the last moment: no file may change after the caller gave up
     try:
         written = workspace.write(path, new, expected=digest(old))
     except Changed as error:
@@ -104,6 +116,6 @@ def _difference(old: bytes | None, new: bytes, name: str) -> str:
 
 
 def _as_utf_8(content: bytes | None) -> bytes | None:
-    """*content* as a diff can show it."""
+    """Return *content* in UTF-8, as a diff can show it. Content that is no text is returned as it is."""
     found = None if content is None else decoded(content)
     return content if found is None or found[1] == UTF_8 else found[0].encode()

@@ -1,5 +1,5 @@
 """
-`edit`: exact replacements in a file, all of them or none.
+The `edit` tool, which makes exact replacements in a file: all of them or none.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .replacements import Edit, Edits, edited, objections
 
 __all__ = ["edit_for"]
 
-_PREVIEW_SECONDS = 4.0  # a little less than previews are waited for
+_PREVIEW_SECONDS = 4.0  # a little less than the time that the dispatcher waits for a preview
 
 
 def edit_for(workspace: Workspace) -> Tool:
-    """The tool that edits files of *workspace*."""
+    """Return the tool that edits files of *workspace*."""
 
     def preview(arguments: Any) -> Preview:
         path = arguments["path"]
@@ -75,7 +75,7 @@ def _content(workspace: Workspace, path: str) -> bytes:
 
 
 def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit], watch: Watch) -> tuple[bytes, int]:
-    """The file with all *edits* made, and how many places they changed."""
+    """Return the new bytes of the file with all *edits* made, and the number of places that changed."""
     name = workspace.shown(path)
     found = decoded(old)
     if found is None:

@@ -1,9 +1,9 @@
 """
-Text in files: how it is encoded, and how its lines end.
+The encoding of text in files, and the line endings of that text.
 
-Found out from the bytes alone: a byte order mark, valid UTF-8, the pattern of UTF-16 and UTF-32,
-and otherwise Windows-1252 or Latin-1, which are a guess. What holds NUL or too many control
-characters is no text. Whatever is decoded here is encoded again to the very same bytes.
+The encoding is detected from the bytes alone. The signs are a byte order mark, valid UTF-8, and the pattern of UTF-16
+and UTF-32. Otherwise it is taken to be Windows-1252 or Latin-1, which is a guess. A file that holds NUL or too many
+control characters is not text. Text that is decoded here is encoded again to exactly the same bytes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 
 class Encoding(NamedTuple):
     """
-    How a file's text is encoded.
+    How the text of a file is encoded.
 
     Attributes:
-        name: As a person says it.
-        codec: As Python says it; without the byte order mark.
-        mark: The byte order mark that the file begins with.
-        is_guess: Whether nothing in the file says so.
+        name: The name for people.
+        codec: The name of the Python codec, which does not handle the byte order mark.
+        mark: The byte order mark with which the file begins.
+        is_guess: Whether the encoding is a guess, because nothing in the file states it.
     """
 
     name: str
@@ -50,21 +50,25 @@ class Encoding(NamedTuple):
 
     @property
     def is_wide(self) -> bool:
-        """Whether a newline is more than one byte."""
+        """Whether a newline takes more than one byte."""
         return self.codec.startswith(("utf-16", "utf-32"))
 
     def decode(self, data: bytes) -> str:
-        """The text in *data*, which begins with the mark; `UnicodeDecodeError` if there is none."""
+        """Decode *data*, which begins with the mark. Raise `UnicodeDecodeError` if it is not text in this encoding."""
         return data[len(self.mark) :].decode(self.codec)
 
     def encode(self, text: str) -> bytes:
-        """The inverse of `decode`; `UnicodeEncodeError` if *text* cannot be said so."""
+        """
+        Encode *text*, as the inverse of `decode`.
+
+        Raise `UnicodeEncodeError` if this encoding cannot express *text*.
+        """
         return self.mark + text.encode(self.codec)
 
 
 UTF_8 = Encoding("UTF-8", "utf-8")
 
-# UTF-32 before UTF-16, whose mark it begins with.
+# UTF-32 comes before UTF-16, because the mark of UTF-32 begins with the mark of UTF-16.
 _MARKED = (
     Encoding("UTF-8 with a byte order mark", "utf-8", codecs.BOM_UTF8),
     Encoding("UTF-32 (little-endian)", "utf-32-le", codecs.BOM_UTF32_LE),
@@ -89,10 +93,10 @@ _LEAST_WIDE_BYTES = 8
 
 def detected(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
     """
-    How the file that begins with *sample* is encoded; None if it is no text.
+    Return the encoding of the file that begins with *sample*, or None if the file is not text.
 
     Args:
-        is_whole: Whether *sample* is the whole file; otherwise it may end inside a character.
+        is_whole: Whether *sample* is the whole file. Otherwise it may end inside a character.
     """
     for each in _MARKED:
         if sample.startswith(each.mark):
@@ -118,7 +122,11 @@ def _tried(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None:
 
 
 def _is_plainly(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
-    """Whether *sample* reads as text of the West without anything odd: most data is UTF-16 of some sort."""
+    """
+    Return whether *sample* decodes to Western text without control characters.
+
+    The check is strict, because most binary data can be decoded as some form of UTF-16.
+    """
     text = _tried(sample, encoding, is_whole) if len(sample) >= _LEAST_WIDE_BYTES else None
     if not text or _CONTROL_CHARACTERS.search(text):
         return False
@@ -126,13 +134,13 @@ def _is_plainly(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
 
 
 def decoded(data: bytes) -> tuple[str, Encoding] | None:
-    """The text of a whole file, and how it is encoded; None if it is no text."""
+    """Return the text of a whole file and its encoding, or None if the file is not text."""
     encoding = detected(data)
     return None if encoding is None else (encoding.decode(data), encoding)
 
 
 def unwritable(text: str) -> str | None:
-    """Why no file can hold *text* as text; None if one can."""
+    """Return why no text file can hold *text*, or None if one can."""
     if (at := text.find("\0")) != -1:
         return f"it holds a NUL character at position {at}, which no text file does"
     try:
@@ -144,9 +152,11 @@ def unwritable(text: str) -> str | None:
 
 def encoded_like(old: Encoding, text: str) -> tuple[bytes, Encoding]:
     """
-    *text* as *old* encodes it if it can be read back like that, otherwise in UTF-8; and which of the two.
+    Encode *text* like *old* if it can be read back from that, otherwise in UTF-8.
 
-    Raises `UnicodeEncodeError` if *text* holds half of a surrogate pair: no encoding has that.
+    Return the bytes and the encoding used.
+
+    Raises `UnicodeEncodeError` if *text* holds half of a surrogate pair, because no encoding can express that.
     """
     try:
         data = old.encode(text)
@@ -162,7 +172,7 @@ LineEnding: TypeAlias = Literal["\n", "\r\n"]
 
 
 def line_ending(text: str) -> LineEnding | None:
-    """How the lines of *text* end; None if they end in two ways, or there is but one line."""
+    """Return how the lines of *text* end, or None if they end in two ways or there is only one line."""
     ends, returns = text.count("\n"), text.count("\r\n")
     if not ends or 0 < returns < ends:
         return None
@@ -170,14 +180,18 @@ def line_ending(text: str) -> LineEnding | None:
 
 
 def with_line_ending(text: str, ending: LineEnding | None) -> str:
-    """*text* with lines that end like that; as it is if it holds a carriage return: whoever wrote it knows."""
+    """
+    Return *text* with lines that end in *ending*.
+
+    A text that holds a carriage return is returned as it is, because its author chose the line endings.
+    """
     return text.replace("\n", "\r\n") if ending == "\r\n" and "\r" not in text else text
 
 
 @unlock_properties_in_children
 class Text:
     """
-    A text in which lines end in `\\n` to whoever searches it, and as they do to whoever changes it.
+    A text that is searched with lines that end in `\\n`, and changed with the line endings that it really has.
 
     Attributes:
         plain: The text, with every `\\r\\n` as `\\n`.
@@ -189,15 +203,17 @@ class Text:
 
     def replaced(self, spans: list[tuple[int, int, str]]) -> str:
         """
-        The text as it is, with each span of the plain text replaced by new text, whose lines end as those around it.
+        Return the real text with spans of the plain text replaced.
+
+        The lines of new text end like the lines around them.
 
         Args:
-            spans: Start, end and new text; in order, and not overlapping.
+            spans: Start, end and new text of each span, in order and without overlaps.
         """
         pieces, done = [], 0
         line_end, ending = -1, "\n"
         for start, end, new in spans:
-            if "\n" in new and start > line_end:  # looked for once a line: there may be many spans on one
+            if "\n" in new and start > line_end:  # looked up once for each line, because one line may have many spans
                 line_end, ending = self._line_end(start)
             pieces.append(self._text[done : self._place(start)])
             pieces.append(new.replace("\r\n", "\n").replace("\n", ending))
@@ -207,7 +223,7 @@ class Text:
 
     @cached_property
     def _returns(self) -> list[int]:
-        """Where in the plain text a carriage return was left out; there may be millions."""
+        """The places in the plain text where a carriage return was left out. There may be millions."""
         pieces = self._text.split("\r\n")[:-1]
         return list(map(operator.add, accumulate(map(len, pieces)), count()))
 
@@ -215,7 +231,11 @@ class Text:
         return at + bisect_left(self._returns, at)
 
     def _line_end(self, at: int) -> tuple[int, LineEnding]:
-        """Where the line ends that *at* is on, and how; as the one before it, if it is the last."""
+        """
+        Return the end of the line that *at* is on, and its line ending.
+
+        The last line counts as ending like the one before.
+        """
         end = self.plain.find("\n", at)
         known = end if end != -1 else self.plain.rfind("\n", 0, at)
         index = bisect_left(self._returns, known)

@@ -1,5 +1,5 @@
 """
-What a file is that is no text, from its first bytes.
+The kind of a file that is not text, detected from its first bytes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class Kind(NamedTuple):
     A kind of file.
 
     Attributes:
-        name: As a person says it.
-        media_type: Of an image that models can look at; None for everything else.
+        name: The name for people.
+        media_type: The media type of an image that models can look at; None for every other kind.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(head: bytes) -> Kind | None:
-    """The kind of the file that begins with *head*; None if nobody knows."""
+    """Return the kind of the file that begins with *head*, or None if it is unknown."""
     return next((kind for pattern, kind in _TABLE if re.match(pattern, head, re.DOTALL)), None)
 
 
@@ -70,14 +70,18 @@ _TABLE: tuple[tuple[bytes, Kind], ...] = (
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG, JPEG, GIF or WebP image; None if it does not say, or is broken."""
+    """
+    Return the width and height of a PNG, JPEG, GIF or WebP image.
+
+    Return None if the image does not state them or is broken.
+    """
     try:
         if data.startswith(b"\x89PNG"):
             return struct.unpack_from(">II", data, 16)
         if data.startswith(b"GIF8"):
             return struct.unpack_from("<HH", data, 6)
         return _webp_size(data) if data.startswith(b"RIFF") else _jpeg_size(data)
-    except struct.error:  # it ends too early
+    except struct.error:  # the data ends too early
         return None
 
 
@@ -95,7 +99,7 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-# The frames of a JPEG that state a size; the others in the range are tables.
+# The JPEG frames that state a size. The other markers in the range are tables.
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 

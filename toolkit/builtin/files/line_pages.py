@@ -1,8 +1,9 @@
 """
-A page of lines from a file of any size.
+Pages of lines from a file of any size.
 
-The file is read in chunks and never held: newlines before the page are counted, not split, and of
-a long line only the beginning is kept. A line ends at `\\n`; a `\\r` before it belongs to the end.
+The file is read in chunks and never held in memory. Newlines before the page are counted without splitting the text,
+and of a long line only the beginning is kept. A line ends at `\\n`. A `\\r` directly before it belongs to the line
+ending.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ _CHARACTERS_OF_A_NUMBER = 8
 _MOST_BYTES_OF_A_LINE = 4 * _MOST_CHARACTERS_OF_A_LINE + 4
 
 Step = Callable[[int], None]
-"""Is told how many bytes were read; may raise to stop."""
+"""A function that is called with the number of bytes that were read. It may raise to stop the work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
     """
-    What is known of a file once all of it was read.
+    What is known about a file once all of it was read.
 
     Attributes:
-        sha256: Of its bytes; empty if nobody asked.
-        lines: How many there are; a last one without a newline counts.
-        marks: Places in the file, in order, and how many newlines come before each.
+        sha256: The SHA-256 of the bytes of the file; empty if it was not asked for.
+        lines: The number of lines. A last line without a newline counts.
+        marks: Positions in the file, in order, each with the number of newlines before it.
     """
 
     sha256: str
@@ -45,12 +46,12 @@ class Survey:
 @dataclass(frozen=True, slots=True)
 class Line:
     """
-    One line, without its end.
+    One line, without its line ending.
 
     Attributes:
-        cut: How many bytes it has, if it is too long to be shown whole; otherwise 0.
+        cut: The number of bytes of the line if it is too long to be shown whole, otherwise 0.
         ending: "", "\\n" or "\\r\\n".
-        is_damaged: Whether some of its bytes are no text, and shown as U+FFFD.
+        is_damaged: Whether some bytes of the line are not text and are shown as U+FFFD.
     """
 
     text: str
@@ -65,8 +66,9 @@ class Page:
     Some lines of a file.
 
     Attributes:
-        passed: How many lines come before them; all lines, if there are fewer than that.
-        is_last: Whether nothing comes after them.
+        passed: The number of lines before these ones. If the file ends before the page begins, the number of all its
+            lines.
+        is_last: Whether no line comes after these ones.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -75,7 +77,11 @@ class Page:
 
 
 def survey(file: BinaryIO, encoding: Encoding, *, step: Step, hashed: bool = True) -> Survey:
-    """Read all of *file*, and keep nothing of it; what is not *hashed* is read a few times faster."""
+    """
+    Read all of *file* without keeping its text, and return what is known about it.
+
+    Without *hashed*, the file is read a few times faster and its digest is left empty.
+    """
     sha256, newlines, marks, last = hashlib.sha256(), 0, [(0, 0)], b""
     transcode = _transcoder(encoding)
     file.seek(0)
@@ -85,7 +91,7 @@ def survey(file: BinaryIO, encoding: Encoding, *, step: Step, hashed: bool = Tru
         chunk = transcode(raw if last else raw[len(encoding.mark) :])
         newlines += chunk.count(b"\n")
         last = chunk[-1:] or last
-        if not encoding.is_wide:  # a decoder cannot start in the middle
+        if not encoding.is_wide:  # a decoder of a wide encoding cannot start in the middle
             marks.append((file.tell(), newlines))
         step(len(raw))
     lines = newlines + (last not in (b"", b"\n"))
@@ -103,14 +109,14 @@ def page(
     marks: tuple[tuple[int, int], ...] = ((0, 0),),
 ) -> Page:
     """
-    The lines of *file* from number *first* on, counted from 1.
+    Return the lines of *file* from the line with number *first* on, counted from 1.
 
     Args:
-        most_characters: The page ends after the line that reaches this many.
-        marks: Of a survey: where the page may be looked for from.
+        most_characters: The page ends after the line that reaches this number of characters.
+        marks: The marks of a survey, from which the search for the page may start.
     """
     found = Page()
-    # A mark may stand inside a line, so it has to come before the newline that the page begins after.
+    # A mark may lie inside a line, so it must lie before the newline after which the page begins.
     place, found.passed = max(mark for mark in marks if mark[0] == 0 or mark[1] < first - 1)
     chunks = _chunks(file, encoding, place, step)
     chunk = b""
@@ -118,7 +124,7 @@ def page(
         missing = first - 1 - found.passed
         newlines = chunk.count(b"\n")
         if newlines >= missing:
-            chunk = chunk.split(b"\n", missing)[-1]  # noqa: PLW2901 -- the rest of it
+            chunk = chunk.split(b"\n", missing)[-1]  # noqa: PLW2901 -- the rest of the chunk is where the page begins
             found.passed += missing
             break
         found.passed += newlines
@@ -138,7 +144,7 @@ def page(
 
 
 def _chunks(file: BinaryIO, encoding: Encoding, place: int, step: Step) -> Iterator[bytes]:
-    """The text from *place* on, in bytes of which a newline is one: as it is, or as UTF-8."""
+    """Yield the text from *place* on as bytes in which a newline is one byte: as it is, or as UTF-8."""
     transcode = _transcoder(encoding)
     file.seek(place or len(encoding.mark))
     while raw := file.read(_CHUNK):
@@ -155,7 +161,7 @@ def _transcoder(encoding: Encoding) -> Callable[[bytes], bytes]:
 
 
 def _lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterator[tuple[Line, bool]]:
-    """Each line, and whether it is the last one; they begin in *chunk* and go on in *chunks*."""
+    """Yield each line, and whether it is the last one. The lines begin in *chunk* and go on in *chunks*."""
     kept, length, at = b"", 0, 0
     chunk = chunk or next(chunks, b"")
     while chunk:
@@ -164,7 +170,7 @@ def _lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterato
         kept += chunk[at : min(stop, at + _MOST_BYTES_OF_A_LINE - len(kept))]
         length += stop - at
         at = stop + 1
-        # One chunk ahead: only then is it known whether the line is the last one.
+        # Read one chunk ahead, because only then is it known whether the line is the last one.
         following = chunk if at < len(chunk) else next(chunks, b"")
         if end != -1 or not following:
             yield _line(kept, length, encoding, "" if end == -1 else "\n"), not following

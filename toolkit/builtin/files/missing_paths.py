@@ -1,5 +1,5 @@
 """
-What to say of a path that leads to nothing: what it is instead, or what it was probably meant to be.
+Error messages for a path that leads to nothing: what is there instead, or which path was probably meant.
 """
 
 from __future__ import annotations
@@ -14,7 +14,12 @@ __all__ = ["missing", "present_at"]
 
 
 def present_at(workspace: Workspace, path: str) -> Entry:
-    """What *path* leads to; `ToolError` that says what would be right if that is nothing."""
+    """
+    Return the entry that *path* leads to.
+
+    Raises:
+        ToolError: There is no such entry. The message says which path would be right.
+    """
     try:
         return workspace.stat(path)
     except Safety:
@@ -26,7 +31,7 @@ def present_at(workspace: Workspace, path: str) -> Entry:
 
 
 def missing(workspace: Workspace, path: str) -> str:
-    """Why there is nothing at *path*, and where to look instead."""
+    """Return why there is nothing at *path*, and where to look instead."""
     folder, name = posixpath.split(path.rstrip("/"))
     try:
         known = {entry.name: entry for entry in workspace.entries(folder or ".")}

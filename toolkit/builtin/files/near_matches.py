@@ -1,8 +1,8 @@
 """
-Why a text was not found, and what it was probably meant to be.
+Explanations of why a text was not found, and which text was probably meant.
 
-The usual slips are recognised and named: line numbers copied along, one backslash too many, other
-blank space, quotes or capitals. Otherwise the nearest lines are shown. The work is bounded.
+The usual slips are recognised and named: line numbers that were copied too, one backslash too many, and different blank
+space, quotes or capitals. Otherwise the nearest lines are shown. The amount of work is limited.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ _MOST_CHARACTERS_SHOWN = 300
 
 
 def near_help(text: str, old: str) -> str:
-    """What to add to "`old` does not appear": the slip, or the nearest lines. Lines end in `\\n` in both."""
+    """
+    Return what to add to "`old` does not appear": the slip, or the nearest lines.
+
+    Lines end in `\\n` in both texts.
+    """
     if len(text) + len(old) > _MOST_CHARACTERS_COMPARED:
         return "; the file is too large to look for what is near, so read the place again"
     lines = text.split("\n")
@@ -50,7 +54,7 @@ def _shown(lines: list[str], start: int, count: int) -> str:
     return "\n".join(["The file has:", *shown])
 
 
-# What would be found if it were written a little differently.
+# Slips: rewritten forms of `old` that would be found.
 
 _NUMBERS = re.compile(r"^ *\d+\t", re.MULTILINE)
 _ESCAPES = re.compile(r"""\\([nrt"'\\])""")
@@ -68,7 +72,7 @@ _SLIPS: tuple[tuple[Callable[[str], str], str], ...] = (
 )
 
 
-# What would be found if something made no difference.
+# Folds: differences without which `old` would be found.
 
 _SIGNS = str.maketrans(
     "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2010\u2011\u2012\u2013\u2014\u2212", "''''\"\"\"------"
@@ -90,18 +94,22 @@ _FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
 
 
 def _folded_place(lines: list[str], wanted: list[str], fold: Callable[[str], str]) -> int | None:
-    """The line at which *wanted* begins if both are seen through *fold*."""
+    """Return the line at which *wanted* begins if *fold* is applied to both texts, or None."""
     meant = "\n".join(map(fold, wanted)).strip("\n")
     seen = "\n".join(map(fold, lines))
     at = seen.find(meant) if meant else -1
     return None if at == -1 else seen.count("\n", 0, at)
 
 
-# What comes nearest.
+# The nearest lines.
 
 
 def _nearest(lines: list[str], wanted: list[str]) -> int | None:
-    """The line at which the text begins that is most like *wanted*, by its longest line."""
+    """
+    Return the line at which the text most like *wanted* begins, or None.
+
+    The longest line of *wanted* is compared.
+    """
     index = max(range(len(wanted)), key=lambda each: len(wanted[each].strip()))
     sample = wanted[index].strip()[:_LONGEST_COMPARED]
     words = set(re.findall(r"\w+", sample))

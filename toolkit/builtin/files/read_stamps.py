@@ -1,8 +1,8 @@
 """
-What a session has read: the digest of each file as it saw it last.
+What a session has read: the digest of each file as the session last saw it.
 
-Whoever changes a file compares first, so that nothing is overwritten that the model has not seen.
-A file that the session never read has no stamp, and is changed as it is.
+A tool that changes a file compares the digest first, so that it overwrites no content that the model has not seen. A
+file that the session never read has no stamp and is changed without this check.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _MOST = 10_000
 
 
 def where(root: str, path: str) -> str:
-    """The one name of the file that *path* leads to: what stamps and preconditions go by."""
+    """Return the one real path of the file that *path* leads to. Stamps and preconditions use this path as the key."""
     try:
         return os.path.realpath(os.path.join(root, path))
-    except OSError as error:  # a link became something else between two looks
+    except OSError as error:  # a link was replaced between two lookups
         raise ToolError(f"{path!r} was moved while it was looked for ({error.strerror}); call it again") from error
 
 
 def digest(content: bytes | None) -> str | None:
-    """The SHA-256 of *content*; None for a file that is not there."""
+    """Return the SHA-256 of *content*, or None for a file that does not exist."""
     return None if content is None else hashlib.sha256(content).hexdigest()
 
 
 def remember(session: Session | None, place: str, sha256: str) -> None:
-    """Keep that the session has seen the file at *place* like this."""
+    """Store that the session has seen the file at *place* with the digest *sha256*."""
     if session is None:
         return
     stamps = _stamps(session)
-    stamps.pop(place, None)  # so that the oldest stands first
+    stamps.pop(place, None)  # so that the oldest stamp comes first
     stamps[place] = sha256
     if len(stamps) > _MOST:
         for oldest in list(stamps)[:-_MOST]:  # a list, because other threads read at the same time
@@ -45,9 +45,9 @@ def remember(session: Session | None, place: str, sha256: str) -> None:
 
 
 def check_seen(session: Session | None, place: str, sha256: str | None, shown: str) -> None:
-    """Raise `ToolError` if the session has seen the file at *place* otherwise than *sha256* says it is now."""
+    """Raise `ToolError` if the session saw the file at *place* with another digest than *sha256*, its digest now."""
     stamp = None if session is None else _stamps(session).get(place)
-    # A file that is gone holds nothing that could be lost.
+    # A file that is gone holds no content that could be lost.
     if stamp is not None and sha256 is not None and stamp != sha256:
         raise ToolError(f"{shown} has changed since it was last read here, so nothing was written; read it again first")
 

@@ -1,8 +1,8 @@
 """
-`read`: a file as a model can use it.
+The `read` tool, which returns a file in a form that a model can use.
 
-Text comes with numbered lines, a page at a time, also out of a file of gigabytes; images as
-images; anything else is described and never dumped.
+Text comes with numbered lines, one page at a time, even from a file of gigabytes. Images come as images. Any other file
+is described, and its content is never returned.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .read_stamps import remember, where
 __all__ = ["read_for"]
 
 _MOST_CHARACTERS = 90_000
-_MOST_IMAGE_BYTES = 3_750_000  # what providers take, once it is written in base64
+_MOST_IMAGE_BYTES = 3_750_000  # in base64, an image of this size still fits the limit of the providers
 _SAMPLE = 1 << 18
 _REPORT_EVERY = 1 << 28
 
 
 def read_for(workspace: Workspace) -> Tool:
-    """The tool that reads files of *workspace*."""
+    """Return the tool that reads files of *workspace*."""
 
     @tool(
         catalog=None,
@@ -67,7 +67,8 @@ def read_for(workspace: Workspace) -> Tool:
             step = _watch(context, size)
             seen = None
             if size <= workspace.max_read_bytes:
-                # Before anything is shown: if somebody writes meanwhile, the stamp is too old and not too new.
+                # Take the digest before any line is shown. If another program writes meanwhile, the stamp is too old,
+                # never too new.
                 seen = survey(file, encoding or UTF_8, step=step)
                 remember(context.session, where(workspace.root, path), seen.sha256)
             kind = kind_of(sample) if encoding is None or encoding.is_guess else None
@@ -87,7 +88,7 @@ def _objections(arguments: Any) -> list[Problem]:
 
 
 def _opened(workspace: Workspace, path: str) -> BinaryIO:
-    """The file, or an error that says what would be right."""
+    """Open the file, or raise an error that says which path would be right."""
     try:
         return workspace.open(path)
     except Safety:
@@ -100,7 +101,7 @@ def _opened(workspace: Workspace, path: str) -> BinaryIO:
 
 
 def _hint(workspace: Workspace, path: str) -> str | None:
-    """What *path*, which is no file that can be read, is instead; None if there is nothing to add."""
+    """Return what *path* is instead of a readable file, or None if there is nothing to add."""
     try:
         is_folder = workspace.stat(path).kind == "folder"
     except ToolError as error:
@@ -109,7 +110,7 @@ def _hint(workspace: Workspace, path: str) -> str | None:
 
 
 def _watch(context: Context, size: int) -> Step:
-    """Stops when nobody waits any more, and gives a sign of life now and then."""
+    """Return a step function that raises when the call was cancelled, and reports progress now and then."""
     done = 0
 
     def step(count: int) -> None:
@@ -123,7 +124,7 @@ def _watch(context: Context, size: int) -> Step:
     return step
 
 
-# Text.
+# Text files.
 
 
 def _page(
@@ -148,7 +149,7 @@ def _shown(line: Line) -> str:
 
 
 def _note(found: Page, encoding: Encoding, size: int, lines: int | None, first: int) -> str:
-    """What the model has to know besides the lines."""
+    """Return what the model has to know besides the lines."""
     last = first + len(found.lines) - 1
     if not found.lines:
         notes = ["the file is empty"]
@@ -173,7 +174,7 @@ def _counted(lines: int) -> str:
     return "1 line" if lines == 1 else f"{lines:,} lines"
 
 
-# Anything else.
+# Other files.
 
 
 def _described(file: BinaryIO, name: str, size: int, kind: Kind | None) -> str | list[TextPart | ImagePart]:

@@ -1,8 +1,8 @@
 """
-Exact replacements in a text, all of them or none.
+Exact replacements in a text: all of them or none.
 
-Pure: text in, text out. Every edit is looked up in the text as it is, so their order does not
-matter, and two that touch the same place are refused.
+The functions are pure: they take text and return text. Every edit is looked up in the original text, so the order of
+the edits does not matter. Two edits that touch the same place are refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["MOST_EDITS", "Edit", "Edits", "edited", "objections"]
 MOST_EDITS = 100
 _MOST_PLACES = 100_000
 _MOST_PLACES_NAMED = 10
-_MOST_HELPED = 3  # looking for what is near takes long
+_MOST_HELPED = 3  # looking for near matches takes long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +50,11 @@ def _edits_codec() -> Codec:
 
 
 Edits = Annotated[list[Edit], _edits_codec()]
-"""The edits of one call; how many there may be at most is in the schema."""
+"""The edits of one call. The schema states the greatest number of edits."""
 
 
 def objections(edits: Sequence[Edit]) -> list[Problem]:
-    """What is wrong with *edits*, whatever the file holds."""
+    """Return the problems of *edits* that do not depend on the content of the file."""
     if not edits:
         return [Problem("there is nothing to do; give at least one edit", ("edits",))]
     if len(edits) > MOST_EDITS:
@@ -77,13 +77,13 @@ def edited(
     text: str, edits: Sequence[Edit], name: str, *, most_characters: int, look: Callable[[], object] = lambda: None
 ) -> tuple[str, int]:
     """
-    *text* with all *edits* made, and at how many places.
+    Return *text* with all *edits* made, and the number of places that changed.
 
-    Raises `ToolError`, which says everything that is in the way.
+    Raises `ToolError`, whose message lists everything that prevents the edits.
 
     Args:
-        name: What the file is called in errors.
-        look: Called before each edit; what it raises ends the work.
+        name: The name of the file in error messages.
+        look: Called before each edit. An error that it raises ends the work.
     """
     if not text:
         raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")
@@ -124,7 +124,7 @@ def _plain(text: str) -> str:
 
 
 def _starts(text: str, edit: Edit) -> Iterator[int]:
-    """Where `old` stands, as `str.replace` counts."""
+    """Yield the positions of `old` in *text*, without overlaps, as `str.replace` counts them."""
     old = _plain(edit.old)
     at = text.find(old)
     while at != -1:
@@ -133,7 +133,7 @@ def _starts(text: str, edit: Edit) -> Iterator[int]:
 
 
 def _ambiguous(text: str, edit: Edit, starts: Sequence[int]) -> str | None:
-    """Which places `old` could mean; None if it is one."""
+    """Return a description of the places that `old` could mean, or None if there is only one."""
     old, first = _plain(edit.old), starts[0]
     if text.find(old, first + 1) == -1:
         return None
@@ -149,7 +149,7 @@ def _ambiguous(text: str, edit: Edit, starts: Sequence[int]) -> str | None:
 
 
 def _help(source: Text, edits: Sequence[Edit], edit: Edit, before: int) -> str:
-    """Why `old` was not found, and what to do."""
+    """Return why `old` was not found, and what the model can do."""
     old = _plain(edit.old)
     if any(old in _plain(other.new) for other in edits if other is not edit):
         return ", only in what another edit puts in; all are looked up in the file as it is, so make them one edit"

@@ -1,5 +1,5 @@
 """
-`write`: a whole file, new or in place of the old one.
+The `write` tool, which writes a whole file, new or in place of an old one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["write_for"]
 
 
 def write_for(workspace: Workspace) -> Tool:
-    """The tool that writes files of *workspace*."""
+    """Return the tool that writes files of *workspace*."""
 
     def preview(arguments: Any) -> Preview:
         old = present(workspace, arguments["path"])
@@ -34,7 +34,7 @@ def write_for(workspace: Workspace) -> Tool:
         search_hint="create save make overwrite replace a whole text file",
         summary=lambda arguments: arguments["path"],
         timeout_seconds=workspace.timeout_seconds,
-        preflight=lambda arguments: [Reads(arguments["path"])],  # what is replaced is shown in the difference
+        preflight=lambda arguments: [Reads(arguments["path"])],  # the diff shows the content that is replaced
         preview=preview,
         validate=_objections,
     )
@@ -66,7 +66,11 @@ def _objections(arguments: Any) -> list[Problem]:
 
 
 def _encoded(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
-    """The bytes for *content* in the manner of *old*, and what the model should know about them."""
+    """
+    Encode *content* with the encoding and line endings of *old*.
+
+    Return the bytes, and notes on them for the model.
+    """
     found = None if old is None else decoded(old)
     if found is None:
         return UTF_8.encode(content), []

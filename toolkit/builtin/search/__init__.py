@@ -1,1 +1,1 @@
-"""Find files by their names and their content."""
+"""Tools that find files by their names and their content."""

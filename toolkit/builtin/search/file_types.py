@@ -1,5 +1,5 @@
 """
-Kinds of files by their names, as `grep` is asked for them.
+The kinds of files that `grep` can be restricted to, with the patterns of their names.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """
-What `.gitignore` files leave out.
+The entries that `.gitignore` files leave out.
 
-The rules are git's, to the letter: nested files, the last line that matches counts, `!` takes
-back, a folder that is left out is not looked into, a `/` ties a pattern to its folder. Only the
-`.gitignore` files of the workspace count; a person's own settings would make the same tree look
-different to each. One implementation, because an answer should not depend on what is installed,
-and because no line of a hostile file may stall it: pathspec hands each line to `re`.
+The rules are exactly those of git. `.gitignore` files may be nested, and the last line that matches counts. `!` takes a
+pattern back. A folder that is left out is not searched. A `/` ties a pattern to its folder.
+
+Only the `.gitignore` files of the workspace count. The personal git settings of a user would make the same tree look
+different to each user. There is only one implementation, because an answer should not depend on what is installed. It
+is our own, because no line of a hostile file may stall it, and pathspec passes each line to `re`.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from .globs import pattern_of, regex_of
 __all__ = ["Ignoring", "Rules", "start_of"]
 
 _MOST_BYTES = 500_000
-# Each of them is tried on every name; a file with more was not written by a person.
+# Each of these patterns is tried on every name. A file with more of them was not written by a person.
 _MOST_WILD = 1_000
 
 
 class Ignoring:
     """
-    Tells which entries below a folder are left out, and counts them; for `workspace.walk(skip=...)`.
+    Decides which entries below a folder are left out, and counts them. It is made for `workspace.walk(skip=...)`.
 
-    The folder itself is never left out, since somebody asked for it. `.git` always is.
+    The folder itself is never left out, because the caller asked for it. `.git` is always left out.
 
     Attributes:
-        left_out: How many entries it has left out because of a `.gitignore`.
+        left_out: How many entries were left out because of a `.gitignore`.
     """
 
     def __init__(self, workspace: Workspace, path: str = ".", *, ignored: bool = False) -> None:
@@ -48,7 +49,7 @@ class Ignoring:
                 found = self._known[folder] = (*found, *self._own(folder))
 
     def __call__(self, entry: Entry) -> bool:
-        """Whether *entry* is left out; its folder was asked about before."""
+        """Return whether *entry* is left out. The caller must have asked about the folder of *entry* before."""
         path, name = entry.path.removeprefix("./"), entry.name
         if name == ".git":
             return True
@@ -72,19 +73,20 @@ class Ignoring:
 
     def _own(self, folder: str) -> Iterator[tuple[int, Rules]]:
         try:
-            # From the root of the disk: a relative path that begins with `~` would be refused.
+            # The path is absolute, because a relative path that begins with `~` would be refused.
             path = os.path.join(self._workspace.root, folder, ".gitignore")
             data = self._workspace.read(path, max_bytes=_MOST_BYTES)
         except ToolError:
-            return  # there is none, or none that could be read
+            return  # there is no such file, or it cannot be read
         yield len(_bytewise(folder)), Rules(data)
 
 
 def _chain(workspace: Workspace, path: str) -> list[str]:
-    """The folders from the top of the workspace down to *path*, as entries' paths begin."""
+    """Return the folders from the top of the workspace down to *path*, written as the paths of entries begin."""
     whole = os.path.normpath(os.path.join(workspace.root, path))
     tops = [each for each in (*workspace.folders, *workspace.read_only) if _is_inside(whole, each)]
-    # In the root the root's own rules hold, whatever else is named; elsewhere those of the innermost folder.
+    # Inside the root, the rules start at the root, even if other folders are named. Elsewhere they start at the
+    # innermost folder.
     top = workspace.root if workspace.root in tops else max(tops, key=len, default=whole)
     names = [name for name in whole[len(top) :].split("/") if name]
     return [start_of(workspace, os.path.join(top, *names[:count])) for count in range(len(names) + 1)]
@@ -95,7 +97,7 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def start_of(workspace: Workspace, folder: str) -> str:
-    """What the paths of entries in *folder* begin with, not counting the `./` before a `~`."""
+    """Return the text with which the paths of entries in *folder* begin, without the `./` before a `~`."""
     shown = workspace.shown(folder).removeprefix("./")
     if shown == ".":
         return ""
@@ -103,7 +105,7 @@ def start_of(workspace: Workspace, folder: str) -> str:
 
 
 def _bytewise(text: str) -> str:
-    """*text* with one character a byte, as git compares names."""
+    """Return *text* with one character for each byte, because git compares names by bytes."""
     return text if text.isascii() else os.fsencode(text).decode("latin-1")
 
 
@@ -117,7 +119,7 @@ _Table = dict[str, list[_Rule]]
 
 
 class Rules:
-    """The lines of one `.gitignore`, sorted by how they can be looked up."""
+    """The lines of one `.gitignore`, sorted by the way in which they can be looked up."""
 
     def __init__(self, data: bytes) -> None:
         self._names: _Table = {}
@@ -134,9 +136,9 @@ class Rules:
 
     def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """
-        Whether *path*, from the folder of these rules, is left out; None if no line speaks of it.
+        Return whether *path*, relative to the folder of these rules, is left out, or None if no line matches it.
 
-        Paths have one character a byte.
+        *path* and *name* have one character for each byte.
         """
         best: _Rule | None = None
         found = [self._names.get(name), self._paths.get(path)]
@@ -168,12 +170,12 @@ class Rules:
         elif is_of_name and pattern[0] == "*" and _PLAIN.fullmatch(pattern[1:]):
             self._endings.setdefault(pattern[1:], []).append(rule)
         elif len(self._wild) < _MOST_WILD:
-            # What follows the plain part is a pattern of its own to git: `a**/b` finds `a/x/b`.
+            # git reads the part after the plain text as a pattern of its own: `a**/b` finds `a/x/b`.
             head = "" if is_of_name else _PLAIN.match(pattern)[0]  # type: ignore[index]  # it matches the empty text
             try:
                 regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
             except ValueError:
-                return  # it can match nothing
+                return  # the pattern can match nothing
             self._wild.append((rule, is_of_name, _matcher(regex)))
 
 
@@ -201,7 +203,7 @@ def _lines(data: bytes) -> Iterator[str]:
 
 
 def _without_blanks(line: str) -> str:
-    """*line* without the blanks at its end, unless a backslash keeps them."""
+    """Return *line* without the blanks at its end, unless a backslash keeps them."""
     bare = line.rstrip(" ")
     backslashes = len(bare) - len(bare.rstrip("\\"))
     return line[: len(bare) + 1] if backslashes % 2 and len(bare) < len(line) else bare

@@ -1,5 +1,5 @@
 """
-`glob`: files and folders by their names, newest first.
+The `glob` tool, which lists files and folders by their names, newest first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_LIMIT = 2000
 
 
 def glob_for(workspace: Workspace) -> Tool:
-    """The tool that lists files and folders of *workspace*."""
+    """Return the tool that lists files and folders of *workspace*."""
 
     @tool(
         catalog=None,
@@ -94,15 +94,15 @@ def _objections(arguments: Any) -> list[Problem]:
 
 class _Finding:
     """
-    What a walk finds.
+    Collects what a walk finds.
 
     Attributes:
-        found: What is wanted, and not left out.
-        left_out: How much of that .gitignore leaves out.
-        is_whole: Whether there was time for everything.
+        found: The entries that are wanted and not left out.
+        left_out: How many wanted entries, or folders that could hold them, .gitignore leaves out.
+        is_whole: Whether the walk ended before the time was up.
 
     Args:
-        start: How many characters of each path lead to the folder that the walk starts in.
+        start: How many characters of each path lead to the folder in which the walk starts.
     """
 
     def __init__(self, wanted: _Wanted, *, ignoring: Ignoring, watch: Watch, start: int) -> None:
@@ -122,7 +122,7 @@ class _Finding:
             self.is_whole = False
 
     def _skips(self, entry: Entry) -> bool:
-        """Take *entry* if it is wanted, and say whether what is in it can be passed over."""
+        """Take *entry* if it is wanted, and return whether the walk can skip its content."""
         self._watch.look()
         inner, is_folder = entry.path.removeprefix("./")[self._start :], entry.kind == "folder"
         is_taken = self._wanted.takes(inner, is_folder=is_folder)
@@ -136,7 +136,7 @@ class _Finding:
 
 
 class _Wanted:
-    """Which paths a pattern takes, and which folders can hold such paths."""
+    """Decides which paths a pattern matches, and which folders can hold such paths."""
 
     def __init__(self, pattern: str) -> None:
         self._only_folders = pattern.endswith("/")
@@ -152,7 +152,11 @@ class _Wanted:
 
 
 def _way(pattern: str) -> list[Glob | None]:
-    """One pattern for each name on the way to what *pattern* takes; None where there may be any number."""
+    """
+    Return one pattern for each name on the way to a match of *pattern*.
+
+    The list ends in None if any number of names may follow.
+    """
     way: list[Glob | None] = []
     try:
         for name in pattern.split("/"):
@@ -162,12 +166,12 @@ def _way(pattern: str) -> list[Glob | None]:
         else:
             return way
     except ValueError:
-        pass  # a `/` inside a set: it matches nothing, but cannot be taken apart
+        pass  # a `/` inside a set matches nothing, but the pattern cannot be split there
     return [*way, None]
 
 
 def _leads_on(way: list[Glob | None], names: list[str]) -> bool:
-    """Whether there can be more below the folder that *names* lead to."""
+    """Return whether there can be matches below the folder that *names* lead to."""
     for glob, name in zip(way, names, strict=False):
         if glob is None:
             return True

@@ -1,9 +1,9 @@
 """
-File patterns such as `src/**/*.{ts,tsx}`, turned into regular expressions that cannot stall.
+File patterns such as `src/**/*.{ts,tsx}`, translated into regular expressions that cannot stall.
 
-`*` and `?` stay within one name, `**` as a whole name is any number of folders, `[a-z]` one
-character of a set and `[!a-z]` one that is not, `{a,b}` one of several, and a backslash takes the
-next character as it is. Without braces this is the language of `.gitignore`, to the letter.
+`*` and `?` stay within one name. `**` as a whole name stands for any number of folders. `[a-z]` is one character of a
+set, and `[!a-z]` is one character outside it. `{a,b}` is one of several texts. A backslash takes the next character
+literally. Without braces, this is exactly the language of `.gitignore`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MOST_BRACES_INSIDE = 10
 
 class Glob:
     """
-    A pattern that paths are held against, whole.
+    A pattern that is matched against whole paths.
 
-    Raises `ValueError` if it cannot be read; the message says what would be right.
+    Raises `ValueError` if the pattern cannot be read. The message says what would be right.
 
     Attributes:
-        alternatives: The pattern without braces, once for each way to read it.
+        alternatives: The patterns without braces, one for each choice that the braces give.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -43,7 +43,7 @@ class Glob:
         self._pattern = pattern_of("|".join(map(regex_of, self.alternatives)))
 
     def matches(self, path: str) -> bool:
-        """Whether the pattern is that of *path*, from its first character to its last."""
+        """Return whether the pattern matches *path* from its first character to its last."""
         found = self._pattern
         if len(path) <= found.fast_limit:
             return found.fast_search(path) is not None
@@ -54,12 +54,12 @@ class Glob:
 
 
 def pattern_of(regex: str) -> Pattern:
-    """*regex*, ready to be held against a whole path."""
+    """Compile *regex* to match a whole path."""
     return compile_pattern(rf"(?s)\A(?:{regex})\Z")
 
 
 def expanded(pattern: str) -> list[str]:
-    """*pattern* once for each choice that its braces give; braces without a comma stand for themselves."""
+    """Return *pattern* once for each choice that its braces give. Braces without a comma are literal."""
     done: list[str] = []
     waiting = [(pattern, 0)]
     while waiting:
@@ -78,7 +78,7 @@ def expanded(pattern: str) -> list[str]:
 
 
 def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
-    """Where the first braces with a comma start and end, and what they hold."""
+    """Return the start and the end of the first braces with a comma, and the choices in them, or None."""
     opened: list[tuple[int, list[int]]] = []
     at = 0
     found: tuple[int, int, list[int]] | None = None
@@ -105,7 +105,11 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
 
 
 def _end_of_set(text: str, at: int) -> int:
-    """The `]` that ends the set at *at*; *at* itself if there is none, which is found out later."""
+    """
+    Return the position of the `]` that ends the set at *at*.
+
+    If there is none, return *at* itself. The missing bracket is reported later.
+    """
     try:
         return _set(text, at)[1] - 1
     except ValueError:
@@ -114,10 +118,10 @@ def _end_of_set(text: str, at: int) -> int:
 
 def regex_of(pattern: str) -> str:
     """
-    The regular expression of a *pattern* without braces, for paths with `/` between names.
+    Return the regular expression for a *pattern* without braces, for paths with `/` between names.
 
     Raises:
-        ValueError: It can match nothing.
+        ValueError: The pattern is malformed, or it can match nothing.
     """
     parts: list[str] = []
     at = 0
@@ -167,13 +171,17 @@ _CLASSES = {
 
 
 def _set(pattern: str, at: int) -> tuple[str, int]:
-    """The set that starts at *at*, and where the pattern goes on; read as git's `wildmatch` reads it."""
+    """
+    Return the regular expression of the set at *at*, and where the pattern goes on.
+
+    The set is read as git's `wildmatch` reads it.
+    """
     first = at = at + 1
     is_negated = pattern[at : at + 1] in {"!", "^"}
     if is_negated:
         first = at = at + 1
     ranges: list[tuple[str, str]] = []
-    before = ""  # what a range would start with
+    before = ""  # the character with which a range would start
     while (char := pattern[at : at + 1]) != "]" or at == first:
         if char == "-" and before and pattern[at + 1 : at + 2] not in {"", "]"}:
             high, at = _member(pattern, at + 1)
@@ -197,7 +205,7 @@ def _member(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _named_class(pattern: str, at: int) -> tuple[str, int] | None:
-    """The characters of `[:alpha:]`, and where it ends; None if *at* is a bracket and nothing more."""
+    """Return the characters of a class such as `[:alpha:]`, and its end, or None if *at* is only a bracket."""
     if pattern[at + 1 : at + 2] != ":":
         return None
     end = pattern.find("]", at + 2)
@@ -212,7 +220,7 @@ def _named_class(pattern: str, at: int) -> tuple[str, int] | None:
 
 
 def _written(ranges: list[tuple[str, str]], is_negated: bool) -> str:
-    # A set never takes the `/`: it would leave its name.
+    # A set never matches the `/`, because a match must stay within one name.
     if is_negated:
         ranges = [*ranges, ("/", "/")]
     else:

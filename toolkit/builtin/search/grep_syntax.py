@@ -1,11 +1,13 @@
 """
-The regular expressions of `grep`: what Python and ripgrep agree on.
+The regular expressions of `grep`: the syntax that Python and ripgrep read alike.
 
-Literals, `.`, sets such as `[a-z]` and `[^,]`, `\\d \\w \\s` and their opposites, `\\b`, `^`, `$`,
-groups, `|`, and the repeats `* + ? {2,5}`, greedy or not; `(?i)` in front ignores case. Each line
-is searched for itself. Refused is what only backtracking could do (lookaround, backreferences),
-and what each engine reads in its own way. Python's reading of what is left decides; ripgrep is
-only asked which files can be passed over, with an expression that may find too much, never too little.
+The syntax has literals, `.`, sets such as `[a-z]` and `[^,]`, `\\d \\w \\s` and their opposites, `\\b`, `^`, `$`,
+groups, `|`, and the repeats `* + ? {2,5}`, greedy or not. `(?i)` in front ignores case. Each line is searched
+separately.
+
+Syntax that only backtracking could match (lookaround, backreferences) is refused, and so is syntax that the two engines
+read differently. For the rest, the result of Python decides. ripgrep only says which files can be skipped. The
+expression that it gets may find too much, but never too little.
 """
 
 from __future__ import annotations
@@ -27,13 +29,14 @@ _MOST_CHARACTERS = 1000
 
 class Query(NamedTuple):
     """
-    What is searched for.
+    A pattern that is ready for a search.
 
     Attributes:
-        line: Found in each line that matches.
-        text: Found in each text with such a line, and perhaps in others.
-        needle: A text that every such line holds, as it is; empty if none is known.
-        sieve: Found by ripgrep in each file with such a line, and perhaps in others; bytes, not characters.
+        line: Matches each line that is searched for.
+        text: Matches each text with such a line, and perhaps other texts.
+        needle: A literal text that every such line holds; empty if none is known.
+        sieve: The expression with which ripgrep finds each file with such a line, and perhaps other files. It matches
+            bytes, not characters.
     """
 
     line: Pattern
@@ -44,13 +47,13 @@ class Query(NamedTuple):
 
 def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) -> Query:
     """
-    *pattern*, ready to be searched for.
+    Return the `Query` for *pattern*.
 
     Args:
         fixed: Whether every character stands for itself.
 
     Raises:
-        BadArgs: It is not of the dialect; the message says what would be right.
+        BadArgs: The pattern is not in the supported syntax. The message says what would be right.
     """
     if objection := _objection(pattern, fixed=fixed):
         raise BadArgs(Problem(objection, ("pattern",)))
@@ -74,7 +77,7 @@ def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) ->
     return Query(line, text, _needle(tree), f"(?m-u){_sieve(tree)}")
 
 
-# What is refused.
+# Refused patterns.
 
 _FLAGS_IN_FRONT = re.compile(r"\(\?i\)")
 _DO_WITHOUT = "search for the wider text, and look at the lines that are found"
@@ -106,7 +109,7 @@ _KNOWN_GROUPS = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
 
 
 def _objection(pattern: str, *, fixed: bool) -> str | None:
-    """What speaks against *pattern* before anybody parses it."""
+    """Return what is wrong with *pattern* before it is parsed, or None."""
     if not pattern:
         return "it is empty; write `.` for every line that is not"
     if len(pattern) > _MOST_CHARACTERS:
@@ -121,12 +124,12 @@ def _objection(pattern: str, *, fixed: bool) -> str | None:
 
 
 def _oddities(pattern: str) -> Iterator[str]:
-    """What the engines would not read alike."""
+    """Yield a message for each part of *pattern* that the engines would read differently."""
     at = 0
     in_set = False
     while at < len(pattern):
         token = (_IN_SET if in_set else _TOKENS).match(pattern, at)
-        assert token is not None  # noqa: S101 -- each of them takes any character
+        assert token is not None  # noqa: S101 -- both expressions match any character
         at = token.end()
         found = token.groupdict()
         if escape := found["escape"]:
@@ -148,17 +151,17 @@ def _mended(message: str) -> str:
     return f"{message}; mend it, or search with fixed=true to take every character as it is"
 
 
-# What every match holds.
+# The text that every match holds.
 
 _LITERAL = re.compile(r"\\U([0-9a-f]{8})")
 
 
 def _literal(node: Node) -> str:
-    """The one character that *node* matches; empty if there are several."""
+    """Return the one character that *node* matches, or an empty string if it can match several."""
     if not isinstance(node, Chars) or node.flags & re.IGNORECASE:
         return ""
     found = _LITERAL.fullmatch(node.source)
-    # What cannot be decoded is read as U+FFFD, so that it stands for many bytes.
+    # Bytes that cannot be decoded are read as U+FFFD, so this character stands for many different bytes.
     return chr(int(found[1], 16)) if found and found[1] != "0000fffd" else ""
 
 
@@ -171,7 +174,7 @@ def _needle(tree: Node) -> str:
 
 
 def _flat(node: Node) -> Iterator[Node]:
-    """The parts of *node*, one after the other, such that each match has all of them."""
+    """Yield the parts of *node* in their order. Every match contains all of them."""
     if isinstance(node, Seq):
         for each in node.items:
             yield from _flat(each)
@@ -179,17 +182,17 @@ def _flat(node: Node) -> Iterator[Node]:
         yield node
 
 
-# The same for ripgrep.
+# The expression for ripgrep.
 
 _ASCII = (1 << 128) - 1
 _NEWLINE = 1 << ord("\n")
-# Any character beyond ASCII, and any bytes that are none.
+# Any character beyond ASCII, and bytes that are no character.
 _BEYOND = r"[\x80-\xff]{1,4}"
 _MOST_ROUNDS = 50
 
 
 def _sieve(node: Node) -> str:
-    """An expression over bytes that is found wherever *node* is found in the text."""
+    """Return an expression over bytes that matches wherever *node* matches in the text."""
     match node:
         case Chars():
             return _bytes(node)
@@ -202,11 +205,11 @@ def _sieve(node: Node) -> str:
         case Either(items):
             return f"(?:{'|'.join(map(_sieve, items))})"
         case Repeat(low, high, body):
-            # Fewer rounds find more, and cost ripgrep less.
+            # Fewer rounds match more text, and cost ripgrep less.
             rounds = f"{{{min(low, _MOST_ROUNDS)},{'' if high >= UNBOUNDED or high > _MOST_ROUNDS else high}}}"
             return f"(?:{_sieve(body)}){rounds}"
         case _:
-            return ""  # an edge of a word is asked for later, of Python
+            return ""  # Python checks the edges of words later
 
 
 def _bytes(chars: Chars) -> str:

@@ -1,7 +1,7 @@
 """
-`grep`: lines that match, newest file first.
+The `grep` tool, which finds the lines that match, with the newest file first.
 
-ripgrep is used where it is there and there is much to search; the answer is the same without it.
+The tool uses ripgrep if it is installed and there is much to search. The answer is the same without it.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _REPORT_EVERY = 5000
 
 def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
     """
-    The tool that searches in files of *workspace*.
+    Return the tool that searches in files of *workspace*.
 
     Args:
-        ripgrep: Whether to use it: where it pays, if it and a sandbox for it are there (None), always, or never.
+        ripgrep: Whether to use ripgrep. True uses it always, False never. None uses it where it pays, if it and a
+            sandbox for it are installed.
     """
     sieve = ripgrep_for(workspace, ripgrep)
 
@@ -101,7 +102,7 @@ def grep_for(workspace: Workspace, *, ripgrep: bool | None = None) -> Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """One search through files; *first_only* if it is enough to know that a file matches."""
+    """One search through files. With *first_only*, it is enough to know that a file matches."""
 
     workspace: Workspace
     query: Query
@@ -111,9 +112,10 @@ class _Search:
 
     def through(self, listed: list[Entry], tally: Tally, sieve: Ripgrep | None, *, always: bool) -> str:
         """
-        Look into what is *listed* and not too large, as far as *tally* and the time go; a note if the time was up.
+        Search the *listed* files that are not too large, until *tally* is full or the time is up.
 
-        *sieve* is asked first which files need no look, where that pays or *always*.
+        *sieve* first says which files need no search, if there is much to search or *always* is set. Return a note if
+        the time was up.
         """
         files = [entry for entry in listed if entry.size <= MOST_BYTES]
         helper = sieve if always or is_worth_it(files) else None
@@ -133,19 +135,19 @@ class _Search:
         return ""
 
     def _look_into(self, entry: Entry) -> Found:
-        """What is found in a file; nothing if a rule or a check speaks against it."""
+        """Return what is found in a file, or `NOTHING` if a rule or a check denies reading it."""
         found = search(self.workspace, entry, self.query, self.watch, first_only=self.first_only)
         if found.refused is not None or found == NOTHING:
             return found
         try:
             self.context.permissions.check(Reads(os.path.join(self.workspace.root, entry.path)))
         except ToolError:
-            return NOTHING  # not even a note: it would tell that the file matches
+            return NOTHING  # without a note, because a note would reveal that the file matches
         return found
 
 
 def _notes(listed: list[Entry], overdue: str, left_out: int) -> list[str]:
-    """What was not searched, and why."""
+    """Return notes on the files that were not searched, and why."""
     notes = []
     if large := [shown_path(entry.path) for entry in listed if entry.size > MOST_BYTES]:
         notes.append(f"{len(large):,} larger than {MOST_BYTES:,} bytes not searched: {named(large)}")
@@ -170,7 +172,7 @@ def _objections(arguments: Any) -> list[Problem]:
 
 
 class _Filter:
-    """Which files are meant: by a pattern of names or paths, and by their kind."""
+    """Decides which files to search: by a pattern of names or paths, and by their kind."""
 
     def __init__(self, workspace: Workspace, path: str, glob: str, file_type: FileType | None) -> None:
         self._glob = Glob(glob.removeprefix("./")) if glob else None
@@ -187,10 +189,10 @@ class _Filter:
 
 
 def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter, watch: Watch) -> list[Entry]:
-    """The files to search, the one that changed last first."""
+    """Return the files to search, the one that changed last first."""
     top = present_at(workspace, path)
     if top.kind != "folder":
-        workspace.open(path).close()  # whoever names one file is told why it cannot be read
+        workspace.open(path).close()  # raises an error that says why the file that the caller named cannot be read
         return [top]
 
     def skip(entry: Entry) -> bool:

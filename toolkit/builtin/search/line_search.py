@@ -1,8 +1,8 @@
 """
-Searching files line by line, in bounded time.
+Search in files, line by line, in limited time.
 
-Files are opened through the workspace and nowhere else. A file is read whole, once; most are
-passed over without being decoded, because they do not hold what every match would.
+Files are opened only through the workspace. Each file is read whole, once. Most files are skipped without being
+decoded, because they do not hold the text that every match holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .grep_syntax import Query
 __all__ = ["MOST_BYTES", "NOTHING", "Found", "search"]
 
 MOST_BYTES = 20_000_000
-"""A file that is larger is not searched."""
+"""Larger files are not searched."""
 
 _SAMPLE = 8192
 _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
@@ -29,14 +29,15 @@ _LOOK_EVERY = 16
 
 class Found(NamedTuple):
     """
-    What became of one file.
+    The result of the search in one file.
 
     Attributes:
-        lines: All its lines, if any of them matches.
-        hits: Which of them do, counted from 0.
-        is_binary: Whether it matches but is not text; then no line of it is given.
-        undecided: The first line of which nobody can tell in bounded time, counted from 0; None if there is none.
-        refused: Why it was not read, if it was not: a protected file, or one that nobody may or can read.
+        lines: All lines of the file, if any of them matches.
+        hits: The numbers of the lines that match, counted from 0.
+        is_binary: Whether the file matches but is not text. Then none of its lines is returned.
+        undecided: The number of the first line that cannot be decided in limited time, counted from 0; None if there is
+            none.
+        refused: The reason if the file was not read: it is protected, or it may not or cannot be read.
     """
 
     lines: Sequence[str] = ()
@@ -51,10 +52,10 @@ NOTHING = Found()
 
 def search(workspace: Workspace, entry: Entry, query: Query, watch: Watch, *, first_only: bool = False) -> Found:
     """
-    The lines of the file *entry* that match.
+    Return the lines of the file *entry* that match.
 
     Args:
-        first_only: Whether one is enough.
+        first_only: Whether the search may end at the first match.
     """
     try:
         data = workspace.read(os.path.join(workspace.root, entry.path), max_bytes=MOST_BYTES)

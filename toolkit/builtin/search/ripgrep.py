@@ -1,10 +1,11 @@
 """
-ripgrep as a sieve: which files surely do not match, found out fast.
+ripgrep as a sieve, which quickly finds files that certainly do not match.
 
-It is handed the files by name, none of them protected, and asked which of them do *not* match.
-Everything else is searched by ourselves. So no byte that it read is ever shown, a file that it
-could not read or did not get to is not lost, and the answer is the same without it. It runs with
-an empty environment in a sandbox that shows the workspace alone, read-only, without its secrets.
+ripgrep gets the names of files, none of them protected, and says which of them do *not* match. The Python code searches
+all other files itself. So no byte that ripgrep read is ever shown. A file that ripgrep could not read or did not reach
+is not lost, and the answer is the same without ripgrep. ripgrep runs with a minimal environment in a sandbox that shows
+only the workspace, read-only and without its secrets. It runs without a sandbox only if the caller demands ripgrep and
+`bwrap` is not installed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .grep_syntax import Query
 
 __all__ = ["Ripgrep", "is_worth_it", "ripgrep_for"]
 
-# Below this the files are searched before a sandbox is up.
+# With less to search, the files are searched before a sandbox has started.
 _WORTH_FILES = 10_000
 _WORTH_BYTES = 50_000_000
 
@@ -35,8 +36,8 @@ _OPTIONS = (
     "--no-config",
     "--files-without-match",
     "--null",
-    "--text",  # what is binary we tell ourselves
-    "--no-mmap",  # a file that shrinks meanwhile would kill it
+    "--text",  # we decide ourselves which files are binary
+    "--no-mmap",  # a file that shrinks during the search would crash ripgrep
     "--no-messages",
     "--color=never",
 )
@@ -45,26 +46,27 @@ _MOST_OF_A_PATTERN = 60_000
 _TICK_SECONDS = 0.2
 _GRACE_SECONDS = 1.0
 _MOST_KNOWN = 200_000
-# As xargs tells that it ran ripgrep, and how that went.
+# The exit codes with which xargs says that it ran ripgrep, and how that went.
 _DONE = (0, 123)
 _NOT_STARTED = (-1, b"")
 
 
 def is_worth_it(entries: Sequence[Entry]) -> bool:
-    """Whether there is so much to search that ripgrep would be faster."""
+    """Return whether there is so much to search that ripgrep would be faster."""
     return len(entries) >= _WORTH_FILES or sum(entry.size for entry in entries) >= _WORTH_BYTES
 
 
 def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None = None) -> Ripgrep | None:
     """
-    What searches for us, or None if we search alone.
+    Return the `Ripgrep` that helps with the search, or None if Python searches alone.
 
     Args:
-        wanted: True to have it, also without a sandbox; None to have it if it and `bwrap` are there; False not to.
-        path: Where programs are looked for; `PATH` unless given.
+        wanted: True to use ripgrep, even without a sandbox. None to use it if it and `bwrap` are installed. False not
+            to use it.
+        path: Where programs are looked up; the default is `PATH`.
 
     Raises:
-        ValueError: It is wanted, and not there.
+        ValueError: ripgrep is wanted but not installed.
     """
     if wanted is False:
         return None
@@ -85,12 +87,12 @@ class Ripgrep:
     ripgrep, bound to a workspace.
 
     Attributes:
-        is_broken: Whether it failed without an answer; then it is not asked again.
+        is_broken: Whether ripgrep failed without an answer. Then it is not used again.
 
     Args:
-        rg: Where it is.
-        xargs: Where that is; it hands ripgrep as many names at a time as the system takes.
-        bwrap: Where bubblewrap is; without it there is no sandbox.
+        rg: The path of ripgrep.
+        xargs: The path of xargs, which passes as many names at a time to ripgrep as the system accepts.
+        bwrap: The path of bubblewrap; without it there is no sandbox.
     """
 
     def __init__(self, workspace: Workspace, *, rg: str, xargs: str, bwrap: str | None) -> None:
@@ -103,7 +105,7 @@ class Ripgrep:
 
     def cleared(self, query: Query, entries: Sequence[Entry], watch: Watch) -> set[str]:
         """
-        The paths of those *entries* that surely have no line that matches.
+        Return the paths of those *entries* that certainly have no line that matches.
 
         Raises:
             Stopped: The time is up.
@@ -118,12 +120,12 @@ class Ripgrep:
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.sieve, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), watch)
         found = {names[name] for name in output.split(b"\0") if name in names}
-        # Nothing that it cleared is lost, but it need not be asked again.
+        # A failure loses no match, because all files that were not cleared are searched. But ripgrep is not used again.
         self.is_broken = code not in _DONE and not found
         return found
 
     def _is_open(self, path: str) -> bool:
-        """Whether a file may be read, by its name."""
+        """Return whether the file at *path* may be read, judged by its name."""
         known = self._open.get(path)
         if known is None:
             if len(self._open) >= _MOST_KNOWN:
@@ -138,8 +140,8 @@ class Ripgrep:
             try:
                 argv, env = self._sandbox.command(argv, cwd=self._workspace.root, env=env, grace_seconds=0.1)
             except ToolError:
-                return _NOT_STARTED  # there is more to shut away than it can
-        # A file and no pipe: what is written to a pipe cannot be interrupted by a look at the clock.
+                return _NOT_STARTED  # there is more to hide than the sandbox can hide
+        # The names go to a file, because a write to a pipe cannot be interrupted to check the clock.
         with tempfile.TemporaryFile() as given:
             given.write(names)
             given.seek(0)
@@ -181,5 +183,5 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _sandbox(workspace: Workspace, program: str) -> Sandbox:
-    """A sandbox in which the workspace is only read, and its secrets are covered."""
+    """Return a sandbox in which the workspace is read-only and its secrets are hidden."""
     return bubblewrap(grounds_of(workspace), program=program, read_only=True)

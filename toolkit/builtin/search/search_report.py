@@ -1,5 +1,5 @@
 """
-What a search found, as a model reads it: so much of it, and how much more there is.
+The report of a search for a model: a limited number of matches, and how many more there are.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _MOST_NAMES = 5
 
 class Tally:
     """
-    Takes one file after the other, in the order in which they are shown.
+    Collects the results of one file after the other, in the order in which they are shown.
 
     Args:
-        mode: Lines, or one row a file: its name, or its name and the number of its lines.
+        mode: Whether to show lines, or one row for each file: its name, or its name and the number of its lines.
         limit: How many lines, or rows, are shown.
-        context_lines: How many lines are shown around each.
-        pattern: Tells where in a long line the match is.
+        context_lines: How many lines are shown around each match.
+        pattern: Finds where in a long line the match is.
     """
 
     def __init__(self, mode: Mode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
@@ -57,11 +57,11 @@ class Tally:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is so much that nobody needs to know how much more."""
+        """Whether so much was found that the exact number of further matches is not needed."""
         return self._more_lines >= _MOST_LINES_COUNTED or self._more_files >= _MOST_FILES_COUNTED
 
     def add(self, entry: Entry, found: Found) -> None:
-        """Take what was found in the file *entry*."""
+        """Add what was found in the file *entry*."""
         path = shown_path(entry.path)
         if found.refused is not None:
             kept = self._protected if isinstance(found.refused, Safety) else self._unread
@@ -89,7 +89,7 @@ class Tally:
             self._rows.append("--")
         last = found.hits[:room][-1] + self._around
         rows = list(self._lines(path, found, found.hits[:room]))
-        # Those among the lines around the last one are there, too.
+        # Matches among the lines around the last match are shown too.
         taken = sum(hit <= last for hit in found.hits)
         self._rows += rows
         self._characters += sum(map(len, rows))
@@ -119,7 +119,7 @@ class Tally:
         return f"{'... ' if start else ''}{piece}... [cut: the line has {len(line):,} characters]"
 
     def text(self, *, notes: list[str]) -> str:
-        """Everything, and *notes* after it."""
+        """Return the whole report, with *notes* at its end."""
         return "\n".join([*self._rows, *(f"({each})" for each in (*self._notes(), *notes))])
 
     def _notes(self) -> Iterator[str]:
@@ -145,17 +145,21 @@ class Tally:
 
 
 def counted(number: int, what: str) -> str:
-    """`1 more file`, `2 more files`."""
+    """Return a number with its noun, such as `1 more file` or `2 more files`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def named(names: list[str]) -> str:
-    """The first few of *names*."""
+    """Return the first few of *names* as one text."""
     return ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
 
 
 def shown_path(path: str) -> str:
-    """*path* on one line, whatever is in it, and such that it can be given back."""
+    """
+    Return *path* on one line, with characters that cannot be printed escaped.
+
+    A path that begins with `~` gets a `./` in front, so that the model can pass it back.
+    """
     if path.startswith("~"):
         path = f"./{path}"
     if path.isprintable():

@@ -1,1 +1,1 @@
-"""Fetch pages from the web."""
+"""Tools that fetch pages from the web."""

@@ -1,8 +1,8 @@
 """
-Where `web_fetch` may go: an address is judged as text, then by every number it stands for.
+The addresses that `web_fetch` may reach. A URL is judged first as text, then by every IP address of its host.
 
-A name is looked up once, and what was judged is what is connected to: a server of names
-that answers differently the second time is not asked a second time.
+The name of a host is looked up once, and the connection goes to the addresses that were judged. So a name server that
+would give another answer the second time is not asked a second time.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ __all__ = ["Address", "Doors", "JudgeAddress", "Place", "Resolve", "by_system", 
 
 Address: TypeAlias = IPv4Address | IPv6Address
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Every address that a host's name stands for, in the order in which to try them."""
+"""Returns every address of a host name, in the order in which to try them."""
 JudgeAddress: TypeAlias = Callable[[Address], str | None]
-"""What kind of address it is, "a private address", if it may not be reached."""
+"""Returns the kind of an address that may not be reached, such as "a private address", or None if it may be reached."""
 
 _MOST_ADDRESSES = 64
 _MOST_PORT = 65535
@@ -34,7 +34,7 @@ _NO_SUCH_NAME = frozenset([socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 
 async def by_system(host: str, port: int) -> list[str]:
-    """The addresses of *host* as the operating system knows them."""
+    """Return the addresses of *host* as the operating system knows them."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(place[0]) for *_, place in found]
 
@@ -42,12 +42,12 @@ async def by_system(host: str, port: int) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Place:
     """
-    An address that may be reached, as text.
+    A URL that may be reached, judged as text.
 
     Attributes:
-        url: In its one spelling, without a fragment: what is asked for, and what rules are held against.
-        host: A name or a number, without brackets.
-        is_private: Whether the application allows private addresses here.
+        url: The URL in its one spelling, without a fragment. It is used for the request and compared with rules.
+        host: A name or an IP address, without brackets.
+        is_private: Whether the application allows private addresses for this host.
     """
 
     url: str
@@ -59,14 +59,14 @@ class Place:
 
 class Doors:
     """
-    What may be reached.
+    The hosts and ports that may be reached.
 
     Args:
-        allowed_hosts: Only these, if given: "docs.python.org", "*.example.com", "example.com:8080".
-        private_hosts: Hosts that may be reached although they are private. Metadata services,
-            link-local and reserved addresses never are.
+        allowed_hosts: If given, only these hosts: "docs.python.org", "*.example.com", "example.com:8080".
+        private_hosts: Hosts that may be reached although they are private. Metadata services, link-local and reserved
+            addresses can never be reached.
         ports: Ports of public hosts that may be reached, besides 80 and 443.
-        resolve: Looks a name up.
+        resolve: Looks up the addresses of a name.
         judge: Judges one address.
     """
 
@@ -87,7 +87,7 @@ class Doors:
         self._judge = judge
 
     def place(self, url: str) -> Place:
-        """*url*, if nothing in its text speaks against it; otherwise `Safety`."""
+        """Return *url* as a `Place`. Raise `Safety` if its text shows that it may not be reached."""
         finding = judged(url, self._private)
         if finding is not None:
             raise Safety(finding.reason)
@@ -102,8 +102,9 @@ class Doors:
         """
         Raise `Safety` unless the port of *place* is open.
 
-        A public host has its web ports, those of `ports`, and those that `allowed_hosts` or an allow rule names
-        together with the host; *opens_port* knows the rules. A private host was listed by the application.
+        These ports of a public host are open: the web ports, those in `ports`, and those that `allowed_hosts` or an
+        allow rule names together with the host. *opens_port* knows the rules. A private host needs no further check,
+        because the application listed it.
         """
         if place.port in self._ports or place.is_private:
             return
@@ -119,12 +120,13 @@ class Doors:
             )
 
     async def addresses(self, place: Place) -> list[str]:
-        """Every address of *place*, judged; `Safety` if one of them may not be reached."""
+        """Return every address of *place*. Raise `Safety` if one of them may not be reached."""
         found = await self._looked_up(place)
         for each in found:
             kind = self._judge(each)
             if kind is not None and not (place.is_private and _can_be_allowed(each)):
-                # One is enough to refuse all: an honest name does not stand for inside and outside at once.
+                # One forbidden address is enough to refuse all: an honest name does not have addresses inside and
+                # outside at once.
                 raise Safety(f"{place.host!r} stands for {each}, {kind}, which is not reached; use another host")
         return [str(each) for each in found]
 
@@ -148,7 +150,7 @@ class Doors:
 
 
 def check_ports(ports: Iterable[int]) -> frozenset[int]:
-    """Return *ports* as a set; `TypeError` or `ValueError` names the first that is no port."""
+    """Return *ports* as a set. Raise `TypeError` or `ValueError`, which names the first item that is not a port."""
     checked = several(ports, "ports", "port numbers")
     for port in checked:
         if isinstance(port, bool) or not isinstance(port, int):
@@ -159,7 +161,7 @@ def check_ports(ports: Iterable[int]) -> frozenset[int]:
 
 
 def _parsed(url: str) -> Place:
-    """The parts of *url*, if the one who judged it and the one who connects read it alike."""
+    """Return the parts of *url*. Raise `Safety` if httpx, which connects, and `urlsplit` read them differently."""
     import httpx
 
     try:
@@ -184,5 +186,5 @@ def _can_be_allowed(address: Address) -> bool:
     try:
         AllowedHosts([str(address)])
     except ValueError:
-        return False  # a metadata service, say
+        return False  # for example a metadata service
     return True

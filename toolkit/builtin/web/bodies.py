@@ -1,5 +1,5 @@
 """
-Read the body of an answer within bounds: so many bytes off the wire, so many after decompression.
+Reads the body of an answer, with a limit on the bytes that arrive and on the bytes after decompression.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["Body", "inflater", "read_body"]
 @dataclass(frozen=True, slots=True)
 class Body:
     """
-    What came, decompressed.
+    The decompressed body of an answer.
 
     Attributes:
-        cut: Why it is not whole; None if it is.
+        cut: Why the body is not complete; None if it is.
     """
 
     data: bytes
@@ -27,7 +27,11 @@ class Body:
 
 
 def inflater(encoding: str) -> Inflater:
-    """Return what undoes *encoding*, the value of a Content-Encoding header; raise `ToolError` for an unknown one."""
+    """
+    Return the decompressor for *encoding*, the value of a Content-Encoding header.
+
+    Raise `ToolError` for an unknown one.
+    """
     try:
         return inflater_for(encoding)
     except ValueError as error:
@@ -35,7 +39,7 @@ def inflater(encoding: str) -> Inflater:
 
 
 async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_bytes: int) -> Body:
-    """Return everything in *chunks*, at most *max_bytes* before decompression and after."""
+    """Return all data of *chunks*, at most *max_bytes* before decompression and after."""
     data = bytearray()
     taken = 0
     async for chunk in chunks:

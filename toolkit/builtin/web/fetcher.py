@@ -1,9 +1,9 @@
 """
-One page from the web, fetched from addresses that were judged, within bounds.
+Fetches one page from the web, within limits, and only from addresses that were judged.
 
-Every hop is judged anew: its text, its host's addresses, the application's rules. The connection goes
-to the very address that was judged, while the certificate is held against the host's name. Nothing is
-sent but the request: no cookies, no credentials, no proxy from the environment.
+Every redirect is judged anew: its text, the addresses of its host, and the rules of the application. The connection
+goes to exactly the address that was judged, while the certificate is checked against the name of the host. Only the
+request is sent, without cookies and without credentials. No proxy from the environment is used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .addresses import Doors, Place
 from .bodies import Body, inflater, read_body
 from .page_text import MediaType, media_type
 
-if TYPE_CHECKING:  # it takes long to load
+if TYPE_CHECKING:  # httpx takes long to load
     import httpx
 
 __all__ = ["FetchLimits", "Fetcher", "Page"]
@@ -43,17 +43,17 @@ _HEADERS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchLimits:
     """
-    How much, and how long.
+    Limits on the size and the time of a fetch.
 
     Attributes:
-        max_bytes: Of one body, after decompression as well as before.
-        max_redirects: Hops after the first address.
-        timeout_seconds: For everything: look-ups, redirects and the body to its last byte.
-        connect_seconds: For one attempt to connect.
-        max_addresses: How many of a host's addresses are tried.
-        max_chars: Of text that is shown at once.
+        max_bytes: The size of one body, before decompression and after.
+        max_redirects: The number of redirects after the first address.
+        timeout_seconds: The time for everything: lookups, redirects and the whole body.
+        connect_seconds: The time for one attempt to connect.
+        max_addresses: How many addresses of a host are tried.
+        max_chars: The number of characters that are shown at once.
         keep_seconds: How long a session keeps a page; 0 keeps none.
-        keep_pages: How many pages it keeps.
+        keep_pages: How many pages a session keeps.
     """
 
     max_bytes: int = 5_000_000
@@ -79,14 +79,14 @@ class FetchLimits:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """
-    What came.
+    A page that was fetched.
 
     Attributes:
-        url: Where it came from in the end.
-        hops: Where the redirects led, in order; the last is `url`.
-        length: What the server says that its size is, if it does.
-        keep_seconds: How long it may be kept; None if the server does not say.
-        retry_after_seconds: How long the server asked us to wait, if it did.
+        url: The address from which the page came in the end.
+        hops: The addresses to which redirects led, in order. The last one is `url`.
+        length: The size that the server states, if it does.
+        keep_seconds: How long the page may be kept; None if the server does not say.
+        retry_after_seconds: How long the server asks the caller to wait, if it does.
     """
 
     url: str
@@ -104,7 +104,7 @@ class Fetcher:
     Fetches pages through *doors*.
 
     Args:
-        ssl_context: For hosts with certificates of their own; the usual authorities if not given.
+        ssl_context: A context for hosts with certificates of their own. The default trusts the usual authorities.
     """
 
     def __init__(
@@ -122,16 +122,16 @@ class Fetcher:
         opens_port: Callable[[str], bool] = lambda url: False,
     ) -> Page:
         """
-        The page at *url*, whatever its status.
+        Fetch the page at *url*, and return it with any status.
 
         Args:
-            check: Raises if a redirect may not be followed to this address.
+            check: Raises if a redirect to this address may not be followed.
             opens_port: Returns whether an allow rule names the host and the port of this address.
 
         Raises:
             Safety: An address may not be reached.
-            Transient: The server could not be reached, or broke off.
-            ToolError: It leads in circles, is too slow, or makes no sense.
+            Transient: The server could not be reached, or the connection broke off.
+            ToolError: The redirects form a circle, or the answer is too slow or invalid.
         """
         place = first = self.doors.place(url)
         self.doors.check_port(place, opens_port)
@@ -163,7 +163,7 @@ class Fetcher:
         check: Callable[[str], None],
         opens_port: Callable[[str], bool],
     ) -> Place:
-        """Where a redirect leads, judged like the first address."""
+        """Return the place to which a redirect leads, judged like the first address."""
         if len(before) > self.limits.max_redirects:
             raise ToolError(f"{before[0]} redirects more than {self.limits.max_redirects} times; try another page")
         try:
@@ -180,7 +180,7 @@ class Fetcher:
 
     @asynccontextmanager
     async def _response(self, place: Place) -> AsyncIterator[httpx.Response]:
-        """The head of the answer from one of the addresses of *place*, all of which were judged."""
+        """Yield the head of the answer from one of the addresses of *place*, all of which were judged."""
         import httpx
 
         failed: httpx.TransportError = httpx.ConnectError("it has no address")
@@ -203,7 +203,7 @@ class Fetcher:
         raise _worded(failed, place) from failed
 
     def _request(self, place: Place, address: str) -> httpx.Request:
-        """A request that goes to *address* and is otherwise addressed to the host."""
+        """Return a request that goes to *address*, but names the host in everything else."""
         import httpx
 
         url = httpx.URL(place.url)
@@ -211,7 +211,8 @@ class Fetcher:
             "GET",
             url.copy_with(host=address),
             headers={"Host": url.netloc.decode("ascii"), **_HEADERS},
-            # Reading is bounded by the deadline for everything, which a body that comes in drops does not put off.
+            # Reading has no timeout of its own. The time limit for the whole fetch also ends a body that arrives in
+            # small drops.
             extensions={"timeout": {"connect": self.limits.connect_seconds}, "sni_hostname": place.host},
         )
 
@@ -228,7 +229,7 @@ class Fetcher:
         if not response.is_success:
             most = min(most, _MOST_ERROR_BYTES)
         elif not (kind.is_text or kind.is_unknown):
-            most = min(most, _MOST_BINARY_BYTES)  # enough to tell what it is
+            most = min(most, _MOST_BINARY_BYTES)  # enough to detect the kind of file
         inflate = inflater(response.headers.get("content-encoding", ""))
         length = response.headers.get("content-length", "")
         known = [keep for keep in keeps if keep is not None]
@@ -245,13 +246,14 @@ class Fetcher:
 
 
 def _target(place: Place, response: httpx.Response) -> str | None:
-    """Where a redirect leads; None if it is none."""
+    """Return the URL to which a redirect leads, or None if the response is no redirect."""
     if response.status_code not in _REDIRECTS:
         return None
     locations = set(response.headers.get_list("location"))
     if len(locations) != 1:
         raise ToolError(f"{place.url} redirects, but names {len(locations) or 'no'} places to go; try another page")
-    # Blanks and letters beyond ASCII are common here, and percent-encoded by every browser; in a host they stay wrong.
+    # Blanks and letters beyond ASCII are common here. Every browser percent-encodes them. In a host they remain an
+    # error.
     location = re.sub(r"[^!-~]+", lambda odd: quote(odd[0]), locations.pop().strip())
     try:
         return urljoin(place.url, location)
@@ -268,7 +270,7 @@ def _keep_seconds(response: httpx.Response) -> float | None:
 
 
 def _worded(error: Exception, place: Place) -> ToolError:
-    """What a failed connection means, and to whom."""
+    """Return the error for a failed connection, in words that tell the model what it means."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

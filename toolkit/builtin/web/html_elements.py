@@ -1,5 +1,5 @@
 """
-What is known of HTML elements: which break the line, which close others, which nobody sees.
+Facts about HTML elements: which ones break the line, which ones close others, and which ones are not visible.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCKS = _names(
     "h1 h2 h3 h4 h5 h6 header hgroup html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
 )
 HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-# What a start tag closes if it is still open, and what keeps it from reaching further out.
+# The open elements that a start tag closes, and the elements beyond which it closes none.
 CLOSES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "li": (_names("li"), _names("ul ol menu")),
     "dt": (_names("dt dd"), _names("dl")),
@@ -53,7 +53,7 @@ _HIDDEN = re.compile(
     r"(?<![a-z-])(?:display:none|visibility:(?:hidden|collapse)|(?:opacity|font-size|max-height|max-width):0(?![.1-9])"
     r"|text-indent:-[0-9]{3,}|(?:left|top):-[0-9]{4,})"
 )
-# Controls, and characters that carry text which nobody sees.
+# Control characters, and characters that carry invisible text.
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\ufeff\U000e0000-\U000e0fff]")
 _SPACES = re.compile(r"\s+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9+#-]{1,20})(?:\s|$)")
@@ -61,7 +61,7 @@ _MOST_LINK = 2000
 
 
 def is_hidden(tag: Start) -> bool:
-    """Whether the tag itself says that nobody sees its element, or that it is navigation."""
+    """Return whether the tag itself says that its element is not visible, or that it is navigation."""
     attributes = tag.attributes
     if "hidden" in attributes or attributes.get("role", "").lower() == "navigation":
         return True
@@ -70,13 +70,13 @@ def is_hidden(tag: Start) -> bool:
 
 
 def language(tag: Start) -> str:
-    """The language that a code block is said to be written in."""
+    """Return the language that the class of a code block states, or an empty string."""
     found = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
     return found[1] if found else ""
 
 
 def absolute(base: str, href: str) -> str:
-    """Where a link leads, if that is worth telling; empty otherwise."""
+    """Return the absolute URL of a link, or an empty string if the link is not useful to a reader."""
     href = _SPACES.sub("", _UNSEEN.sub("", href)) if len(href) <= _MOST_LINK else ""
     if not href or href.startswith("#"):
         return ""
@@ -89,10 +89,10 @@ def absolute(base: str, href: str) -> str:
 
 
 def seen(text: str) -> str:
-    """*text* without the characters that nobody sees."""
+    """Return *text* without invisible characters."""
     return _UNSEEN.sub("", text)
 
 
 def on_one_line(text: str) -> str:
-    """*text* with every run of white space as one blank."""
+    """Return *text* with every run of white space as one blank."""
     return _SPACES.sub(" ", text)

@@ -1,8 +1,8 @@
 """
-A web page as text that reads well: headings, lists, links, tables and code, in the manner of Markdown.
+Converts a web page to readable text in the style of Markdown: headings, lists, links, tables and code.
 
-What nobody sees on the page (scripts, styles, hidden elements) and its navigation are left out.
-Time and size are bounded whatever the page holds.
+Parts that are not visible on the page (scripts, styles, hidden elements) and its navigation are left out. Time and size
+are limited for every page.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["HtmlText", "html_text"]
 
 _MOST_DEPTH = 128
 _MOST_INDENT = 8
-_MOST_TOKENS = 250_000  # some seconds of work; a page of a megabyte has some ten thousand
+_MOST_TOKENS = 250_000  # work of some seconds; a page of a megabyte has some ten thousand tokens
 
 
 @dataclass(frozen=True, slots=True)
 class HtmlText:
     """
-    What a page says.
+    The text of a page.
 
     Attributes:
-        title: From its head; empty if it has none.
-        text: The page.
-        is_cut: Whether there would be more than the caller wanted.
+        title: The title from the head of the page; empty if there is none.
+        text: The text of the page.
+        is_cut: Whether the page has more text than the caller wants.
     """
 
     title: str
@@ -40,16 +40,16 @@ class HtmlText:
 
 def html_text(source: str, *, base: str = "", max_chars: int = 2_000_000) -> HtmlText:
     """
-    The text of an HTML page.
+    Return the text of an HTML page.
 
     Args:
-        source: The page.
-        base: Its address; links are made absolute by it.
+        source: The HTML of the page.
+        base: The address of the page, which makes its links absolute.
         max_chars: Stop after about this many characters.
     """
     page = _read(source, base, max_chars, DROPPED)
     if not page.text and "<nav" in source.lower():
-        # A page that is nothing but navigation, such as a list of chapters.
+        # The page consists only of navigation, such as a list of chapters.
         page = _read(source, base, max_chars, DROPPED - {"nav"})
     return page
 
@@ -73,24 +73,24 @@ def _read(source: str, base: str, max_chars: int, dropped: frozenset[str]) -> Ht
 class _Element:
     name: str
     is_dropped: bool = False
-    number: int = 0  # of the next item, in an ordered list
+    number: int = 0  # the number of the next item, in an ordered list
 
 
 @dataclass(slots=True)
 class _Link:
     url: str
-    start: int  # where its text begins among the pieces
+    start: int  # the index in the pieces at which its text begins
 
 
 @dataclass(slots=True)
 class _Row:
-    cells: list[int] = field(default_factory=list)  # where each begins among the pieces
+    cells: list[int] = field(default_factory=list)  # the indices in the pieces at which the cells begin
     is_head: bool = True
-    is_plain: bool = True  # still one line
+    is_plain: bool = True  # whether the row is still one line
 
 
 class _Reader:
-    """Takes tags and text as they come, and writes lines."""
+    """Takes tags and text in their order, and writes lines."""
 
     def __init__(self, base: str, max_chars: int, dropped: frozenset[str]) -> None:
         self._base = base
@@ -101,10 +101,10 @@ class _Reader:
         self._counts: Counter[str] = Counter()
         self._lists: list[_Element] = []
         self._hidden = 0  # how many open elements are left out
-        self._too_deep: Counter[str] = Counter()  # what was opened too deep to be followed
+        self._too_deep: Counter[str] = Counter()  # elements that are nested too deeply to be followed
         self._blocks: list[str] = []
-        self._pieces: list[str] = []  # of the block that is being read
-        self._mark = ""  # what the next line begins with: "# ", "- ", "1. "
+        self._pieces: list[str] = []  # the pieces of the block that is being read
+        self._mark = ""  # the beginning of the next line: "# ", "- ", "1. "
         self._tight = False  # whether the next block follows without an empty line
         self._link: _Link | None = None
         self._rows: list[_Row] = []
@@ -121,7 +121,7 @@ class _Reader:
         title = on_one_line(seen("".join(self._title))).strip()
         return HtmlText(title[:500], "".join(self._blocks).strip("\n"), is_cut)
 
-    # What comes in.
+    # Input.
 
     def text(self, text: str) -> None:
         if self._open and self._open[-1].name == "title":
@@ -138,7 +138,7 @@ class _Reader:
         if name in CLOSES:
             self._close_open(*CLOSES[name])
         if name == "body" or (name in BLOCKS and name != "html"):
-            self._close("head")  # it ends where the page begins, said or not
+            self._close("head")  # the head ends where the page begins, even without an end tag
         is_dropped = name in self._dropped or is_hidden(tag)
         if name in VOID:
             if is_dropped:
@@ -209,7 +209,7 @@ class _Reader:
         self._break()
 
     def _close_open(self, names: frozenset[str], fence: frozenset[str]) -> None:
-        """Close the elements that end where a new one of their kind begins."""
+        """Close the elements that end where a new element of their kind begins."""
         if not any(self._counts[name] for name in names):
             return
         last = None
@@ -227,14 +227,14 @@ class _Reader:
             return
         if not self._counts[name]:
             return
-        # A cell is not closed by what is left open around its table.
+        # The end tag of an element outside a table does not close a cell inside the table.
         if name not in ("table", "body", "html") and self._counts["table"] and self._is_outside_table(name):
             return
         while self._pop() != name:
             pass
 
     def _is_outside_table(self, name: str) -> bool:
-        """Whether the innermost table stands inside the innermost element of this name."""
+        """Return whether the innermost table is inside the innermost element called *name*."""
         names = (element.name for element in reversed(self._open))
         return next(each for each in names if each in (name, "table")) != name
 
@@ -265,7 +265,7 @@ class _Reader:
                 if name != "table":
                     self._lists.pop()
 
-    # What goes out.
+    # Output.
 
     def _add(self, piece: str) -> None:
         if not self._hidden and piece:
@@ -280,7 +280,7 @@ class _Reader:
         self._mark = "  " * max(0, min(len(self._lists), _MOST_INDENT) - 1) + mark
 
     def _end_link(self) -> bool:
-        """Write the link that is open, if any of its text has come."""
+        """Write the open link, if it has any text yet, and return whether it had."""
         link, self._link = self._link, None
         if link is None:
             return False
@@ -317,7 +317,7 @@ class _Reader:
         self._language = ""
 
     def _break(self) -> None:
-        """End the line that is being read; inside a plain row of a table it goes on."""
+        """End the line that is being read. Inside a plain row of a table, the line goes on."""
         if self._counts["pre"] and self._open[-1].name != "pre":
             self._add("\n" if self._pieces and not self._pieces[-1].endswith("\n") else "")
             return
@@ -328,7 +328,7 @@ class _Reader:
             return
         link = self._link
         if not self._end_link() and link is not None:
-            self._link = _Link(link.url, 0)  # its text comes in a later block
+            self._link = _Link(link.url, 0)  # the text of the link comes in a later block
         text = re.sub(" ?\n ?", "\n", re.sub("  +", " ", "".join(self._pieces))).strip()
         self._pieces.clear()
         if text:

@@ -1,10 +1,9 @@
 """
-HTML cut into tags and text, in one pass from front to back.
+Splits HTML into tags and text, in one pass from front to back.
 
-`html.parser` looks at the same characters again and again when a page is
-malformed on purpose: a few megabytes keep it busy for minutes. Here whatever is
-opened and never closed reaches to the end of the page, as the standard says and
-browsers do, so no character is looked at twice.
+`html.parser` reads the same characters again and again if a page is malformed on purpose. A few megabytes then keep it
+busy for minutes. Here, a tag, a comment or an element with raw text that is opened and never closed reaches to the end
+of the page, as the standard says and browsers do. So no character is read twice.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ __all__ = ["End", "Start", "Token", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A tag that opens an element; names are in lower case, the first of two attributes counts."""
+    """A tag that opens an element. Names are in lower case. If an attribute occurs twice, the first one counts."""
 
     name: str
     attributes: dict[str, str] = field(default_factory=dict)
@@ -35,7 +34,7 @@ class End:
 
 Token: TypeAlias = Start | End | str
 
-# Their content is text whatever it looks like.
+# The content of these elements is always text, even if it looks like tags.
 _RAW = frozenset(["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"])
 _DECODED = frozenset(["textarea", "title"])
 _MOST_ATTRIBUTES = 1000
@@ -46,12 +45,12 @@ _BETWEEN = re.compile(r"[\s/]*+")
 _ATTRIBUTE = re.compile(r"[^\s/>][^\s/>=]*+")
 _EQUALS = re.compile(r"\s*+=\s*+")
 _BARE = re.compile(r"[^\s>]*+")
-# `html.unescape` refuses numbers of more than 4300 digits with an error, and takes long for the others.
+# `html.unescape` raises an error for numbers of more than 4300 digits, and is slow for other long numbers.
 _LONG_NUMBER = re.compile(r"&#(?:[0-9]{8,}+|[xX][0-9A-Fa-f]{7,}+);?")
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tags of *text* and the text between them; comments and declarations are left out."""
+    """Yield the tags of *text* and the text between them. Comments and declarations are left out."""
     at = 0
     while at < len(text):
         opening = _TAG.search(text, at)
@@ -84,7 +83,7 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def _attributes(text: str, at: int) -> tuple[dict[str, str], int]:
-    """The attributes of a tag and where it ends; -1 if it does not."""
+    """Return the attributes of a tag and the position of its end, or -1 as the end if the tag never ends."""
     found: dict[str, str] = {}
     for _ in range(_MOST_ATTRIBUTES):
         at = _end(_BETWEEN, text, at)

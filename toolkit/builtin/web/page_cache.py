@@ -1,8 +1,8 @@
 """
-Pages that a session has fetched, kept for a while so that reading on costs no second request.
+Pages that a session has fetched. They are kept for a while, so that a model can read on without a second request.
 
-Bounded by number, by age and by size. Whether a page may be shown is not decided here: whoever takes one
-out judges every address that it came from once more.
+The number, the age and the size of the pages are limited. This module does not decide whether a page may be shown: the
+caller that takes out a page judges every address that it came from once more.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _MOST_CHARS = 8_000_000
 @dataclass(frozen=True, slots=True)
 class Kept:
     """
-    A page as it is shown.
+    A page in the form in which it is shown.
 
     Attributes:
-        hops: Where redirects led, in order.
-        head: What is said about it.
-        text: All of it.
+        hops: The addresses to which redirects led, in order.
+        head: The lines about the page.
+        text: The whole text of the page.
     """
 
     hops: tuple[str, ...]
@@ -40,28 +40,32 @@ class Kept:
 
 class Pages:
     """
-    What one session keeps.
+    The pages that one session keeps.
 
     Args:
-        most: How many pages; the ones that were used longest ago go first.
+        most: How many pages are kept. The pages that were used longest ago are removed first.
     """
 
     def __init__(self, *, most: int, clock: Callable[[], float]) -> None:
         self._most = most
         self._clock = clock
         self._kept: dict[Hashable, Kept] = {}
-        self._lock = unlock_in_children(threading.Lock())  # a session may be used from several loops
+        self._lock = unlock_in_children(threading.Lock())  # several event loops may use one session
 
     @classmethod
     def of(cls, session: Session | None, owner: Hashable, *, most: int, clock: Callable[[], float]) -> Pages:
-        """The pages that the tool *owner* keeps in *session*; without a session, for this call alone."""
+        """
+        Return the pages that the tool *owner* keeps in *session*.
+
+        Without a session, return pages that keep nothing.
+        """
         if session is None:
             return cls(most=0, clock=clock)
         every: dict[Hashable, Pages] = session.state.setdefault(_KEY, {})
         return every.setdefault(owner, cls(most=most, clock=clock))
 
     def get(self, url: str) -> Kept | None:
-        """The page at *url*, if it is kept and not too old."""
+        """Return the page at *url*, if it is kept and not too old, else None."""
         with self._lock:
             found = self._kept.pop(url, None)
             if found is None or self._clock() >= found.until:
@@ -70,7 +74,7 @@ class Pages:
             return found
 
     def add(self, url: str, page: Kept, seconds: float) -> None:
-        """Keep *page* for so many seconds."""
+        """Keep *page* for *seconds*."""
         now = self._clock()
         if seconds <= 0 or self._most <= 0:
             return

@@ -1,8 +1,8 @@
 """
-The frame around a fetched page: it tells a model where foreign text begins and ends.
+The frame around a fetched page, which tells a model where foreign text begins and ends.
 
-The two lines of the frame carry random characters that were chosen after the page was fetched, so a page cannot
-write the line that ends its own frame.
+The two lines of the frame contain random characters that are chosen after the page was fetched. So a page cannot
+contain the line that ends its own frame.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """
-What an answer from the web says, as text: pages made readable, text as it is, anything else described.
+Converts an answer from the web to text: pages are made readable, text stays as it is, other data is described.
 
-The encoding is taken from the byte order mark, the header or the page itself, in this order.
-What a server says of a body is not believed where the bytes say otherwise.
+The encoding is taken from the byte order mark, the header or the page itself, in this order. The type that a server
+states for a body is not believed if the bytes show another type.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ __all__ = ["MediaType", "Reading", "media_type", "reading"]
 @dataclass(frozen=True, slots=True)
 class MediaType:
     """
-    What a Content-Type header says.
+    The media type in a Content-Type header.
 
     Attributes:
-        name: "text/html"; empty if the header is missing or makes no sense.
-        charset: What it calls the encoding; empty if it does not.
+        name: For example "text/html"; empty if the header is missing or invalid.
+        charset: The name of the encoding in the header; empty if there is none.
     """
 
     name: str
@@ -41,7 +41,7 @@ class MediaType:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the server does not know either."""
+        """Whether the server states no useful type."""
         return self.name in ("", "application/octet-stream", "binary/octet-stream", "application/unknown")
 
 
@@ -51,7 +51,7 @@ class Reading:
     Text for the model.
 
     Attributes:
-        notes: What the reader should know about it.
+        notes: What the reader should know about the text.
     """
 
     text: str
@@ -69,7 +69,7 @@ _LOOKS_LIKE_HTML = re.compile(rb"(?is)\s*+(?:<!--.{0,500}?-->\s*+)?<(?:!doctype 
 _META = re.compile(rb"""<meta\b[^>]{0,500}?charset\s*=\s*["']?\s*([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _XML = re.compile(rb"""<\?xml\b[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})""", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-# Python knows others that run long, unfold or mean something else than text: zlib, idna, punycode, unicode_escape.
+# Python knows other codecs that run long, expand the data or are not for text: zlib, idna, punycode, unicode_escape.
 _CODECS = frozenset(
     [
         *("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "koi8-r", "koi8-u"),
@@ -78,7 +78,7 @@ _CODECS = frozenset(
         *("mac-roman", "mac-cyrillic", "euc_jp", "iso2022_jp", "gbk", "gb18030", "big5", "big5hkscs"),
     ]
 )
-# What browsers take these for: the wider encoding that grew out of them.
+# Browsers read each of these as the wider encoding that was developed from it.
 _WIDER = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -92,20 +92,20 @@ _WIDER = {
 
 
 def media_type(header: str) -> MediaType:
-    """The media type in a Content-Type header."""
+    """Return the media type in a Content-Type header."""
     name, charset = _NAME.match(header), _CHARSET.search(header[:500])
     return MediaType(name[1].lower() if name else "", charset[1] if charset else "")
 
 
 def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max_chars: int = 2_000_000) -> Reading:
     """
-    The text of *data*.
+    Return the text of *data*.
 
     Args:
-        said: What the server says that it is.
-        url: Where it came from; links are made absolute by it.
-        is_cut: Whether there would be more of it.
-        max_chars: A page that is longer as text is cut.
+        said: The media type that the server states.
+        url: The address from which the data came, which makes its links absolute.
+        is_cut: Whether *data* is only the beginning of the body.
+        max_chars: A page with a longer text is cut.
     """
     looks_like_html = bool(_LOOKS_LIKE_HTML.match(data[:2000]))
     kind = None if looks_like_html else kind_of(data)
@@ -125,7 +125,7 @@ def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max
 
 
 def _is_clean(head: bytes) -> bool:
-    """Whether it can only be text: "MZ" may begin a program, or a sentence."""
+    """Return whether *head* can only be text. The letters "MZ", for example, may begin a program or a sentence."""
     try:
         text = codecs.getincrementaldecoder("utf-8")("strict").decode(head)
     except UnicodeDecodeError:
@@ -152,7 +152,7 @@ def _with_article(noun: str) -> str:
 
 
 def _codec(data: bytes, said: MediaType, is_cut: bool) -> tuple[str | None, list[str]]:
-    """Python's name of the encoding, and what is to be said about it; None if it is no text."""
+    """Return the Python name of the encoding, or None if *data* is not text, and notes on the encoding."""
     for mark, codec in _MARKS:
         if data.startswith(mark):
             return codec, []
@@ -162,7 +162,7 @@ def _codec(data: bytes, said: MediaType, is_cut: bool) -> tuple[str | None, list
     for name, where in ((said.charset, "the header"), (inside[1].decode("ascii") if inside else "", "the page")):
         known = _known(name)
         if known is not None and not (where == "the page" and known.startswith(("utf-16", "utf-32"))):
-            # A page that could be read as ASCII up to here is not in UTF-16, whatever it says.
+            # A page that could be read as ASCII up to this declaration is not in UTF-16, even if it says so.
             return known, notes
         if name and known is None:
             notes.append(f"{where} names an encoding that is not known, {name[:40]!r}")
@@ -184,7 +184,7 @@ def _known(name: str) -> str | None:
 
 
 def _decoded(data: bytes, codec: str, is_cut: bool) -> tuple[str, bool]:
-    """The text, and whether bytes had to be replaced."""
+    """Decode *data*. Return the text, and whether bytes had to be replaced."""
     for mark, marked in _MARKS:
         if codec == marked:
             data = data.removeprefix(mark)

@@ -1,5 +1,5 @@
 """
-`web_fetch`: a page from the web, as text.
+The `web_fetch` tool, which fetches a page from the web as text.
 """
 
 from __future__ import annotations
@@ -43,20 +43,21 @@ def web_fetch_for(
     clock: Callable[[], float] = time.monotonic,
 ) -> Tool:
     """
-    The tool that fetches pages from the web.
+    Return the tool that fetches pages from the web.
 
     Args:
-        allowed_hosts: Only these are reached, if given: "docs.python.org", "*.example.com". An empty list is none.
-        private_hosts: Hosts that are reached although they are private: "localhost:8080". The dispatcher's
-            checks have to know them too: `SafetyChecks(allowed_hosts=...)`.
+        allowed_hosts: If given, the only hosts that are reached: "docs.python.org", "*.example.com". An empty list
+            allows none.
+        private_hosts: Hosts that are reached although they are private: "localhost:8080". The checks of the dispatcher
+            must know them too: `SafetyChecks(allowed_hosts=...)`.
         ports: Ports of public hosts that are reached, besides 80 and 443 and those that an allow rule names.
-        frame: Whether the text that a model reads stands in a frame that says where it comes from, and that it
-            holds no instructions. `result.value` is the page without the frame.
-        limits: How much, and how long.
+        frame: Whether the text for the model is put in a frame, which says where the text comes from and that it holds
+            no instructions. `result.value` is the page without the frame.
+        limits: The limits on the size and the time of a fetch.
         resolve: Looks up the addresses of a name.
-        judge_address: Says what kind of address it is if it may not be reached.
-        ssl_context: For hosts with certificates of their own.
-        clock: What the age of kept pages is measured by.
+        judge_address: Returns the kind of an address that may not be reached.
+        ssl_context: A context for hosts with certificates of their own.
+        clock: Returns the time by which the age of kept pages is measured.
     """
     if not isinstance(frame, bool):
         raise TypeError(f"frame is True or False, got {frame!r:.60}")
@@ -67,11 +68,15 @@ def web_fetch_for(
     limits = fetcher.limits
 
     def check_port(arguments: Mapping[str, Any], permissions: ChecksAccess | None = None) -> list[Access]:
-        """Refuse a port before a person is asked about the call; the address itself is stated by its parameter."""
+        """
+        Refuse a closed port before a person is asked about the call.
+
+        Return no access, because the parameter `url` states the address itself.
+        """
         try:
             place = doors.place(arguments["url"])
         except Safety:
-            return []  # the safety checks and the tool itself say what is wrong with the address
+            return []  # the safety checks and the tool itself report the problem with the address
         doors.check_port(place, _opens_nothing if permissions is None else permissions.opens_port)
         return []
 
@@ -98,7 +103,7 @@ def web_fetch_for(
         """
         if offset < 0:
             raise BadArgs(Problem(f"expected 0 or more, got {offset}", ["offset"]))
-        # The address itself was judged before the call, and is judged here by what this tool may reach.
+        # The address was judged before the call. Here it is judged by what this tool may reach.
         place = doors.place(url)
         pages = Pages.of(context.session, fetcher, most=limits.keep_pages, clock=clock)
         page = pages.get(place.url)
@@ -115,17 +120,17 @@ def web_fetch_for(
 
 
 def _opens_nothing(url: str) -> bool:
-    """Answer for rules where there are none."""
+    """Return False, because without permissions no rule can open a port."""
     return False
 
 
 async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
-    """The page as it is shown, kept in *pages* for as long as it may be."""
+    """Fetch the page, keep it in *pages* for as long as it may be kept, and return it in the form to show."""
     context.report(message=f"fetching {url[:200]}")
     page = await fetcher.fetch(
         url, check=lambda hop: _check_redirect(context, url, hop), opens_port=context.permissions.opens_port
     )
-    # A long page takes a while to read, and the loop has other work.
+    # Reading a long page takes a while, and meanwhile the event loop has other work.
     found = await asyncio.to_thread(reading, page.body.data, page.type, url=page.url, is_cut=page.body.cut is not None)
     if not 200 <= page.status < 300:
         raise _refusal(page, found)
@@ -137,7 +142,7 @@ async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -
 
 
 def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:
-    """Judge the way to a kept page as if it were gone today: rules may have changed."""
+    """Judge all addresses of a kept page again, because rules may have changed since it was fetched."""
     doors.check_port(doors.place(url), context.permissions.opens_port)
     for hop in page.hops:
         doors.check_port(doors.place(hop), context.permissions.opens_port)
@@ -145,7 +150,11 @@ def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:
 
 
 def _check_redirect(context: Context, url: str, hop: str) -> None:
-    """Nobody can be asked any more about where a redirect leads; a call of its own can be."""
+    """
+    Raise `ToolError` if the permissions do not allow the redirect to *hop*.
+
+    During the call no person can be asked about the target of a redirect. A new call with that address can ask.
+    """
     try:
         context.permissions.check(Url(hop))
     except Safety:
@@ -157,8 +166,8 @@ def _check_redirect(context: Context, url: str, hop: str) -> None:
 
 
 def _refusal(page: Page, found: Reading) -> ToolError:
-    """Return a status that is no success as an error, with what the server says about it in quotes."""
-    # In quotes that the server cannot close: the words are its own.
+    """Return an error for a status that is no success, with the words of the server in quotes."""
+    # JSON quotes, which the server cannot close, mark the words as those of the server.
     words = json.dumps(" ".join(found.text.split())[:_MOST_OF_AN_ERROR], ensure_ascii=False)
     message = f"{page.url} answered {_status(page.status)}" + ("" if words == '""' else f"; the page says: {words}")
     if page.status == HTTPStatus.TOO_MANY_REQUESTS or page.status >= 500:
@@ -188,7 +197,7 @@ def _head(page: Page, found: Reading) -> str:
 
 
 def _shown(page: Kept, offset: int, most: int, *, age: str = "") -> str:
-    """The part of a page that was asked for, beneath what is said about it."""
+    """Return the lines about a page, and below them the part of its text that the model asked for."""
     whole = len(page.text)
     if offset and offset >= whole:
         raise BadArgs(Problem(f"the page has only {whole:,} characters; expected less, got {offset}", ["offset"]))
