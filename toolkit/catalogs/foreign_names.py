@@ -99,7 +99,7 @@ def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Tabl
     Return *tables* without the tools from outside that could be mistaken for something else.
 
     Each tool that is left out is logged. The names are checked with *prefix* before each of them. All of the program's
-    own tools stay. If two tools from outside have the same name, the first one stays.
+    own tools stay. If the names of two tools from outside look alike, the first tool stays.
     """
     taken: dict[str, Tool] = {}
     for table in tables:

@@ -49,8 +49,9 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class Change:
     """
-    The tools that were added and removed, as a catalog reports them to its listeners. A replaced tool is in both
-    fields.
+    The tools that were added and removed, as a catalog reports them to its listeners.
+
+    A replaced tool is in both fields.
     """
 
     added: tuple[Tool, ...]

@@ -69,7 +69,7 @@ class Findings(Sequence[Found]):
 
     @property
     def groups(self) -> Mapping[str, int]:
-        """The groups that were searched, with the number of tools in each."""
+        """The groups in which tools can be found, with the number of tools in each."""
         return self._groups()
 
     @property

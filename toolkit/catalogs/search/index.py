@@ -34,7 +34,10 @@ CHOSEN = 50
 """The number of tools that are chosen then, unless the caller wants more."""
 
 CHOOSING = 4
-"""The most common words that are looked up for all selected tools. Choosing the best tools first would take as long."""
+"""
+If at most this many common words remain, they are looked up for all selected tools. Choosing the best tools first would
+take as long.
+"""
 
 FEW = 1000
 """The number of scores below which all scores are sorted. Of more scores, only the best are searched for."""

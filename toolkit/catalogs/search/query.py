@@ -33,7 +33,7 @@ WHERE = 0.7
 """The factor for a word that occurs only in a path or an address."""
 
 SHORT = 4
-"""The most words of a query in which known words are completed as well: "repo" may mean `repository`."""
+"""In a query of at most this many words, known words are completed as well: "repo" may mean `repository`."""
 
 ABBREVIATED = 6
 """The most letters of a known word that is completed. A longer word means itself."""
