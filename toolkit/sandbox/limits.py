@@ -18,8 +18,8 @@ class Limits:
         file_bytes: The largest file that a process may write.
         memory_bytes: The most memory that a process may write to, without shared memory. Address space is not limited,
             because programs reserve far more of it than they use.
-        processes: The most processes that may be added. For root, a control group or a count of the processes enforces
-            this limit.
+        processes: The most processes that the command may have, in addition to those that the user already has. For
+            root, a control group or a count of the processes enforces this limit.
         open_files: The most open files of each process.
     """
 

@@ -191,7 +191,7 @@ class Grounds:
                 continue
             if level is not None:
                 kept.append(Kept(path, level, is_folder))
-            # A folder that may only not be written can still have a secret in it.
+            # A folder that is protected only from writing can still have a secret in it.
             if is_folder and level != "hidden":
                 below.append(path)
         # A FIFO can be written through a read-only mount, because the kernel stores nothing of it on the disk.

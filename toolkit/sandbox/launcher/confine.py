@@ -167,7 +167,7 @@ def _reopen(path: str) -> None:
 
 def _has_own_mounts() -> bool:
     """
-    Return whether this process could get its own table of mounts.
+    Give this process its own table of mounts, and return whether that succeeded.
 
     If the process may not do this directly, it first makes its own user namespace.
     """

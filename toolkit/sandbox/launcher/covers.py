@@ -56,7 +56,7 @@ class Covers:
         if self._events is not None and self._events < 0:
             self._events = None  # the user has no inotify instances left
         self._watch()
-        # This comes last: from here on, changes are reported.
+        # The identities are read only now: changes from here on are reported.
         self._known = {path: _identity(path) for path in wanted}
 
     @property

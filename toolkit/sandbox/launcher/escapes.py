@@ -131,7 +131,7 @@ def read_secrets(props: dict[str, Any]) -> Iterator[str]:
 
 
 def write_protected_files(props: dict[str, Any]) -> Iterator[str]:
-    """Open a file of the workspace that makes programs run code for writing."""
+    """Open for writing a file of the workspace that makes programs run code."""
     yield from _open_for_writing(props["protected"])
 
 

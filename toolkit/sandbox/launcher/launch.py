@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     """
     Run the command that *arguments*, the pieces of a JSON text, describe, and return its exit code.
 
-    The exit code is counted as in a shell.
+    As in a shell, the exit code after a signal is 128 plus the number of the signal.
     """
     wish = json.loads("".join(arguments))
     status = None if wish.get("status_fd") is None else moved(wish["status_fd"])

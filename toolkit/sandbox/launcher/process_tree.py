@@ -153,8 +153,8 @@ class Tended:
         Return whether the command has more processes than it may have.
 
         Counting its processes takes long on a machine with many processes. So they are counted at once if the machine
-        has many more processes than at the start. Otherwise they are counted from time to time, because other programs
-        may have ended meanwhile.
+        has many more processes than at the start. Otherwise they are counted from time to time, because the total may
+        stay low if other programs have ended meanwhile.
         """
         if not self._crowd or not (_numbers() > self._crowded or time.monotonic() > self._count_at):
             return False
@@ -196,7 +196,11 @@ class Tended:
         return True
 
     def _end(self, polite_seconds: float) -> None:
-        """End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left."""
+        """
+        End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
+
+        The launcher gives up after ten seconds of SIGKILL.
+        """
         if polite_seconds and self._others():
             self._signal(signal.SIGTERM, spared=self._monitor)
             self._wait_until_alone(time.monotonic() + polite_seconds)
