@@ -1,1 +1,1 @@
-"""Hold the parts of a catalog: snapshots, views, sources, summaries, and the search index."""
+"""The parts of a catalog: snapshots, views, sources, summaries, and the search index."""

@@ -1,10 +1,9 @@
 """
-The names that a tool from outside may have.
+The names that a tool from outside the program may have.
 
-A tool that the program did not write (its `origin` is not "python") must not be
-taken for something else: for a tool of the provider's own, or for another tool of
-the catalog. The program's own tools may have any legal name, because their author
-sees all of them.
+A tool that the program did not write (its `origin` is not "python") must not be mistaken for something else: for one of
+the provider's own tools, or for another tool of the catalog. The program's own tools may have any legal name, because
+their author sees all of them.
 """
 
 from __future__ import annotations
@@ -31,11 +30,14 @@ __all__ = [
 _log = logging.getLogger("toolkit")
 
 RESERVED_NAMESPACES = frozenset({"functions", "multi_tool_use", "browser"})
-"""OpenAI's models address every tool as `functions.NAME`, and tools of their own in the other namespaces."""
+"""
+The namespaces that OpenAI's models use. They address every tool as `functions.NAME`, and their own tools in the other
+namespaces.
+"""
 
 RESERVED_NAMES = frozenset(
     {
-        # Anthropic's, run by the provider or with a schema that the model was trained on.
+        # Anthropic's tools: the provider runs them, or the model was trained on their schemas.
         "code_execution",
         "computer",
         "str_replace_based_edit_tool",
@@ -44,7 +46,7 @@ RESERVED_NAMES = frozenset(
         "tool_search_tool_regex",
         "web_fetch",
         "web_search",
-        # OpenAI's.
+        # OpenAI's tools.
         "apply_patch",
         "code_interpreter",
         "computer_use_preview",
@@ -53,33 +55,35 @@ RESERVED_NAMES = frozenset(
         "local_shell",
         "python",
         "web_search_preview",
-        # Gemini's.
+        # Gemini's tools.
         "google_search",
         "google_search_retrieval",
         "url_context",
-        # The agent's own.
+        # The agent's own tools.
         "exit_plan",
         "tool_search",
     }
 )
-"""What a provider, or the agent, calls a tool of its own. Plain words that many servers use (`read`) are not here."""
+"""
+The names that a provider or the agent uses for its own tools. Plain words that many servers use (`read`) are not here.
+"""
 
 
 def is_foreign(tool: Tool) -> bool:
-    """Return whether *tool* was brought by others."""
+    """Return whether *tool* comes from outside the program: its `origin` is not "python"."""
     return tool.origin != "python"
 
 
 def has_foreign(tools: Iterable[Tool]) -> bool:
-    """Return whether any of *tools* was brought by others."""
+    """Return whether any of *tools* comes from outside the program."""
     return any(map(is_foreign, tools))
 
 
 def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) -> None:
     """
-    Raise `CatalogError` for a tool from outside that is called like something else.
+    Raise `CatalogError` if a tool from outside has a reserved name, or a name that looks like another tool's name.
 
-    With *newcomers* only these names and aliases are looked at: the others were checked before.
+    With *newcomers*, only these names and aliases are checked. The caller has checked the other names before.
     """
     names = {**{name: name for name in table.tools}, **table.aliases}
     looked_at = names if newcomers is None else [name for name in newcomers if name in names]
@@ -92,9 +96,10 @@ def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) ->
 
 def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Table]:
     """
-    Return *tables* without the tools from outside that could be taken for something else; each is logged.
+    Return *tables* without the tools from outside that could be mistaken for something else.
 
-    With *prefix* before every name. The program's own tools all stay, and of two tools from outside the first.
+    Each tool that is left out is logged. The names are checked with *prefix* before each of them. All of the program's
+    own tools stay. If the names of two tools from outside look alike, the first tool stays.
     """
     taken: dict[str, Tool] = {}
     for table in tables:
@@ -105,7 +110,11 @@ def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Tabl
 
 
 def _keep_clear(table: Table, prefix: str, taken: dict[str, Tool]) -> Table:
-    """Return *table* without the tools from outside whose names are *taken* or no names; note those of the others."""
+    """
+    Return *table* without the tools from outside whose names are in *taken*, reserved, or not legal names.
+
+    The names of the tools from outside that stay are added to *taken*.
+    """
     tools: dict[str, Tool] = {}
     for key, names in _all_names(table, prefix).items():
         tool = table.tools[key]
@@ -145,7 +154,7 @@ def _check_reserved(name: str, tool: Tool) -> None:
 
 
 def reason_against(name: str) -> str | None:
-    """Return why a tool from outside cannot be called *name*; None if it can."""
+    """Return the reason why a tool from outside cannot be called *name*, or None if it can."""
     namespace = name.replace("--", ".").partition(".")[0].casefold()
     if namespace in RESERVED_NAMESPACES:
         return f"`{namespace}.*` is a namespace of the providers' own"
@@ -155,7 +164,11 @@ def reason_against(name: str) -> str | None:
 
 
 def _check_twins(alike: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
-    """Refuse two tools of names that look alike, if either comes from outside; a tool may be its own twin."""
+    """
+    Raise `DuplicateTool` if two tools have names that look alike and one of the tools comes from outside.
+
+    One tool may have several names that look alike.
+    """
     for first, other in itertools.combinations(alike, 2):
         one, two = tools[names[first]], tools[names[other]]
         if one is not two and (is_foreign(one) or is_foreign(two)):
@@ -168,9 +181,9 @@ def _check_twins(alike: Iterable[str], names: Mapping[str, str], tools: Mapping[
 
 def _alike(names: Iterable[str], looked_at: Iterable[str]) -> list[list[str]]:
     """
-    Return the groups of *names* that differ only in case or separators, if one of *looked_at* is among them.
+    Return the groups of *names* that differ only in case or separators, if a group has one of *looked_at*.
 
-    Names are ASCII, so there are no other forms of a letter.
+    Names are ASCII, so a letter has no other forms than upper and lower case.
     """
     groups: dict[str, list[str]] = {fold_name(name): [] for name in looked_at}
     for name in names:
@@ -181,16 +194,16 @@ def _alike(names: Iterable[str], looked_at: Iterable[str]) -> list[list[str]]:
 
 
 def fold_name(name: str) -> str:
-    """Return *name* without case and separators."""
+    """Return *name* in lower case and without separators."""
     return _fold_short(name) if len(name) <= _LONGEST_KEPT else _fold(name)
 
 
 def _fold(name: str) -> str:
-    # `translate` would take seven times as long.
+    # `str.translate` would take seven times as long.
     return name.casefold().replace("_", "").replace("-", "").replace(".", "")
 
 
 _LONGEST_KEPT = 64
-# All names are looked at again when one tool is added, so what is known of each is kept: at most 7 MB.
+# Adding one tool checks all names again, so the folded form of each short name is kept. The cache takes at most 7 MB.
 _fold_short = functools.lru_cache(maxsize=20_000)(_fold)
 _RESERVED = frozenset(map(fold_name, RESERVED_NAMES))

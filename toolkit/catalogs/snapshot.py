@@ -1,6 +1,4 @@
-"""
-What a catalog holds at one moment, and how two such moments differ.
-"""
+"""The content of a catalog at one moment, and the difference between two such moments."""
 
 from __future__ import annotations
 
@@ -19,20 +17,28 @@ __all__ = ["Change", "Listener", "Table", "described_place", "difference", "merg
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """The content of a catalog at one moment: never changed, only replaced."""
+    """The content of a catalog at one moment. A table is never changed, only replaced."""
 
     tools: Mapping[str, Tool]
     aliases: Mapping[str, str]
 
     def find(self, name: object) -> Tool | None:
-        """The tool of this name or alias. Names come from models, so anything may be asked for."""
+        """
+        Return the tool with this name or alias, or None.
+
+        The name may be any object, because names come from models.
+        """
         if not isinstance(name, str):
             return None
         found = self.tools.get(name)
         return self.tools.get(self.aliases.get(name, "")) if found is None else found
 
     def called(self, name: object) -> Tool | None:
-        """The tool of this name; else the one that is called so where dots are forbidden, and `a.b` is `a--b`."""
+        """
+        Return the tool with this name or alias; otherwise the tool that has this name in a provider's format.
+
+        Some formats forbid dots, so there `a.b` is called `a--b`. Return None if no tool matches.
+        """
         found = self.find(name)
         if found is None and isinstance(name, str) and ("." in name or "--" in name):
             meant = _on_the_wire(name)
@@ -42,7 +48,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a catalog's listeners are told: the tools that came and went. A replaced tool does both."""
+    """
+    The tools that were added and removed, as a catalog reports them to its listeners.
+
+    A replaced tool is in both fields.
+    """
 
     added: tuple[Tool, ...]
     removed: tuple[Tool, ...]
@@ -52,7 +62,12 @@ Listener: TypeAlias = Callable[[Change], object]
 
 
 def merged(*tables: Table) -> Table:
-    """All of them in one; `DuplicateTool` if two mean different tools by one name."""
+    """
+    Return one table with the content of all *tables*.
+
+    Raises:
+        DuplicateTool: Two tables use one name for different tools.
+    """
     tools: dict[str, Tool] = {}
     aliases: dict[str, str] = {}
     for table in tables:
@@ -78,18 +93,19 @@ def _on_the_wire(name: str) -> str:
 
 
 def difference(before: Table, after: Table) -> Change:
-    """Return what has to come and go to make one table of the other."""
+    """Return the tools that have to be added and removed to turn the table *before* into *after*."""
     return Change(added=_missing(after.tools, before.tools), removed=_missing(before.tools, after.tools))
 
 
 def _missing(tools: Mapping[str, Tool], others: Mapping[str, Tool]) -> tuple[Tool, ...]:
-    """Return those of *tools* that do not stand under the same name in *others*."""
-    # Maps instead of a loop: after each change, all tools of a catalog are compared in the thread that made it.
+    """Return those of *tools* that do not have the same name in *others*."""
+    # Maps are faster than a loop here. After each change, the thread that made the change compares all tools of the
+    # catalog.
     return tuple(compress(tools.values(), map(is_not, map(others.get, tools), tools.values())))
 
 
 def described_place(tool: Tool) -> str:
-    """Where a tool was written, for a person who has to choose between two."""
+    """Return where a tool was written, for a person who has to choose between two tools."""
     file, line = place_of(tool.function)
     origin = "" if tool.origin == "python" else f" from {tool.origin}"
     return f"{tool.about.subject}{origin} ({file}:{line})"

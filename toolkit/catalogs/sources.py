@@ -1,8 +1,8 @@
 """
-What a catalog is given, and the tools in it.
+The objects that a catalog accepts, and the tools in them.
 
-A function is a tool, an object has decorated methods or is a tool by its
-shape, a module exports some, another catalog holds some.
+A function is a tool. An object has decorated methods, or is a tool because it has the attributes of one. A module
+exports tools. Another catalog holds tools.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ _ABSENT = object()
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool to be added, and the other names it should answer to."""
+    """A tool to add to a catalog, with its aliases there."""
 
     tool: Tool
     aliases: tuple[str, ...]
 
 
 def offers_of(thing: Any) -> list[Offer]:
-    """The tools that *thing* is, has or holds."""
+    """Return the tools that *thing* is, has or holds, each with its aliases."""
     if isinstance(thing, CatalogView):
-        # The aliases given by a catalog count, not only those that a tool's author stated.
+        # The source catalog may have added aliases, so its aliases count and not only those that the tool's author
+        # stated.
         table = thing.table
         answering: dict[str, list[str]] = {name: [] for name in table.tools}
         for alias, name in table.aliases.items():
@@ -75,10 +76,11 @@ def _complete(tool: Tool) -> Tool:
 
 
 def _methods(thing: Any) -> list[Tool]:
-    """The decorated methods of an object's class, bound to it, in the order they were written."""
+    """Return the decorated methods of an object's class, bound to the object, in the order of definition."""
     if inspect.isroutine(thing):
         return []
-    # What a subclass has written over is replaced, in its place; properties are never asked.
+    # A method that a subclass overrides keeps the place of the original. The class's own dictionary is read, so that no
+    # property of the object is evaluated.
     written: dict[str, Any] = {}
     for owner in reversed(type(thing).__mro__):
         written.update(vars(owner))
@@ -102,10 +104,15 @@ def _by_shape(thing: Any) -> Tool:
 
 def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:
     """
-    What a module offers: its `__all__`, or else what it defines; of that, tools and catalogs.
+    Return the tools and catalogs that a module offers.
 
-    *shared* is the catalog that everyone adds to: nobody's export, but the only one to know the tool of
-    something that takes no attributes.
+    The module offers the names in its `__all__`. Without `__all__`, it offers the tools that it defines, and the `Tool`
+    objects and catalogs among its global names.
+
+    Args:
+        module: The module to read.
+        shared: The catalog that all modules add their tools to. It is never an export of the module itself. Some
+            callables cannot have attributes, so only this catalog knows the tool that belongs to such a callable.
     """
     listed = getattr(module, "__all__", None)
     found: list[Any] = []
@@ -117,7 +124,8 @@ def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:
             continue
         tool = thing if isinstance(thing, Tool) else attached(thing) or _registered(thing, shared)
         if tool is None or tool.takes_object(tool.function):
-            # An object with decorated methods counts where its author lists it: there may be several of a kind.
+            # An object with decorated methods counts only if the module lists it in `__all__`: a module may have
+            # several objects of one class.
             found += [] if listed is None else _methods(thing)
             continue
         home = getattr(underlying(tool.function), "__module__", None)

@@ -1,8 +1,8 @@
 """
-A catalog in a few lines, for a prompt: the names by group, within a budget.
+A summary of a catalog for a prompt: the names of its tools by group, within a budget of tokens.
 
-Every group keeps its line as long as there is room for lines at all; the names
-are taken from each in turn, so that a large group does not crowd out small ones.
+Every group keeps its line as long as there is room for lines at all. The names are taken from the groups in turn, so a
+large group does not push out the names of small groups.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ _LEFT_OUT = len(", ... 999999 more")
 
 
 def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
-    """The names of *tools* by group, in at most *max_tokens* (estimated): "files (3): read, write, edit"."""
+    """
+    Return the names of *tools* by group, in at most *max_tokens* (estimated).
+
+    A line looks like this: "files (3): read, write, edit".
+
+    Raises:
+        ValueError: *max_tokens* is less than 20.
+    """
     if max_tokens < 20:
         raise ValueError(f"max_tokens has to be at least 20, got {max_tokens}")
     groups: dict[str, list[str]] = {}
@@ -46,7 +53,7 @@ def _fitting(heads: dict[str, str], room: int) -> Iterator[str]:
 
 
 def _in_turn(groups: dict[str, list[str]], room: int) -> dict[str, list[str]]:
-    """As many names as there is room for, one from each group after the other."""
+    """Return as many names as there is room for, taking one name from each group in turn."""
     shown: dict[str, list[str]] = {group: [] for group in groups}
     for turn in range(max(map(len, groups.values()), default=0)):
         for group, names in groups.items():

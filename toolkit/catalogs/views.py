@@ -1,9 +1,8 @@
 """
-Looking tools up, and looking at them in another way.
+The lookup of tools by name, and the views of a catalog.
 
-`filtered`, `merged`, `prefixed`, `sorted` and `provided` return views: they
-hold no tools of their own and follow their source as it changes. Order is
-insertion order everywhere, unless a view sorts.
+`filtered`, `merged`, `prefixed`, `sorted` and `provided` return views. A view holds no tools of its own and follows its
+source when the source changes. The order is always insertion order, unless a view sorts.
 """
 
 from __future__ import annotations
@@ -21,7 +20,8 @@ from ..spec import Definition, Tool
 from .foreign_names import check_foreign_names, has_foreign, leave_out_misleading
 from .snapshot import Change, Listener, Table, difference, merged
 
-if TYPE_CHECKING:  # loaded when somebody searches or has a session; most programs do neither at first
+# These modules are loaded for the first search or session; most programs start without either.
+if TYPE_CHECKING:
     from ..session import Session
     from .search import Ranker
     from .search.finder import Finder, Findings
@@ -30,9 +30,10 @@ __all__ = ["CatalogView"]
 
 
 class CatalogView:
-    """Tools by name: what a catalog and every view of one can do."""
+    """A collection of tools by name. A catalog and every view of a catalog have these methods."""
 
-    # What stands before the names here, of a view whose tools can clash; None of any other.
+    # The prefix that this view puts before its names, if the view's tools can clash with others. It is None for other
+    # views.
     _new_prefix: str | None = None
 
     def __init__(self, sources: tuple[CatalogView, ...], derive: Callable[..., Table]) -> None:
@@ -47,24 +48,29 @@ class CatalogView:
         """The tools and aliases as they are now."""
         tables = tuple(source.table for source in self._sources)
         derived = self._derived
-        # Tables are never changed, so the same objects mean that nothing happened. What was derived is kept
-        # together with what from: another thread may be doing the same with a newer table.
+        # Tables are never changed, so the same objects mean that nothing has changed. The derived table is stored
+        # together with the tables that it was derived from, because another thread may derive one from newer tables at
+        # the same time.
         if derived is None or derived[0] != tables:
             self._derived = derived = tables, self._derive_again(tables)
         return derived[1]
 
     def _derive_again(self, tables: tuple[Table, ...]) -> Table:
-        """Return what follows from *tables*. A tool from outside that came later and clashes is left out."""
+        """
+        Return the table that follows from *tables*.
+
+        A tool from outside is left out if it was added later and clashes with another tool.
+        """
         try:
             return self._derive(*tables)
         except (CatalogError, DefinitionError):
             if self._derived is None or self._new_prefix is None:
                 raise
-        # A server may change its tools at any time, and must not take the others away with them.
+        # A server may change its tools at any time. Such a change must not make the other tools unavailable.
         return self._derive(*leave_out_misleading(tables, self._new_prefix))
 
     def get(self, name: str) -> Tool | None:
-        """The tool of this name or alias, or None."""
+        """Return the tool with this name or alias, or None."""
         return self.table.called(name)
 
     def __getitem__(self, name: str) -> Tool:
@@ -75,7 +81,7 @@ class CatalogView:
         return found
 
     def __contains__(self, name: object) -> bool:
-        """Whether a name, an alias, a tool or a function is in here."""
+        """Return whether this catalog has the given name, alias, tool or function."""
         table = self.table
         if isinstance(name, str):
             return table.find(name) is not None
@@ -88,17 +94,22 @@ class CatalogView:
         return iter(self.table.tools.values())
 
     def names(self) -> list[str]:
-        """The names of all tools; aliases are not listed."""
+        """Return the names of all tools, without aliases."""
         return list(self.table.tools)
 
     def __repr__(self) -> str:
         names = self.names() or ["empty"]
         kind = type(self).__name__
-        shown = "CatalogView" if kind.startswith("_") else kind  # how a view works is nobody's business
+        shown = "CatalogView" if kind.startswith("_") else kind  # the class of a view is private
         return f"<{shown}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
 
     def offered(self, session: Session | None = None) -> list[Tool]:
-        """The tools a model is told of: those that are not deferred, then what *session* has loaded, in that order."""
+        """
+        Return the tools that the model is told about.
+
+        These are the tools that are not deferred, then the deferred tools that *session* has loaded, in the order of
+        loading.
+        """
         tools = self.table.tools
         loaded = () if session is None else session.loaded
         found = [tools[name] for name in loaded if name in tools and tools[name].facts.defer]
@@ -112,21 +123,21 @@ class CatalogView:
     def definitions(self, format: str, *, session: Session | None = None, **options: Any) -> list[dict[str, Any]]: ...
     def definitions(
         self,
-        format: str | None = None,  # noqa: A002 -- what everyone calls it
+        format: str | None = None,  # noqa: A002 -- the usual name for this option
         *,
         session: Session | None = None,
         deferred: bool = False,
         **options: Any,
     ) -> list[Any]:
         """
-        What a model is told of the tools: name, description, schemas, facts; plain JSON.
+        Return the definitions that the model gets: name, description, schemas and facts, as plain JSON.
 
-        Deferred tools are left out, but those that *session* has loaded come last; *deferred* has all of them in
-        the catalog's order. With *format*, "anthropic" say, they are as that provider wants them; `formats` has its
-        options.
+        Deferred tools are left out, but those that *session* has loaded come last. With *deferred*, the list has all
+        tools in the catalog's order. With *format*, for example "anthropic", the definitions have the form that this
+        provider wants. The package `formats` documents the options of each format.
 
-        The list is yours; the definitions in it are shared, so copy one before you change it. Checks never look
-        at them.
+        The caller may change the list. The definitions in it are shared, so copy a definition before you change it. The
+        checks of arguments never read these definitions.
         """
         if format is not None:
             from ..formats import definitions_for
@@ -146,13 +157,16 @@ class CatalogView:
         self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
     ) -> Findings:
         """
-        The tools that fit *query*, the best first, with their scores and the words that matched; of *group* alone
-        if it is given. Empty if nothing fits; `advice` says what groups there are.
+        Return the tools that fit *query*, the best first, with their scores and the words that matched.
 
-        *ranker* is your own: called with the query and names, it returns scores that are fused with ours.
+        With *group*, only tools of this group are returned. If no tool fits, the result is empty, and its `advice`
+        names the groups that exist.
 
-        The first search builds an index, about a second of work for ten thousand tools. In an event loop, write
-        `await asyncio.to_thread(catalog.search, query)`; `tool_search` is run in a thread by its dispatcher.
+        *ranker* is the caller's own ranking function. It gets the query and the names, and returns scores that are
+        combined with the scores of the index.
+
+        The first search builds an index, which takes about a second for ten thousand tools. In an event loop, write
+        `await asyncio.to_thread(catalog.search, query)`. The dispatcher runs `tool_search` in a thread.
         """
         return self._found(query, limit, group, ranker, ())
 
@@ -172,13 +186,18 @@ class CatalogView:
         return self._finder.search(table.tools, table.aliases, query, limit, group=group, keep=keep, ranker=ranker)
 
     def summary(self, *, max_tokens: int = 1000) -> str:
-        """The names of all tools by group, in at most so many tokens (estimated): a few lines for a prompt."""
+        """Return the names of all tools by group, in at most *max_tokens* (estimated): a few lines for a prompt."""
         from .summaries import summarised
 
         return summarised(self, max_tokens)
 
     def finish(self) -> None:
-        """Complete every tool that still waits for a name; `DefinitionError` names those that cannot be."""
+        """
+        Complete every tool whose annotations use a name that was not defined before.
+
+        Raises:
+            DefinitionError: Some tools cannot be completed. The message describes the problem of each.
+        """
         problems = []
         for tool in self:
             try:
@@ -189,7 +208,11 @@ class CatalogView:
             raise DefinitionError("\n".join(problems))
 
     def watch(self, forget: Callable[[], object]) -> Callable[[], None]:
-        """Call *forget* as soon as the table is another, aliases included; call what this returns to stop it."""
+        """
+        Call *forget* as soon as the table changes, and return a function that stops this.
+
+        A change of aliases also counts.
+        """
         ends = [source.watch(forget) for source in self._sources]
 
         def end_all() -> None:
@@ -199,12 +222,12 @@ class CatalogView:
         return end_all
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Tell *listener* of every change from now on; call what this returns to stop it."""
+        """Call *listener* with every change from now on, and return a function that stops this."""
         known, lock = self.table, unlock_in_children(threading.RLock())
 
         def notice(_: Change) -> None:
             nonlocal known
-            with lock:  # two threads must not tell of one change twice
+            with lock:  # two threads must not report one change twice
                 before, known = known, self.table
                 change = difference(before, known)
             if change.added or change.removed:
@@ -220,35 +243,42 @@ class CatalogView:
 
     def filtered(self, keep: Callable[[Tool], bool]) -> CatalogView:
         """
-        The tools that *keep* says yes to: `catalog.filtered(lambda tool: tool.facts.read_only)`.
+        Return a view of the tools for which *keep* returns true.
 
-        Each is asked about when it is looked up or found, and all when they are listed after a change.
+        Example: `catalog.filtered(lambda tool: tool.facts.read_only)`.
+
+        `get` and `search` call *keep* only for the tools that they look at. A listing calls *keep* for all tools the
+        first time after a change.
         """
 
         return _Filtered(self, keep)
 
     def merged(self, *others: CatalogView) -> CatalogView:
         """
-        Return a view of these tools, then those of *others*; two tools of one name are a `DuplicateTool`.
+        Return a view of these tools and then the tools of *others*.
 
-        A tool from outside that clashes only later, because its server changed its tools, is left out and logged.
+        If a tool from outside clashes only later, because its server changed its tools, it is left out and logged.
+
+        Raises:
+            DuplicateTool: Two tools have the same name.
+            CatalogError: One of *others* is not a catalog.
         """
         wrong = [other for other in others if not isinstance(other, CatalogView)]
         if wrong:
             raise CatalogError(f"merged wants catalogs, got {type(wrong[0]).__name__}; make one with `Catalog(...)`")
         view = CatalogView((self, *others), lambda *tables: _checked(merged(*tables)))
-        _ = view.table  # a clash shows here, where it is made
+        _ = view.table  # a clash raises here, where the view is made
         view._new_prefix = ""
         return view
 
     def prefixed(self, prefix: str) -> CatalogView:
-        """All tools under *prefix* and their name."""
+        """Return a view of all tools, with *prefix* before each name and alias."""
 
         check_name(f"{prefix}x", f"prefix {prefix!r}")
 
         def rename(tool: Tool, aliases: tuple[str, ...]) -> Tool:
             renamed = tool.renamed(f"{prefix}{tool.name}")
-            # Aliases that a catalog gave are names it had, too.
+            # The aliases that a catalog added are former names of the tool, too.
             former = dict.fromkeys((*renamed.former, *(alias.removeprefix(prefix) for alias in aliases)))
             return replace(renamed, facts=replace(tool.facts, aliases=aliases), former=tuple(former))
 
@@ -266,12 +296,12 @@ class CatalogView:
             return _checked(Table(remade(tools), aliases))
 
         view = CatalogView((self,), derive)
-        _ = view.table  # a name that becomes too long shows here
+        _ = view.table  # a name that becomes too long raises here
         view._new_prefix = prefix
         return view
 
     def sorted(self, key: Callable[[Tool], Any] | None = None) -> CatalogView:
-        """The tools by name, or by *key*."""
+        """Return a view of the tools in the order of their names, or in the order of *key*."""
 
         def derive(table: Table) -> Table:
             ordered = sorted(table.tools.values(), key=key or (lambda tool: tool.name))
@@ -280,7 +310,7 @@ class CatalogView:
         return CatalogView((self,), derive)
 
     def provided(self, resources: Mapping[type, Any]) -> CatalogView:
-        """The tools with *resources* for their `Inject` parameters, by type."""
+        """Return a view of the tools with *resources* for their `Inject` parameters, by type."""
         wrong = [key for key in resources if not isinstance(key, type)]
         if wrong:
             raise CatalogError(f"resources are given by type; {wrong[0]!r} is not a type")
@@ -292,14 +322,18 @@ class CatalogView:
 
 
 def _checked(table: Table) -> Table:
-    """Return *table*, whose tools have new names or new neighbours, unless a name from outside misleads."""
+    """
+    Return *table*, or raise `CatalogError` if the name of a tool from outside is misleading.
+
+    The caller has given the tools of *table* new names, or has put them together with other tools.
+    """
     if has_foreign(table.tools.values()):
         check_foreign_names(table)
     return table
 
 
 class _Filtered(CatalogView):
-    """The tools of a source that *keep* says yes to. It is searched in its source's index."""
+    """A view of the tools of a source for which *keep* returns true. A search in this view uses the source's index."""
 
     def __init__(self, source: CatalogView, keep: Callable[[Tool], bool]) -> None:
         def derive(table: Table) -> Table:
@@ -310,7 +344,7 @@ class _Filtered(CatalogView):
         self._keep = keep
 
     def get(self, name: str) -> Tool | None:
-        found = self._sources[0].get(name)  # one tool is asked about sooner than all
+        found = self._sources[0].get(name)  # one call of `keep` is quicker than filtering all tools
         return found if found is not None and self._keep(found) else None
 
     def _found(
@@ -321,11 +355,15 @@ class _Filtered(CatalogView):
         ranker: Ranker | None,
         keep: tuple[Callable[[Tool], bool], ...],
     ) -> Findings:
-        return self._sources[0]._found(query, limit, group, ranker, (self._keep, *keep))  # noqa: SLF001 -- a view too
+        return self._sources[0]._found(query, limit, group, ranker, (self._keep, *keep))  # noqa: SLF001 -- also a view
 
 
 class _Remade:
-    """Makes tools from tools, the same ones as last time where nothing changed: listeners compare by identity."""
+    """
+    A function that makes tools from tools, and returns the same objects as last time if nothing has changed.
+
+    Listeners compare tools by identity, so an unchanged tool must stay the same object.
+    """
 
     def __init__(self, make: Callable[..., Tool]) -> None:
         self._make = make

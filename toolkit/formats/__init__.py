@@ -1,13 +1,13 @@
 """
-What each provider wants to be told of tools, and how it says what it wants called.
+The conversion of tools, calls and results to and from each provider's format.
 
-One file a provider, each with the same three functions: `definitions(catalog)`
-for the request, `calls(response)` for the dispatcher, `results(results)` for the
-next request. They are pure, and import no SDK:
+There is one file for each provider, and each has the same three functions. `definitions(catalog)` makes the tools for
+the request, `calls(response)` reads the calls for the dispatcher, and `results(results)` makes the messages for the
+next request. The functions are pure, and import no SDK:
 
     from toolkit.formats import anthropic
 
-`Definitions`, the list they give, has `notes` on what is not as it was asked for.
+They return definitions as a `Definitions` list. Its `notes` say what differs from what the caller asked for.
 """
 
 from __future__ import annotations
@@ -22,16 +22,21 @@ from .base import Definitions, Note, Offering
 __all__ = ["FORMATS", "Definitions", "Note", "Offering", "definitions_for"]
 
 FORMATS = ("anthropic", "openai", "openai_responses", "gemini", "bedrock", "mistral", "ollama", "mcp")
-"""The formats there are, each the name of a module in here."""
+"""The formats that exist. Each is the name of a module in this package."""
 
 
 def definitions_for(
-    format: str,  # noqa: A002 -- what everyone calls it
+    format: str,  # noqa: A002 -- the usual name for this option
     catalog: Offering,
     session: Session | None = None,
     **options: Any,
 ) -> Definitions:
-    """What `definitions` of the one named *format* gives; *options* are its own."""
+    """
+    Return what the function `definitions` of the module *format* returns; *options* are options of this function.
+
+    Raises:
+        CatalogError: No format has this name.
+    """
     if format not in FORMATS:
         near = nearest(format, FORMATS, most=1) if isinstance(format, str) else []
         hint = f"; did you mean {near[0]!r}?" if near else "."

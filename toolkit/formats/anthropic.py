@@ -1,5 +1,7 @@
 """
-Anthropic's Messages API: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+The format of Anthropic's Messages API.
+
+Use `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
 """
 
 from __future__ import annotations
@@ -36,14 +38,19 @@ def definitions(
     cache: bool | Literal["5m", "1h"] = True,
 ) -> Definitions:
     """
-    What goes into `tools`.
+    Return the value for `tools`.
 
     Args:
-        strict: Have the provider hold the model to the schemas, as far as they and *budget* allow; `notes` says
-            for which tools it is not.
-        native_loading: Send deferred tools too, for the provider to keep out of the prompt until they are found:
-            by our `tool_search` if it is in the catalog (then pass the same to `results`), otherwise by the provider's.
-        cache: Mark the last definition that is always there, so that the prompt is cached up to it.
+        catalog: The tools to describe.
+        session: The session whose loaded tools are described as well.
+        strict: Whether the provider makes the model keep to the schemas, as far as the schemas and *budget* allow.
+            `notes` names the tools that are not strict.
+        budget: The limits for strict tools in one request.
+        native_loading: Whether deferred tools are sent too. The provider keeps them out of the prompt until they are
+            found. Our `tool_search` finds them if it is in the catalog (then pass the same value to `results`);
+            otherwise the provider's search does.
+        cache: Whether to mark the last definition that is not deferred, so that the provider caches the prompt up to
+            it. "5m" or "1h" also sets how long the cache lives.
     """
     if cache not in (True, False, "5m", "1h"):
         raise ValueError(f'cache: expected True, False, "5m" or "1h", got {cache!r}')
@@ -71,15 +78,15 @@ def definitions(
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """
-    The calls in *response*, a `Message` or its JSON, in their order.
+    Return the calls in *response*, a `Message` or its JSON, in order.
 
-    With *catalog*, names are resolved exactly, and nulls that strict mode forced are taken out.
+    With *catalog*, names are resolved exactly, and nulls that strict mode forced are removed.
     """
     if not has_field(response, "content"):
         raise no_response("anthropic", response, "content")
     content = field(response, "content")
     blocks = [] if isinstance(content, str) else listed(response, "content", "anthropic")
-    # What belongs to a toolset of Anthropic's own is not ours to answer.
+    # The caller must not answer calls that belong to one of Anthropic's own toolsets.
     ours = [block for block in blocks if field(block, "type") == "tool_use" and not field(block, "toolset_name")]
     return [
         called(NAMING, catalog, name=field(block, "name"), arguments=field(block, "input"), id=field(block, "id"))
@@ -91,9 +98,10 @@ def results(
     results: Sequence[ToolResult], catalog: Offering | None = None, *, native_loading: bool = False
 ) -> list[dict[str, Any]]:
     """
-    One user message with all results of a turn.
+    Return one user message with all results of a turn.
 
-    With *native_loading*, what our `tool_search` found is told by reference; with *catalog*, only what it still has.
+    With *native_loading*, the tools that our `tool_search` found are sent as references. With *catalog*, only tools
+    that it still has are sent.
     """
     if catalog is not None:
         check_offering(catalog)

@@ -1,6 +1,4 @@
-"""
-What every format takes and gives: a catalog, and definitions with notes on what could not be had.
-"""
+"""The types that every format uses: a catalog as input, and definitions with notes as output."""
 
 from __future__ import annotations
 
@@ -16,10 +14,10 @@ __all__ = ["Definitions", "Note", "Offering", "check_offering"]
 
 
 class Offering(Protocol):
-    """The tools of a catalog: what a format asks of one."""
+    """The part of a catalog that a format uses."""
 
     def offered(self, session: Session | None = None) -> list[Tool]:
-        """The tools that are not deferred, then those that *session* has loaded."""
+        """Return the tools that are not deferred, then the deferred tools that *session* has loaded."""
         ...
 
     def get(self, name: str) -> Tool | None: ...
@@ -28,7 +26,7 @@ class Offering(Protocol):
 
 
 def check_offering(catalog: Any) -> None:
-    """Raise `TypeError` for what is no catalog."""
+    """Raise `TypeError` if *catalog* is not a catalog."""
     if isinstance(catalog, type) or not all(hasattr(catalog, each) for each in ("offered", "get", "__iter__")):
         raise TypeError(f"catalog cannot be {kind_of(catalog)}; give Catalog(function, ...)")
 
@@ -36,10 +34,10 @@ def check_offering(catalog: Any) -> None:
 @dataclass(frozen=True, slots=True)
 class Note:
     """
-    Something about a tool that is sent otherwise than it was asked for.
+    A remark about a tool that is not sent as the caller asked for.
 
     Attributes:
-        tool: Its name in the catalog; empty if it is about all of them.
+        tool: The name of the tool in the catalog. It is empty if the note is about all tools.
         text: What was done, and why.
     """
 
@@ -52,12 +50,12 @@ class Note:
 
 class Definitions(list[dict[str, Any]]):
     """
-    A list as a provider wants it, to be sent as it is.
+    A list of definitions that can be sent to a provider as it is.
 
-    The list is yours; the schemas in it are shared with the tools, so copy one before you change it.
+    The caller may change the list. The schemas in it are shared with the tools, so copy a schema before you change it.
 
     Attributes:
-        notes: What is not as it was asked for: tools that are not strict, schemas that had to be changed.
+        notes: What differs from what the caller asked for: tools that are not strict, schemas that had to be changed.
     """
 
     def __init__(self, definitions: Iterable[dict[str, Any]] = (), notes: Iterable[Note] = ()) -> None:

@@ -1,5 +1,7 @@
 """
-Amazon Bedrock's Converse: `toolConfig={"tools": definitions(catalog)}`, then `calls(response)`, then `results(...)`.
+The format of Amazon Bedrock's Converse.
+
+Use `toolConfig={"tools": definitions(catalog)}`, then `calls(response)`, then `results(...)`.
 """
 
 from __future__ import annotations
@@ -33,11 +35,14 @@ def definitions(
     cache: bool = False,
 ) -> Definitions:
     """
-    What goes into `toolConfig["tools"]`; leave `toolConfig` out if it is empty.
+    Return the value for `toolConfig["tools"]`. If it is empty, leave `toolConfig` out.
 
     Args:
-        strict: As for `anthropic`, whose subset and budget Bedrock has taken over.
-        cache: Put a cache point after the last definition that is always there; not every model takes one.
+        catalog: The tools to describe.
+        session: The session whose loaded tools are described as well.
+        strict: The same as for `anthropic`. Bedrock uses the same subset of JSON Schema and the same budget.
+        budget: The limits for strict tools in one request.
+        cache: Whether to put a cache point after the last definition that is not deferred. Not every model accepts one.
     """
     tools = offered(catalog, session, NAMING)
     schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
@@ -56,14 +61,14 @@ def definitions(
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
-    """The calls in *response*, what `converse` returned or its message, in their order."""
+    """Return the calls in *response*, the value that `converse` returned or its message, in order."""
     message = response
     if has_field(response, "output"):
         message = field(field(response, "output"), "message")
     if not has_field(message, "content"):
         raise no_response("bedrock", response, "output")
     used = [field(block, "toolUse") for block in listed(message, "content", "bedrock")]
-    # What the provider ran itself has a type.
+    # A call that the provider ran itself has a type.
     ours = [use for use in used if use is not None and field(use, "type") is None]
     return [
         called(NAMING, catalog, name=field(use, "name"), arguments=field(use, "input"), id=field(use, "toolUseId"))
@@ -72,7 +77,7 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """One user message with all results of a turn; an object is sent as such, anything else as text."""
+    """Return one user message with all results of a turn. An object is sent as JSON, and any other value as text."""
     blocks = [{"toolResult": _answer(result)} for result in given(results)]
     return [{"role": "user", "content": blocks}] if blocks else []
 

@@ -1,10 +1,9 @@
 """
-The ids of calls: each its own in a batch, and sent back as the provider gave it.
+The ids of calls: each id is unique in a batch, and is sent back as the provider gave it.
 
-A server may give two calls of one turn the same id. The dispatcher runs the
-second as `t1~repeat-2`, so that approvals, hooks and results can tell the calls
-apart. A format writes `t1` again, because the message that the results answer has
-no other id.
+A server may give two calls of one turn the same id. The dispatcher runs the second call as `t1~repeat-2`, so that
+approvals, hooks and results can tell the calls apart. A format sends `t1` again, because the message that the results
+answer has no other id.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ _REPEAT = re.compile(r"~repeat-[0-9]+\Z")
 
 
 def unique_ids(ids: Sequence[str]) -> list[str]:
-    """Return *ids* with a number added to each that stands before it already; an empty one stays empty."""
+    """Return *ids* with a number added to each id that occurred before. An empty id stays empty."""
     taken = set(ids)
     seen: set[str] = set()
     numbers: dict[str, Iterator[int]] = {}
     numbered: list[str] = []
     for call_id in ids:
         if call_id and call_id in seen:
-            # Each id goes on counting where it stopped: a server may repeat one id thousands of times.
+            # The counter of each id continues where it stopped, because a server may repeat one id thousands of times.
             counter = numbers.setdefault(call_id, itertools.count(2))
             names = (f"{call_id}~repeat-{number}" for number in counter)
-            call_id = next(name for name in names if name not in taken)  # noqa: PLW2901 -- the id that counts from here on
+            call_id = next(name for name in names if name not in taken)  # noqa: PLW2901 -- this id is used from here on
             taken.add(call_id)
         seen.add(call_id)
         numbered.append(call_id)
@@ -37,5 +36,5 @@ def unique_ids(ids: Sequence[str]) -> list[str]:
 
 
 def sent_id(call_id: str) -> str:
-    """Return the id that the provider gave, for one that `unique_ids` may have numbered."""
+    """Return the id that the provider gave, without the number that `unique_ids` may have added."""
     return _REPEAT.sub("", call_id)

@@ -1,6 +1,4 @@
-"""
-The shape that OpenAI's Chat Completions gave to functions and calls, and that others took over.
-"""
+"""The form of functions and calls in OpenAI's Chat Completions, which other providers use too."""
 
 from __future__ import annotations
 
@@ -19,7 +17,11 @@ __all__ = ["chat_calls", "chat_function", "parameters_of"]
 
 
 def parameters_of(tool: Tool, notes: list[Note], *, strict: bool) -> tuple[dict[str, Any], bool]:
-    """The schema of *tool* as it is sent, and whether it is strict; *notes* are told what is not as asked for."""
+    """
+    Return the schema of *tool* as it is sent, and whether it is strict.
+
+    A note is added to *notes* if the schema differs from what the caller asked for.
+    """
     if strict:
         made = rewritten(tool.schema, OPENAI)
         if not made.obstacles:
@@ -29,7 +31,7 @@ def parameters_of(tool: Tool, notes: list[Note], *, strict: bool) -> tuple[dict[
 
 
 def chat_function(tool: Tool, naming: Naming, notes: list[Note], *, strict: bool) -> dict[str, Any]:
-    """A tool as a function of Chat Completions."""
+    """Return *tool* as a function of Chat Completions."""
     parameters, is_strict = parameters_of(tool, notes, strict=strict)
     function: dict[str, Any] = {
         "name": naming.wire(tool.name),
@@ -42,7 +44,7 @@ def chat_function(tool: Tool, naming: Naming, notes: list[Note], *, strict: bool
 
 
 def chat_calls(response: Any, catalog: Offering | None, naming: Naming, provider: str) -> list[ToolCall]:
-    """The calls of the first choice, or of the message that *response* is."""
+    """Return the calls of the first choice in *response*, or of *response* itself if it is a message."""
     message = response
     if has_field(response, "choices"):
         choices = listed(response, "choices", provider)

@@ -1,9 +1,11 @@
 """
-Google's Gemini: `config={"tools": definitions(catalog)}`, then `calls(response)`, then `contents += results(...)`.
+The format of Google's Gemini.
 
-Parameters go as JSON Schema (`parametersJsonSchema`), in the part of it that
-Gemini reads; its older OpenAPI form can say less. Append the model's own content
-to the conversation as it came: it carries the signatures of its thoughts.
+Use `config={"tools": definitions(catalog)}`, then `calls(response)`, then `contents += results(...)`.
+
+Parameters are sent as JSON Schema (`parametersJsonSchema`), in the subset that Gemini reads. Gemini's older OpenAPI
+form can express less. Append the model's own content to the conversation without changes, because it has the signatures
+of the model's thoughts.
 """
 
 from __future__ import annotations
@@ -31,10 +33,11 @@ _NO_PARAMETERS = {"type": "object", "additionalProperties": False}
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """
-    What goes into `tools`: one tool with all functions; nothing if there is none.
+    Return the value for `tools`: one tool with all functions, or an empty list if there are none.
 
-    Schemas are always in the subset that is read. *strict* changes nothing here, and a note says so: Gemini holds the
-    model to all schemas of a request with `function_calling_config={"mode": "VALIDATED"}` in `tool_config`.
+    The schemas are always in the subset that Gemini reads. *strict* changes nothing here, and a note says so. To make
+    Gemini keep the model to all schemas of a request, set `function_calling_config={"mode": "VALIDATED"}` in
+    `tool_config`.
     """
     notes: list[Note] = []
     if strict:
@@ -45,7 +48,7 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
         if made.obstacles:
             notes.append(Note(tool.name, f"sent open where {made.why_not}"))
         function: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
-        # An object without properties is refused; a function without parameters has no schema.
+        # Gemini refuses an object without properties, so a function without parameters has no schema.
         if made.schema != _NO_PARAMETERS:
             function["parametersJsonSchema"] = made.schema
         functions.append(function)
@@ -54,10 +57,10 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """
-    The calls in *response*: a `GenerateContentResponse`, a `Content`, or the JSON of either.
+    Return the calls in *response*: a `GenerateContentResponse`, a `Content`, or the JSON of either.
 
-    Where the model gave no id, the call has none. The signature of a thought is in `metadata["thought_signature"]`,
-    as base64.
+    If the model gave no id, the call has none. The signature of a thought is in `metadata["thought_signature"]`, as
+    base64.
     """
     if has_field(response, "candidates", "promptFeedback", "usageMetadata"):
         candidates = listed(response, "candidates", "gemini")
@@ -70,7 +73,9 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """One user content with all results of a turn: a value as it is, anything else as text."""
+    """
+    Return one user content with all results of a turn. A structured value is sent as it is, and anything else as text.
+    """
     parts = [{"functionResponse": _answer(result)} for result in given(results)]
     return [{"role": "user", "parts": parts}] if parts else []
 
@@ -94,7 +99,7 @@ def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
 
 
 def _either(part: Any, *names: str) -> Any:
-    """The JSON has names in camel case, the SDK in snake case."""
+    """Return the first field of *names* that has a value. JSON names are in camel case, SDK names in snake case."""
     return next((found for name in names if (found := field(part, name)) is not None), None)
 
 

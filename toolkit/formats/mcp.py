@@ -1,6 +1,4 @@
-"""
-The Model Context Protocol, seen from a server: tools to list, a call to read, results to give.
-"""
+"""The Model Context Protocol from the side of a server: it lists tools, reads a call, and returns results."""
 
 from __future__ import annotations
 
@@ -26,13 +24,21 @@ _WRAPPED = "result"
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
-    """The `tools` of a `tools/list` result. MCP has no strict tools: *strict* changes nothing, and a note says so."""
+    """
+    Return the `tools` of a `tools/list` result.
+
+    MCP has no strict tools: *strict* changes nothing, and a note says so.
+    """
     notes = [Note("", "MCP has no strict tools; the schemas are sent as usual")] if strict else []
     return Definitions([_tool(tool) for tool in offered(catalog, session, NAMING)], notes)
 
 
 def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
-    """The call that *request* is: a `CallToolRequest`, its `params`, or the JSON of either; always one."""
+    """
+    Return the one call in *request*: a `CallToolRequest`, its `params`, or the JSON of either.
+
+    The list always has exactly one call.
+    """
     params = field(request, "params") if has_field(request, "params") else request
     if not has_field(params, "name"):
         raise no_response("mcp", request, "name")
@@ -41,7 +47,11 @@ def calls(request: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """A `CallToolResult` for each, in the order given; values as `structuredContent`, in an object if they are none."""
+    """
+    Return a `CallToolResult` for each result, in the same order.
+
+    Values are sent as `structuredContent`. A value that is not an object is wrapped in one.
+    """
     return [_answer(result) for result in given(results)]
 
 
@@ -60,13 +70,13 @@ def _tool(tool: Tool) -> dict[str, Any]:
 
 
 def _structured(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of `structuredContent`, which has to be an object for clients before 2026."""
+    """Return the schema of `structuredContent`, which has to be an object for clients before 2026."""
     definitions = schema.get("$defs", {})
     types = types_of(schema, definitions)
     if types == ["object"]:
         return {**schema, "type": "object"}
     if not types or "object" in types:
-        return {"type": "object"}  # sometimes in an object, sometimes one itself: there is no more to promise
+        return {"type": "object"}  # the value may or may not be wrapped: no more can be promised
     inner = {key: value for key, value in schema.items() if key != "$defs"}
     made: dict[str, Any] = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED]}
     return {**made, "$defs": definitions} if definitions else made

@@ -1,5 +1,5 @@
 """
-Mistral's chat: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+The format of Mistral's chat: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ NAMING = Naming(provider="Mistral")
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
-    """What goes into `tools`; *strict* as for `openai`, whose form of it Mistral takes."""
+    """Return the value for `tools`. *strict* works as for `openai`, because Mistral accepts OpenAI's form of it."""
     notes: list[Note] = []
     made = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
     return Definitions(made, notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
-    """The calls in *response*: a `ChatCompletionResponse`, its message, or the JSON of either."""
+    """Return the calls in *response*: a `ChatCompletionResponse`, its message, or the JSON of either."""
     found = chat_calls(response, catalog, NAMING, "mistral")
     for call in found:
-        if call.id == "null":  # what the SDK says where there is none
+        if call.id == "null":  # the SDK's value for a missing id
             call.id = ""
     return found
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """One message for each result; images beside the text."""
+    """Return one message for each result, with images next to the text."""
     return [
         {
             "role": "tool",

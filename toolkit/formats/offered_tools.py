@@ -1,6 +1,4 @@
-"""
-Which tools are sent, in which order, checked for their names.
-"""
+"""The tools that are sent, in their order, after a check of their names."""
 
 from __future__ import annotations
 
@@ -15,14 +13,18 @@ from .wire_names import Naming
 __all__ = ["SEARCH", "all_tools", "offered"]
 
 SEARCH = "tool_search"
-"""What our own tool that finds deferred ones is called."""
+"""The name of our own tool that finds deferred tools."""
 
 
 _KINDS: Kinds = {"session": ((Session, NoneType), "Session(), or None")}
 
 
 def offered(catalog: Offering, session: Session | None, naming: Naming) -> list[Tool]:
-    """The tools that are not deferred, then those that were loaded; a clash of any two in the catalog is refused."""
+    """
+    Return the tools that are not deferred, then those that *session* has loaded.
+
+    `CatalogError` is raised if the names of any two tools in the catalog clash, even if they are not sent.
+    """
     check_offering(catalog)
     check_kinds({"session": session}, _KINDS)
     naming.check(catalog)
@@ -30,7 +32,7 @@ def offered(catalog: Offering, session: Session | None, naming: Naming) -> list[
 
 
 def all_tools(catalog: Offering, naming: Naming) -> list[Tool]:
-    """Every tool, the deferred ones last: for a provider that keeps them out of the prompt itself."""
+    """Return every tool, the deferred tools last, for a provider that keeps them out of the prompt itself."""
     check_offering(catalog)
     naming.check(catalog)
     return sorted(catalog, key=lambda tool: tool.facts.defer)

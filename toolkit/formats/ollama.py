@@ -1,8 +1,10 @@
 """
-Ollama's own chat API: `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+The format of Ollama's own chat API.
 
-Its client keeps of a parameter only the type, the description, the choices and
-what items look like, so the rest is said in the description.
+Use `tools=definitions(catalog)`, then `calls(response)`, then `messages += results(...)`.
+
+Ollama's client keeps only the type, the description, the choices and the items of a parameter. The rest of the schema
+is written in the description.
 """
 
 from __future__ import annotations
@@ -33,14 +35,14 @@ _LONGEST = 2000
 
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
-    """What goes into `tools`. Ollama has no strict tools: *strict* changes nothing, and a note says so."""
+    """Return the value for `tools`. Ollama has no strict tools: *strict* changes nothing, and a note says so."""
     notes = [Note("", "Ollama has no strict tools; the schemas are sent as usual")] if strict else []
     tools = offered(catalog, session, NAMING)
     return Definitions([_function(tool, notes) for tool in tools], notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
-    """The calls in *response*: a `ChatResponse`, its message, or the JSON of either. Most have no id."""
+    """Return the calls in *response*: a `ChatResponse`, its message, or the JSON of either. Most calls have no id."""
     message = field(response, "message") if has_field(response, "message") else response
     if not has_field(message, "tool_calls", "role"):
         raise no_response("ollama", response, "message")
@@ -48,7 +50,11 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """One message for each result, in the order of the calls, by which they are told apart; images beside the text."""
+    """
+    Return one message for each result, with images next to the text.
+
+    The messages are in the order of the calls, because Ollama matches results to calls by their order.
+    """
     made = []
     for result in given(results):
         message: dict[str, Any] = {

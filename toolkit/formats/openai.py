@@ -1,6 +1,4 @@
-"""
-OpenAI's Chat Completions, and the many servers that speak it: vLLM, OpenRouter, Ollama's `/v1`.
-"""
+"""The format of OpenAI's Chat Completions, which many servers support: vLLM, OpenRouter, Ollama's `/v1`."""
 
 from __future__ import annotations
 
@@ -23,10 +21,11 @@ NAMING = Naming(provider="OpenAI")
 
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """
-    What goes into `tools`.
+    Return the value for `tools`.
 
-    With *strict* the provider holds the model to the schemas: every property is required, an optional one may be
-    null, and what the subset cannot say is said in words. A tool that cannot be told so is sent as it is, with a note.
+    With *strict*, the provider makes the model keep to the schemas. Every property is then required, and an optional
+    property may be null. What the provider's subset of JSON Schema cannot express is written in the description. If a
+    tool cannot be described in this way, it is sent without strict mode, with a note.
     """
     notes: list[Note] = []
     made = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
@@ -35,16 +34,20 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """
-    The calls in *response*: a `ChatCompletion`, its message, or the JSON of either.
+    Return the calls in *response*: a `ChatCompletion`, its message, or the JSON of either.
 
-    Arguments stay the text they are; with *catalog*, names are resolved exactly, and where the text has nulls that
-    strict mode forced, it is read and they are taken out.
+    Arguments stay JSON text. With *catalog*, names are resolved exactly. If the text has nulls that strict mode forced,
+    it is parsed and these nulls are removed.
     """
     return chat_calls(response, catalog, NAMING, "openai")
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
-    """One message for each result; images, which those cannot hold, in a user message after them."""
+    """
+    Return one message for each result.
+
+    These messages cannot hold images, so images follow in a user message.
+    """
     answers = given(results)
     made: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": sent_id(result.call_id), "content": text_of(result)} for result in answers

@@ -1,5 +1,7 @@
 """
-OpenAI's Responses API: `tools=definitions(catalog)`, then `calls(response)`, then `input += results(...)`.
+The format of OpenAI's Responses API.
+
+Use `tools=definitions(catalog)`, then `calls(response)`, then `input += results(...)`.
 """
 
 from __future__ import annotations
@@ -27,13 +29,15 @@ def definitions(
     catalog: Offering, session: Session | None = None, *, strict: bool = False, native_loading: bool = False
 ) -> Definitions:
     """
-    What goes into `tools`.
+    Return the value for `tools`.
 
     Args:
-        strict: As for `openai`.
-        native_loading: Have deferred tools loaded as the provider does it. If our `tool_search` is in the catalog,
-            it is the one that searches, and what it finds is told with its result (pass the same to `results`, and
-            the catalog); otherwise the deferred tools are sent too, and the provider searches.
+        catalog: The tools to describe.
+        session: The session whose loaded tools are described as well.
+        strict: The same as for `openai`.
+        native_loading: Whether deferred tools are loaded in the provider's own way. If our `tool_search` is in the
+            catalog, it searches, and its result describes the tools that it finds (pass the same value, and the
+            catalog, to `results`). Otherwise the deferred tools are sent too, and the provider searches.
     """
     notes: list[Note] = []
     tools = all_tools(catalog, NAMING) if native_loading else offered(catalog, session, NAMING)
@@ -50,10 +54,10 @@ def definitions(
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """
-    The calls in *response*, a `Response` or its JSON, in their order.
+    Return the calls in *response*, a `Response` or its JSON, in order.
 
-    Arguments stay the text they are; with *catalog*, names are resolved exactly, and where the text has nulls that
-    strict mode forced, it is read and they are taken out.
+    Arguments stay JSON text. With *catalog*, names are resolved exactly. If the text has nulls that strict mode forced,
+    it is parsed and these nulls are removed.
     """
     if not has_field(response, "output"):
         raise no_response("openai", response, "output")
@@ -68,9 +72,9 @@ def results(
     native_loading: bool = False,
 ) -> list[dict[str, Any]]:
     """
-    One item for each result; images beside the text.
+    Return one item for each result, with images next to the text.
 
-    With *native_loading*, what our `tool_search` found in *catalog* is told as the provider wants it.
+    With *native_loading*, the tools that our `tool_search` found in *catalog* are described as the provider wants it.
     """
     if catalog is not None:
         check_offering(catalog)
@@ -92,7 +96,7 @@ def _function(tool: Tool, notes: list[Note], *, strict: bool, deferred: bool = F
         "name": NAMING.wire(tool.name),
         "description": tool.description,
         "parameters": parameters,
-        # Said either way: without, the provider tries to make it strict by itself.
+        # `strict` is always sent: without it, the provider tries to make the function strict by itself.
         "strict": is_strict,
     }
     if deferred:
@@ -114,7 +118,11 @@ def _call(item: Any, catalog: Offering | None) -> ToolCall | None:
 
 
 def _qualified(item: Any) -> Any:
-    """The name with its namespace. A tool that was loaded alone is in one of its own name, which says nothing."""
+    """
+    Return the name of the called tool with its namespace.
+
+    A tool that was loaded alone has a namespace with its own name. This namespace has no meaning, so it is left out.
+    """
     name, namespace = field(item, "name"), field(item, "namespace")
     if not isinstance(name, str) or not isinstance(namespace, str) or namespace in ("", name):
         return name

@@ -1,9 +1,9 @@
 """
-Reading what a provider sent: an SDK's object or the JSON itself.
+Functions that read a provider's response, as an SDK's object or as JSON.
 
-A response may be odd in many ways, and every call in it is still passed on,
-because every call wants an answer: the dispatcher words what is wrong with its
-name or arguments. Only what is no response at all is an error here.
+A response may have many kinds of faults. Every call in it is still passed on, because the provider expects an answer to
+every call: the dispatcher reports what is wrong with the name or the arguments. These functions raise an error only if
+the object is not a response at all.
 """
 
 from __future__ import annotations
@@ -24,19 +24,24 @@ _MOST_SAID = 300
 
 
 def field(record: Any, name: str) -> Any:
-    """The value under *name* in a dictionary, or the attribute of an object; None if there is none."""
+    """Return the value under *name* in a dictionary, or the attribute of an object. Return None if there is none."""
     return record.get(name) if isinstance(record, Mapping) else getattr(record, name, None)
 
 
 def has_field(record: Any, *names: str) -> bool:
-    """Whether *record* has one of *names*, with whatever value."""
+    """Return whether *record* has at least one of *names*. The value may be anything, including None."""
     if isinstance(record, Mapping):
         return any(name in record for name in names)
     return any(hasattr(record, name) for name in names)
 
 
 def listed(record: Any, name: str, provider: str) -> list[Any]:
-    """The list under *name*; empty if nothing stands there, `ProviderError` if something else does."""
+    """
+    Return the list under *name*, or an empty list if there is no value.
+
+    Raises:
+        ProviderError: The value is not a list.
+    """
     found = field(record, name)
     if found is None:
         return []
@@ -46,7 +51,12 @@ def listed(record: Any, name: str, provider: str) -> list[Any]:
 
 
 def no_response(provider: str, response: Any, wanted: str) -> ProviderError:
-    """What to raise for something that has no place for calls: *wanted* is that place."""
+    """
+    Return the error to raise for an object that is not a response.
+
+    The error says that the field *wanted*, which holds the calls, is missing, unless the response reports an error
+    itself or is a stream.
+    """
     error = field(response, "error")
     if error:
         said = field(error, "message") or error
@@ -61,13 +71,17 @@ def called(
     *,
     name: Any,
     arguments: Any,
-    id: Any,  # noqa: A002 -- what everyone calls it
+    id: Any,  # noqa: A002 -- the usual name for this option
     metadata: dict[str, Any] | None = None,
 ) -> ToolCall:
-    """One call, with the catalog's name; with *catalog*, without the nulls that strict mode forced."""
+    """
+    Return one call, with the tool's name in the catalog.
+
+    With *catalog*, parameters get the tool's own names again, and the nulls that strict mode forced are removed.
+    """
     if catalog is not None:
         check_offering(catalog)
-    # A call without a usable name still wants an answer: no tool is called "".
+    # The provider expects an answer to a call without a usable name as well. No tool is called "".
     own, tool = naming.called(name if isinstance(name, str) else "", catalog)
     if isinstance(arguments, Mapping) and not isinstance(arguments, dict):
         arguments = dict(arguments)

@@ -1,9 +1,8 @@
 """
-What of a result goes to a model: its text, its images, its value.
+The parts of a result that the model gets: its text, its images, its value.
 
-The text says everything there is; images go beside it where a provider takes
-them. A value is sent instead of the text only if the text says the same: what
-was cut, framed or changed on its way stays so.
+The text says everything. Images are sent with the text if the provider accepts them. A value is sent instead of the
+text only if the text says the same: a text that was cut, framed or changed by a hook must stay so.
 """
 
 from __future__ import annotations
@@ -38,7 +37,9 @@ _SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image that providers can show to a model. *form* is "png", "jpeg", "gif" or "webp", by its first bytes."""
+    """
+    An image that providers can show to a model. Its first bytes say that *form* is "png", "jpeg", "gif" or "webp".
+    """
 
     data: bytes
     form: str
@@ -57,7 +58,12 @@ class Picture:
 
 
 def given(results: Iterable[ToolResult]) -> list[ToolResult]:
-    """The results of a turn, as a list; `TypeError` for what is none."""
+    """
+    Return the results of a turn as a list.
+
+    Raises:
+        TypeError: *results* is not a list of results.
+    """
     found = several(results, "results", "ToolResult")
     for place, each in enumerate(found):
         if not isinstance(each, ToolResult):
@@ -68,8 +74,13 @@ def given(results: Iterable[ToolResult]) -> list[ToolResult]:
 
 
 def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
-    """What the model reads; never empty, because some providers refuse that. *shows_all*: whatever the images are."""
-    # Half a letter, which a hook may have left, could not be sent by any client.
+    """
+    Return the text that the model reads. It is never empty, because some providers refuse an empty text.
+
+    The text says how many images cannot be shown. With *shows_all*, it does not, because the format accepts every kind
+    of image.
+    """
+    # A hook may leave half of a surrogate pair in the text, and no client could send that.
     text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
     unseen = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
     if unseen and not shows_all:
@@ -79,17 +90,17 @@ def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
 
 def pictures_of(result: ToolResult) -> list[Picture]:
     """
-    The images that a provider would take.
+    Return the images that a provider accepts.
 
-    What an image is, its own bytes say: a wrong media type has the whole request refused, and some clients
-    take base64 that happens to be a path for the file of that name.
+    The kind of an image is read from its own bytes. A provider refuses the whole request if the media type is wrong,
+    and some clients read the file of that name if base64 text happens to be a path.
     """
     found = ((part.data, _form(part.data)) for part in result.parts if isinstance(part, ImagePart))
     return [Picture(data, form) for data, form in found if form is not None]
 
 
 def value_of(result: ToolResult) -> Any:
-    """The structured value, if the text is nothing but that value; otherwise None."""
+    """Return the structured value if the text is exactly this value; otherwise None."""
     if result.kind != "ok" or not isinstance(result.value, (dict, list)):
         return None
     try:
@@ -99,7 +110,7 @@ def value_of(result: ToolResult) -> Any:
 
 
 def found_names(result: ToolResult) -> list[str] | None:
-    """The tools that our own `tool_search` found; None for any other result."""
+    """Return the names of the tools that our own `tool_search` found, or None for any other result."""
     if result.tool != "tool_search" or result.kind != "ok" or not isinstance(result.value, Mapping):
         return None
     tools = result.value.get("tools")
@@ -110,13 +121,17 @@ def found_names(result: ToolResult) -> list[str] | None:
 
 
 def given_id(result: ToolResult) -> str | None:
-    """The id that the model gave its call; None for one that the dispatcher made up, as it does for calls without."""
+    """
+    Return the id that the model gave to its call, or None if it gave none.
+
+    The dispatcher makes an id for a call without one. This function returns None for such an id.
+    """
     call_id = sent_id(result.call_id)
     return None if _MADE_UP.fullmatch(call_id) or not call_id else call_id
 
 
 def encoded(data: bytes) -> str:
-    """Bytes as they are sent in JSON."""
+    """Return *data* as base64 text, the form for JSON."""
     return base64.b64encode(data).decode()
 
 

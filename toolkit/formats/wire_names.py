@@ -1,8 +1,8 @@
 """
-Names on the wire: a dot is legal in a catalog and illegal at most providers.
+The names of tools as they are sent: a dot is legal in a catalog, but illegal at most providers.
 
-There it is sent as `--` and read back. Two tools that would be sent under one
-name are refused, whichever of them is offered just now.
+For these providers, a dot is sent as `--` and turned back into a dot in calls. If two tools of a catalog would be sent
+under one name, this is an error, even if only one of them is offered at the moment.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _DOT = "--"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Naming:
     """
-    What a provider takes for a name.
+    A provider's rules for names.
 
     Attributes:
-        provider: What it is called in messages.
-        dots: Whether a dot may stay.
-        longest: How many characters a name may have.
-        properties: Whether the names of parameters may be anything.
+        provider: The provider's name in messages.
+        dots: Whether a name may have dots.
+        longest: The most characters of a name.
+        properties: Whether the names of parameters may have any characters.
     """
 
     provider: str
@@ -37,13 +37,13 @@ class Naming:
     properties: bool = True
 
     def wire(self, name: str) -> str:
-        """The name as it is sent."""
+        """Return *name* as it is sent."""
         return name if self.dots else name.replace(".", _DOT)
 
     def check(self, tools: Iterable[Tool]) -> None:
-        """Raise `CatalogError` if two of *tools* cannot be told apart on the wire, or a name is too long."""
+        """Raise `CatalogError` if two of *tools* would be sent under one name, or if a name is too long."""
         names = [tool.name for tool in tools]
-        # All names together are looked through in a tenth of the time, and few catalogs have dots.
+        # Searching all names as one text takes a tenth of the time, and few catalogs have dots.
         if max(map(len, names), default=0) <= self.longest and (self.dots or "." not in "\n".join(names)):
             return
         taken: dict[str, str] = {}
@@ -62,7 +62,7 @@ class Naming:
                 )
 
     def called(self, name: str, catalog: Offering | None) -> tuple[str, Tool | None]:
-        """The catalog's name for *name* on the wire, and the tool if *catalog* has it."""
+        """Return the catalog's name for the sent *name*, and the tool if *catalog* has it."""
         guess = name if self.dots else name.replace(_DOT, ".")
         if catalog is None:
             return guess, None
@@ -70,7 +70,7 @@ class Naming:
             found = catalog.get(candidate)
             if found is not None and self.wire(found.name) == name:
                 return found.name, found
-        # A name with dots and dashes, or one that is somebody else's alias too.
+        # The name has both dots and dashes, or it is also an alias of another tool.
         found = next((tool for tool in catalog if self.wire(tool.name) == name), None)
         if found is not None:
             return found.name, found

@@ -1,7 +1,8 @@
 """
-Sandboxes: what a command is started in, so that it cannot do all that its user can.
+Sandboxes, in which a command cannot do everything that its user can.
 
-`best_sandbox(workspace)` is the strongest that this machine has; `describe()` says what it does and does not do.
+`best_sandbox(workspace)` returns the strongest sandbox that this machine has. Its `describe()` says what it does and
+does not do.
 """
 
 from __future__ import annotations

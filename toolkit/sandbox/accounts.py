@@ -1,9 +1,9 @@
 """
-The user that a command of root is inside its sandbox.
+The user account that a command of root has inside its sandbox.
 
-It is an ordinary user by its number and its name, so that programs treat it as one. Its number stands for root: what
-root owns in the workspace is its own, and what it makes there belongs to root outside. The kernel still knows it as
-root where files are concerned, so this alone protects nothing; the mounts do.
+Its number and its name are those of an ordinary user, so that programs treat it as one. Its number stands for root: the
+command owns the files of root in the workspace, and files that it makes there belong to root outside. The kernel still
+treats it as root where files are concerned. So the account alone protects nothing; the mounts do.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ _FIRST, _LAST = 1000, 60_000
 
 
 def choose_user() -> int | None:
-    """Return a number that no user and no group of this machine has; None if commands keep the user that they have."""
+    """
+    Return a number that no user and no group of this machine has, or None if commands keep their user.
+
+    Only commands of root get another user.
+    """
     if os.geteuid() != 0:
         return None
     import grp
     import pwd
 
-    # One by one: to list all users may take minutes where a directory service has them.
+    # The numbers are tried one by one, because listing all users may take minutes with a directory service.
     for number in range(_FIRST, _LAST):
         with contextlib.suppress(KeyError):
             pwd.getpwuid(number)
@@ -38,8 +42,8 @@ def choose_user() -> int | None:
 
 
 def describe_user(number: int) -> dict[str, Any]:
-    """Return what the launcher is told: bubblewrap's options, and the line that each list of names gets."""
-    home = "/tmp/home"  # noqa: S108 -- a private one, inside the sandbox
+    """Return the account for the launcher: bubblewrap's options, and the line to add to each list of names."""
+    home = "/tmp/home"  # noqa: S108 -- a private folder inside the sandbox
     return {
         "user": ["--unshare-user", "--uid", str(number), "--gid", str(number)],
         "names": {

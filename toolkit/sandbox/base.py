@@ -1,6 +1,4 @@
-"""
-What a sandbox is: a way to start a command with less than its user may do.
-"""
+"""The sandbox: a way to start a command with fewer rights than its user has."""
 
 from __future__ import annotations
 
@@ -17,10 +15,10 @@ __all__ = ["LEVELS", "LevelName", "Plan", "Sandbox", "launch"]
 
 LevelName: TypeAlias = Literal["bubblewrap", "landlock", "limits", "none"]
 LEVELS: tuple[LevelName, ...] = ("bubblewrap", "landlock", "limits", "none")
-"""From the strongest to the weakest."""
+"""The levels, from the strongest to the weakest."""
 
 Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], dict[str, Any]]
-"""What the launcher is told, for a command, its working folder and its private folder."""
+"""A function that returns the launcher's instructions for a command, its working folder and its private folder."""
 
 _LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
 _MOST_OF_AN_ARGUMENT = 100_000
@@ -30,17 +28,18 @@ _MOST_OF_A_WISH = 1_500_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sandbox:
     """
-    A level of confinement, bound to one workspace.
+    A level of confinement for one workspace.
 
     Attributes:
-        name: Which level it is.
+        name: The name of the level.
         network: Whether a command may reach the network.
-        does: What it keeps a command from, in sentences.
-        does_not: What it does not keep it from.
-        shows: The folders that a command can read, besides its private one; None if that is not limited.
-        private_as: Where a command finds its private folder; None if that is where it is.
-        findings: How a probe got out of it on this machine, in sentences; None if it was not probed. A sandbox that
-            is made with `dataclasses.replace` is another one, so it was not probed.
+        does: What the sandbox prevents or guarantees, in sentences.
+        does_not: What the sandbox does not prevent, in sentences.
+        plan: The function that makes the launcher's instructions.
+        shows: The folders that a command can read, besides its private folder. None means that reading is not limited.
+        private_as: The path of the private folder inside the sandbox. None means the same path as outside.
+        findings: How a probe escaped from the sandbox on this machine, in sentences. None means that the sandbox was
+            not probed. A sandbox that is made with `dataclasses.replace` is a new one, so it was not probed.
     """
 
     name: LevelName
@@ -55,21 +54,22 @@ class Sandbox:
     @property
     def contained(self) -> bool:
         """
-        Whether a command can neither change nor tell anything outside, nor what is protected inside.
+        Whether a command can change nothing outside, send nothing outside, and change no protected file inside.
 
-        Only bubblewrap without a network is, and only after a probe has tried to get out here and could not.
+        This is true only for bubblewrap without a network, and only after a probe has tried to escape on this machine
+        and failed.
         """
-        # Landlock does not stop a change of modes and times outside, nor a write to a single protected file.
+        # Landlock does not stop changes of modes and times outside, nor a write to a single protected file.
         return self.name == "bubblewrap" and not self.network and self.findings == ()
 
     def with_findings(self, findings: Sequence[str]) -> Sandbox:
-        """Return the same sandbox, with how a probe got out of it."""
+        """Return the same sandbox with *findings*, which say how a probe escaped from it."""
         probed = replace(self)
         object.__setattr__(probed, "findings", tuple(findings))
         return probed
 
     def describe(self) -> str:
-        """What this level does and does not do, for a person."""
+        """Return a text for a person that says what this level does and does not do."""
         lines = [f"sandbox: {self.name}, network {'on' if self.network else 'off'}"]
         lines += [f"+ {each}" for each in self.does]
         if self.findings is not None and not self.findings:
@@ -81,7 +81,7 @@ class Sandbox:
         return "\n".join(lines)
 
     def homes(self, private: str) -> dict[str, str]:
-        """The variables that send a command's own files to the *private* folder."""
+        """Return the environment variables that send a command's own files to the *private* folder."""
         inside = self.private_as or private
         return {"HOME": f"{inside}/home", "TMPDIR": inside}
 
@@ -97,18 +97,24 @@ class Sandbox:
         grace_seconds: float = 2.0,
     ) -> tuple[list[str], dict[str, str]]:
         """
-        What to start in place of *argv*, and with which environment: nothing of our own gets in.
+        Return the command line to start in place of *argv*, and its environment.
 
-        Start it in a session of its own, by a thread that lives as long as the command: that thread's end ends
-        it. SIGTERM to it ends the command and all that it started. It looks for protected files, so it takes a while;
-        before the command begins this process is asked once more, by way of a thread, so it has to go on running.
+        The environment has only the variables of *env*, and none of this process.
+
+        Start the command line in its own session, from a thread that lives as long as the command: when that thread
+        ends, the command ends too. SIGTERM to the started process ends the command and everything that the command
+        started. This method searches for protected files, so it takes some time. Before the command begins, the
+        launcher asks a thread of this process again, so this process has to keep running.
 
         Args:
-            cwd: Where the command starts, as the sandbox shows it.
-            private: A folder that the command may fill; with one, it has a place for temporary files.
-            status_fd: Where the outcome is written, as JSON; without it, only the exit code tells.
-            third_fd: What the command finds as its descriptor 3.
-            grace_seconds: How long what is asked to end may take.
+            argv: The command to run.
+            cwd: The folder in which the command starts, as a path inside the sandbox.
+            env: The environment of the command.
+            private: A folder that the command may write to. With it, the command has a place for temporary files.
+            status_fd: The descriptor to which the launcher writes the outcome, as JSON. Without it, only the exit code
+                tells the outcome.
+            third_fd: The descriptor that the command gets as its descriptor 3.
+            grace_seconds: The time that processes have to end after SIGTERM.
         """
         wish = self.plan(argv, cwd, private)
         wish |= {"starter": os.getpid(), "status_fd": status_fd, "third_fd": third_fd, "grace_seconds": grace_seconds}
@@ -116,7 +122,12 @@ class Sandbox:
 
 
 def launch(wish: Mapping[str, Any]) -> list[str]:
-    """The command line that starts the launcher with *wish*."""
+    """
+    Return the command line that starts the launcher with *wish*.
+
+    Raises:
+        ToolError: *wish* is too long, or no Python interpreter is known.
+    """
     text = json.dumps(wish, separators=(",", ":"))
     if len(text) > _MOST_OF_A_WISH:
         raise ToolError("the workspace has more protected files than a sandbox can shut away; choose a smaller root")

@@ -1,8 +1,8 @@
 """
-The strongest level: a file system of the command's own, and namespaces, made by `bwrap`.
+The strongest level: the command gets its own file system and its own namespaces, made by `bwrap`.
 
-The command sees the system's programs, the workspace and nothing else. Protected files are covered, in their places:
-those that are there when the command begins, for as long as it runs.
+The command sees only the system's programs and the workspace. Protected files are covered in their places. This holds
+for the files that exist when the command begins, and for as long as it runs.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .visible_files import Grounds
 __all__ = ["bubblewrap"]
 
 _ROOM = str(256 << 20)
-# What `bwrap` is built with, less those that the launcher adds.
+# The limit that is built into `bwrap`, minus the arguments that the launcher adds.
 _MOST_ARGUMENTS = 9000 - 40
-_TEMPORARY = "/tmp"  # noqa: S108 -- a private one, inside the sandbox
+_TEMPORARY = "/tmp"  # noqa: S108 -- a private folder inside the sandbox
 
 
 def bubblewrap(
@@ -43,21 +43,26 @@ def bubblewrap(
     machine: str | None = None,
 ) -> Sandbox:
     """
-    The level, with the `bwrap` at *program*.
+    Return the bubblewrap sandbox that uses the `bwrap` at *program*.
 
     Args:
-        further: Folders that can be read, besides the workspace and the system's.
-        read_only: Whether nothing in the workspace can be written.
-        local_sockets: Whether unix sockets can be opened: its own, and those of other programs in the workspace.
-        machine: Whose system calls are filtered; this one's unless given.
+        grounds: The folders of the workspace, and what is protected in them.
+        program: The path of `bwrap`.
+        network: Whether a command may reach the network.
+        limits: How much a command may use.
+        further: Folders that a command can read, besides the workspace and the system's folders.
+        read_only: Whether a command can write nothing in the workspace.
+        local_sockets: Whether a command can open unix sockets: its own, and those of other programs in the workspace.
+        machine: The machine whose system calls are filtered, by default this one.
     """
     bounds = (limits or Limits()).as_wish()
     is_filtered = supports(machine)
     is_local = local_sockets or not is_filtered
     user = choose_user()
     account = {} if user is None else {**describe_user(user), "devices": DEVICES}
-    # No mount and no namespace keeps a command from a unix socket that has a path.
-    families = (*NETWORK, *(LOCAL if local_sockets else ()))  # without a network they reach each other, and no more
+    # Only the filter can keep a command from a unix socket that has a path: mounts and namespaces do not.
+    # Without a network, the sockets of the network families reach only one another.
+    families = (*NETWORK, *(LOCAL if local_sockets else ()))
     lookout = Lookout(lambda: {"shut": list(_workspace(grounds, read_only))})
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def bubblewrap(
 
 
 def _does(is_filtered: bool, is_local: bool, user: int | None) -> tuple[str, ...]:
-    """What holds, which depends on the machine and on who starts commands."""
+    """Return what the sandbox guarantees, which depends on the machine and on the user who starts commands."""
     table = [
         (
             True,
@@ -127,7 +132,7 @@ def _frame(network: bool) -> list[str]:
 
 
 def _empty(private: str | None) -> Iterator[str]:
-    """What is a command's own; mounted first, as anything else may lie in it."""
+    """Yield the options for the command's own folders. They are mounted first, because other mounts may lie in them."""
     yield from ("--proc", "/proc", "--dev", "/dev")
     for place in ("/dev/shm", "/run", "/var"):  # noqa: S108 -- as above
         yield from ("--size", _ROOM, "--tmpfs", place)
@@ -136,7 +141,7 @@ def _empty(private: str | None) -> Iterator[str]:
 
 
 def _system(network: bool, further: Sequence[str], own: Container[str]) -> Iterator[str]:
-    """The system's programs and settings, but for those of the settings that are the command's *own*."""
+    """Yield the options for the system's programs and settings, without the settings that are the command's *own*."""
     for place in readable(further):
         yield from ("--ro-bind", place, place)
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
@@ -150,7 +155,7 @@ def _system(network: bool, further: Sequence[str], own: Container[str]) -> Itera
 
 
 def _workspace(grounds: Grounds, read_only: bool) -> Iterator[list[str]]:
-    """The mounts, the outer before the inner; the last word of each is where it is."""
+    """Yield the mounts, the outer before the inner. The last word of each is the path of the mount."""
     for top, may_write in grounds.tops.items():
         yield ["--bind" if may_write and not read_only else "--ro-bind", top, top]
     for each in grounds.kept():
@@ -163,7 +168,7 @@ def _workspace(grounds: Grounds, read_only: bool) -> Iterator[list[str]]:
         elif each.level == "read-only" or not grounds.may_write(each.path):
             yield ["--ro-bind-try", each.path, each.path]
         else:
-            # A mount cannot be renamed, so nobody puts another folder in its place.
+            # A mount cannot be renamed, so a command cannot put another folder in its place.
             yield ["--bind-try", each.path, each.path]
 
 

@@ -1,9 +1,9 @@
 """
-Files of the kernel that a command must neither write nor read.
+The files of the kernel that a command must neither write nor read.
 
-The kernel checks many files in `/proc` by the user alone: a process of root may write them, also in a user namespace
-and without a single capability. `/proc/sys/kernel/core_pattern` among them names a program that the kernel starts
-outside of every sandbox. So all of `/proc` is mounted read-only, and what only root may read is covered, too.
+For many files in `/proc`, the kernel checks only the user: a process of root may write them, even in a user namespace
+and without any capability. One of them, `/proc/sys/kernel/core_pattern`, names a program that the kernel starts outside
+of every sandbox. So all of `/proc` is mounted read-only, and the files that only root may read are covered as well.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator
 __all__ = ["DEVICES", "list_masked_files", "mask_kernel_files"]
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-"""The host's devices that bubblewrap shows to a command. Their modes are the host's, too."""
+"""The host's devices that bubblewrap shows to a command. Their modes are the host's modes, too."""
 
-# What container runtimes mask, as far as everybody may read it.
+# The files that container runtimes mask, although every user may read them.
 _MASKED_FILES = ("kcore", "keys", "key-users", "latency_stats", "sched_debug", "timer_list", "timer_stats", "vmcore")
 _MASKED_FOLDERS = ("acpi", "asound", "scsi")
 

@@ -1,8 +1,8 @@
 """
 The second level: the kernel's Landlock for files and ports, with a filter of system calls.
 
-It needs no privileges and no program. It can only grant whole folders, so where a secret lies in a folder, the other
-things in that folder are granted one by one, and nothing new can be made beside the secret.
+It needs no privileges and no program. Landlock can only grant whole folders. So if a folder has a secret in it, the
+other entries of the folder are granted one by one, and no new file can be made next to the secret.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from .visible_files import Grounds
 __all__ = ["NEWEST", "landlock", "version"]
 
 NEWEST = 7
-"""The newest version of the interface that this file knows; on a newer kernel it is used as this one."""
+"""The newest version of the interface that this file knows. A newer kernel is used as if it had this version."""
 
 _EXECUTE, _WRITE, _READ, _LIST = 1, 2, 4, 8
 _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _MAKE_DEVICES = 1 << 6 | 1 << 11
 _FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
-# What each version can keep a process from: files, network (bind, connect), others (sockets, signals); bytes it reads.
+# What each version can restrict: access to files, network ports (bind, connect), and other scopes (sockets, signals).
+# The last number is the size in bytes of the structure that it reads.
 _FIRST = (1 << 13) - 1
 _HANDLED = {
     1: (_FIRST, 0, 0, 8),
@@ -54,7 +55,7 @@ _LOOK = _EXECUTE | _READ | _LIST
 
 
 def version() -> int:
-    """The version of Landlock that this kernel has; 0 if it has none."""
+    """Return the version of Landlock that this kernel has, or 0 if it has none."""
     if sys.platform != "linux":
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -71,11 +72,15 @@ def landlock(
     machine: str | None = None,
 ) -> Sandbox:
     """
-    The level, as far as *version* of the interface goes.
+    Return the Landlock sandbox, as far as *version* of the interface supports it.
 
     Args:
-        further: Folders that can be read, besides the workspace and the system's.
-        machine: Whose system calls are filtered; this one's unless given.
+        grounds: The folders of the workspace, and what is protected in them.
+        version: The version of Landlock that the kernel has.
+        network: Whether a command may reach the network.
+        limits: How much a command may use.
+        further: Folders that a command can read, besides the workspace and the system's folders.
+        machine: The machine whose system calls are filtered, by default this one.
     """
     known = min(version, NEWEST)
     files, ports, scoped, size = _HANDLED[known]
@@ -115,7 +120,7 @@ def landlock(
 
 
 def _does(is_filtered: bool, known: int, network: bool) -> tuple[str, ...]:
-    """What holds, which depends on the kernel and the machine."""
+    """Return what the sandbox guarantees, which depends on the kernel and the machine."""
     table = [
         (True, "reads the system's programs and the workspace only, writes only to the workspace and a private folder"),
         (True, "secrets in the workspace cannot be read; beside one, directly in its folder, no file can be made"),
@@ -158,7 +163,7 @@ def _system(further: Sequence[str]) -> dict[str, int]:
 
 def _workspace(grounds: Grounds, hidden: Sequence[str], everything: int) -> Iterator[tuple[str, int]]:
     tops = {top: everything if may_write else _LOOK for top, may_write in grounds.tops.items()}
-    # A folder of its own rights inside another has to be left out of that one's, as a secret is.
+    # A folder with its own rights inside another folder must be excluded from the rights of that one, as a secret is.
     special = {*hidden, *tops}
     parents = {parent for each in special for parent in _parents(each)}
     for top, rights in tops.items():
@@ -166,7 +171,11 @@ def _workspace(grounds: Grounds, hidden: Sequence[str], everything: int) -> Iter
 
 
 def _granted(folder: str, rights: int, special: set[str], parents: set[str]) -> Iterator[tuple[str, int]]:
-    """*rights* for *folder*: as a whole if nothing in it is *special*, otherwise for its parts."""
+    """
+    Yield the rules that grant *rights* for *folder*.
+
+    The folder is granted as a whole if nothing in it is *special*; otherwise its parts are granted.
+    """
     waiting = [folder]
     while waiting:
         each = waiting.pop()

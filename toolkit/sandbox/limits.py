@@ -1,6 +1,4 @@
-"""
-How much of the machine one command may use.
-"""
+"""The limits on how much of the machine one command may use."""
 
 from __future__ import annotations
 
@@ -13,15 +11,16 @@ __all__ = ["Limits"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """
-    Bounds that the system holds a command to.
+    The limits that the system enforces on a command.
 
     Attributes:
-        cpu_seconds: Of each process.
-        file_bytes: The largest file that may be written.
-        memory_bytes: What a process may write to, shared memory aside. Address space is not bounded: programs
-            reserve far more of it than they use.
-        processes: How many more there may be. Root is held to it by a control group, or by counting.
-        open_files: Of each process.
+        cpu_seconds: The most CPU time of each process.
+        file_bytes: The largest file that a process may write.
+        memory_bytes: The most memory that a process may write to, without shared memory. Address space is not limited,
+            because programs reserve far more of it than they use.
+        processes: The most processes that the command may have, in addition to those that the user already has. For
+            root, a control group or a count of the processes enforces this limit.
+        open_files: The most open files of each process.
     """
 
     cpu_seconds: int = 3600
@@ -37,7 +36,7 @@ class Limits:
                 raise ValueError(f"Limits: `{field.name}` has to be a whole number above 0, got {value!r}")
 
     def as_wish(self) -> dict[str, object]:
-        """The same, as the launcher is told."""
+        """Return the limits in the form for the launcher."""
         limits = {
             "CPU": self.cpu_seconds,
             "FSIZE": self.file_bytes,

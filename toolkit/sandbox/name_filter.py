@@ -1,5 +1,7 @@
 """
-Judging many files: nearly all of a folder's names are ruled out together, by what none of them holds.
+A fast check of many file names: nearly all names of a folder are ruled out together.
+
+The names are joined into one text. If the text has nothing that a pattern needs, no name in it is protected.
 """
 
 from __future__ import annotations
@@ -13,24 +15,33 @@ from ..safety.protected_files import folded
 __all__ = ["PROBE", "IsKept", "Suspects", "suspects_by"]
 
 IsKept: TypeAlias = Callable[[str, Literal["read", "write"]], bool]
-"""Whether a file, by its whole path, is protected from being read, or written."""
+"""A function that says whether the file with this absolute path is protected from reading, or from writing."""
 
 Suspects: TypeAlias = Callable[[str, Sequence[str]], set[str]]
-"""Of the names in a folder, those that may be protected. Never too few, and seldom more than a few."""
+"""
+A function that returns those names in a folder that may be protected. It never returns too few names, and seldom more
+than a few.
+"""
 
 PROBE = "\0"
-"""A name that no file has, and no pattern means: `*file` would mean "some file"."""
+"""
+A name that no file has and that no pattern is about. An ordinary name would not do: `*file` would match "some file".
+"""
 
-# Any other name, and one with a dot at its end, may be another one for some system: `.env ` or `.env::$DATA`.
+# Some systems read any other name, or a name that ends with a dot, as a different name: `.env ` or `.env::$DATA`.
 _ORDINARY = re.compile(r"[!-9;-\[\]-~]*")
 
 
 def suspects_by(patterns: Iterable[str], is_kept: IsKept) -> Suspects:
     """
-    Find suspects for *patterns*, as `ProtectedFiles` has them; *is_kept* is their verdict.
+    Return the function that finds suspects for *patterns*.
 
-    In a folder that no pattern is about, neither as a whole nor on the way to something, only the name counts,
-    and only the first name of each pattern.
+    In most folders only the names of the files matter, and only the first name of each pattern. The exceptions are
+    folders that a pattern is about: as a whole, or as a part of the path to a protected file.
+
+    Args:
+        patterns: The patterns, as `ProtectedFiles` has them.
+        is_kept: The verdict of the patterns on one path.
     """
     firsts = [folded(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
     plain = {first for first in firsts if not _pieces(first)[1:]}
@@ -53,5 +64,5 @@ def suspects_by(patterns: Iterable[str], is_kept: IsKept) -> Suspects:
 
 
 def _pieces(name: str) -> list[str]:
-    """The texts between the stars of a pattern's name; the name alone, if it has none."""
+    """Return the texts between the wildcards of a pattern's name, or the whole name if it has no wildcard."""
     return re.split(r"[*?]", name)

@@ -1,9 +1,10 @@
 """
-Trying a sandbox before it is trusted: one run that shows that commands run, and that none of them gets out.
+The trial of a sandbox before it is trusted: one run that shows that commands run and cannot escape.
 
-The probe stands in a folder of its own: a stand-in for a workspace with a protected file and a socket in it, and a
-neighbour outside. The real workspace is part of the sandbox, too, but nothing in it is searched or touched. Inside,
-`launcher/escapes.py` tries everything that the sandbox is to prevent, and says what succeeded.
+The probe runs in a folder of its own. This folder has a substitute for a workspace, with a protected file and a socket
+in it, and a folder next to it that is outside. The real workspace is part of the sandbox too, but nothing in it is
+searched or touched. Inside the sandbox, `launcher/escapes.py` tries everything that the sandbox has to prevent, and
+reports what succeeded.
 """
 
 from __future__ import annotations
@@ -33,21 +34,21 @@ _SCRIPT = 'echo $((6 * 7)); exec "$@"'
 _TIMEOUT_SECONDS = 20
 
 Findings = dict[str, list[str]]
-"""What each attempt to get out reached, by the name of the attempt; an empty list if it was prevented."""
+"""What each attempt to escape reached, by the name of the attempt. The list is empty if the attempt was prevented."""
 
 
 class ProbeError(Exception):
-    """Nothing runs in the sandbox; the message says why."""
+    """No command runs in the sandbox. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
     """
-    The folder in which a probe is run.
+    The folder in which a probe runs.
 
     Attributes:
-        folder: Where everything of it lies.
-        token: A word that is nowhere else; the content of what must not be read.
+        folder: The path of the folder.
+        token: A random word that occurs nowhere else. It is the content of the files that must not be read.
     """
 
     folder: str
@@ -66,7 +67,7 @@ class _Stage:
         return f"{self.folder}/outside"
 
     def grounds(self, grounds: Grounds) -> Grounds:
-        """Return *grounds* with the folders of this stage; only these are searched for protected files."""
+        """Return *grounds* with the folders of this stage added. Only these are searched for protected files."""
 
         def is_kept(path: str, access: Literal["read", "write"]) -> bool:
             names = {"secret"} if access == "read" else {"secret", "protected"}
@@ -82,7 +83,7 @@ class _Stage:
         )
 
     def props(self) -> dict[str, Any]:
-        """Return what the attempts are told: where things are that they must not reach."""
+        """Return the facts that the attempts need, such as the paths that they must not reach."""
         with open("/proc/self/stat", "rb") as file:
             started = file.read().rpartition(b") ")[2].split()[19].decode()
         return {
@@ -105,10 +106,10 @@ class _Stage:
 
 def probe_sandbox(make: Callable[[Grounds], Sandbox | str], grounds: Grounds) -> Findings:
     """
-    Run everything that a sandbox is to prevent in the one that *make* makes for *grounds*.
+    Run every attempt to escape in the sandbox that *make* returns for *grounds*, and return what each reached.
 
     Raises:
-        ProbeError: Nothing runs in it.
+        ProbeError: No command runs in the sandbox.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -134,13 +135,13 @@ def run_trial(sandbox: Sandbox, root: str) -> None:
     Run a command in *sandbox* that does nothing.
 
     Raises:
-        ProbeError: It did not run.
+        ProbeError: The command did not run.
     """
     _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", "true"], root)
 
 
 def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
-    """Return what the program of *argv* said after it began, and its errors."""
+    """Return the output of the program in *argv* after it began, and its errors."""
     try:
         command, env = sandbox.command(argv, cwd=cwd, env={"PATH": os.defpath})
         done = subprocess.run(  # noqa: S603 -- the argument list is ours
@@ -163,7 +164,7 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
 
 @contextlib.contextmanager
 def _stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
-    """Make the folder of a probe, with sockets that are listened on; both end with it."""
+    """Make the folder of a probe, with listening sockets. Both are removed at the end."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-"))
         stage = _Stage(os.path.realpath(folder), secrets.token_hex(8))
@@ -177,7 +178,7 @@ def _stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
                 Path(place, name).write_text(stage.token)
         props = stage.props()
         os.mkfifo(props["read_only_fifo"])
-        # A FIFO that no process reads cannot be opened for writing in any case.
+        # Without a reader, a FIFO cannot be opened for writing even if this is allowed.
         stack.callback(os.close, os.open(props["read_only_fifo"], os.O_RDWR))
         for address in (props["socket"], props["read_only_socket"], f"\0{props['abstract']}"):
             for kind, name in ((socket.SOCK_STREAM, address), (socket.SOCK_DGRAM, f"{address}.datagram")):
@@ -195,7 +196,8 @@ def _bind(listener: socket.socket, address: str) -> None:
     if address.startswith("\0"):
         listener.bind(address)
         return
-    # By way of its folder: the kernel takes no more than 107 bytes, and a folder for temporary files may be deep.
+    # The socket is bound through its folder, because the kernel accepts at most 107 bytes and the folder for temporary
+    # files may have a long path.
     folder = os.open(os.path.dirname(address), os.O_RDONLY | os.O_DIRECTORY)
     try:
         listener.bind(f"/proc/self/fd/{folder}/{os.path.basename(address)}")

@@ -1,9 +1,9 @@
 """
-A second look at the workspace, once the sandbox of a command stands.
+A second search of the workspace for protected files, when the sandbox of a command is ready.
 
-What is protected is looked up before a sandbox is made, and a secret may appear in between. So the launcher asks
-again before it lets the command begin, and begins anew if there is more to shut away. Only this process knows the
-patterns, and what it has already seen of the disk; a thread of it answers.
+The protected files are looked up before a sandbox is made, and a secret may appear after that. So the launcher asks
+again before it lets the command begin, and starts over if there are more files to hide. Only this process knows the
+patterns, and what it has already seen of the disk. A thread of this process answers the launcher.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..errors import ToolError
 __all__ = ["Look", "Lookout"]
 
 Look: TypeAlias = Callable[[], dict[str, Any]]
-"""What is to be shut away now, as the launcher is told."""
+"""A function that returns what has to be hidden now, in the form for the launcher."""
 
 _PATIENCE_SECONDS = 5.0
 
 
 class Lookout:
-    """Answers launchers with what *look* finds, from the first time that its address is asked for."""
+    """A server that answers launchers with what *look* returns. It starts when its address is first read."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -41,9 +41,10 @@ class Lookout:
 
     @property
     def address(self) -> str:
-        """Where launchers ask; the name of a socket that is in no folder."""
+        """The address that launchers connect to. It is the name of an abstract socket, which is not in any folder."""
         if self._pid != os.getpid():
-            self._lock = threading.Lock()  # a child that was forked has no thread, and perhaps a lock that nobody opens
+            # A forked child has no such thread, and the copied lock may be locked with no thread left to release it.
+            self._lock = threading.Lock()
             self._address, self._pid = None, os.getpid()
         with self._lock:
             if self._address is None:
@@ -69,7 +70,7 @@ class Lookout:
 def _close(listening: socket.socket, pid: int) -> None:
     if os.getpid() == pid:
         with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)  # this ends the waiting; closing alone does not
+            listening.shutdown(socket.SHUT_RDWR)  # this ends the wait in `accept`; closing alone does not
     listening.close()
 
 
@@ -78,7 +79,7 @@ def _answer(listening: socket.socket, look: Look) -> None:
         try:
             asking, _ = listening.accept()
         except OSError:
-            time.sleep(0.05)  # closed, or there is no descriptor left for a moment
+            time.sleep(0.05)  # the socket is closed, or no descriptor is free for a moment
             continue
         with asking, contextlib.suppress(OSError):
             if _is_ours(asking):
@@ -87,7 +88,7 @@ def _answer(listening: socket.socket, look: Look) -> None:
 
 
 def _is_ours(asking: socket.socket) -> bool:
-    """Whether it is the same user who asks; such a socket can be found by everybody on the machine."""
+    """Return whether the client is the same user. Every user of the machine can find such a socket."""
     credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return bool(struct.unpack("iII", credentials)[1] == os.geteuid())
 
@@ -95,5 +96,5 @@ def _is_ours(asking: socket.socket) -> bool:
 def _found(look: Look) -> bytes:
     try:
         return json.dumps(look()).encode()
-    except Exception as error:  # noqa: BLE001 -- it fails the command, which says it, and not the thread
+    except Exception as error:  # noqa: BLE001 -- the error must fail the command, not this thread
         return json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode()

@@ -1,8 +1,8 @@
 """
-A filter of system calls, as the kernel's own small programs.
+A filter of system calls, as a program for the kernel's filter machine.
 
-Calls are refused that no command needs and that have led out of sandboxes, and sockets of families that were not
-allowed. Refused calls fail with "Operation not permitted"; the command goes on.
+The filter refuses calls that no command needs and that have led out of sandboxes. It also refuses sockets of families
+that were not allowed. A refused call fails with "Operation not permitted", and the command continues.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ __all__ = ["LOCAL", "NETWORK", "program", "supports"]
 LOCAL: tuple[int, ...] = (socket.AF_UNIX,)
 NETWORK: tuple[int, ...] = (socket.AF_INET, socket.AF_INET6, getattr(socket, "AF_NETLINK", 16))
 
-# What <linux/audit.h> calls the machine, and which of the columns below is its.
+# The constant of each machine in <linux/audit.h>, and its column in the tables below.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
-# A call's number on x86_64 and on aarch64; None where there is no such call.
+# The number of each call on x86_64 and on aarch64. It is None where there is no such call.
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
@@ -72,7 +72,8 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "iopl": (172, None),
     "ioperm": (173, None),
 }
-# Calls that set a file's mode, and which of their arguments is the mode; the second table has the flags as well.
+# Calls that set a file's mode: their numbers, and the position of the mode among their arguments. The second table has
+# the position of the flags before that of the mode.
 _MODES: dict[str, tuple[int | None, int | None, int]] = {
     "chmod": (90, None, 1),
     "fchmod": (91, 52, 1),
@@ -84,7 +85,7 @@ _MODES: dict[str, tuple[int | None, int | None, int]] = {
 }
 _OPENS: dict[str, tuple[int | None, int | None, int, int]] = {"open": (2, None, 1, 2), "openat": (257, 56, 2, 3)}
 _OPENAT2 = (437, 437)
-_MAKES_A_FILE = 0o20000100  # O_CREAT, or O_TMPFILE
+_MAKES_A_FILE = 0o20000100  # O_CREAT or O_TMPFILE
 _RUNS_AS_OWNER, _RUNS_AS_GROUP = 0o4000, 0o2000
 _SOCKET = (41, 198)
 _SOCKETPAIR = (53, 199)
@@ -92,9 +93,9 @@ _IOCTL = (16, 29)
 _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _X32 = 0x40000000
-# Typing into the terminal of whoever watches.
+# TIOCSTI and TIOCLINUX: with these a command could type into the user's terminal.
 _TYPING = (0x5412, 0x541C)
-# User, mount, pid, network, ipc, uts, cgroup and time: everything that makes a namespace.
+# The flags for user, mount, pid, network, ipc, uts and cgroup: all flags of `clone` that make a namespace.
 _NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
 
 _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
@@ -103,12 +104,17 @@ _REFUSE = _ERRNO | errno.EPERM
 
 
 def supports(machine: str | None = None) -> bool:
-    """Whether the numbers of *machine*'s system calls are known here; this machine's unless given."""
+    """Return whether this module knows the system call numbers of *machine*, which is this machine by default."""
     return (machine or platform.machine()) in _MACHINES
 
 
 def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
-    """The filter that allows sockets of *families* only, as instructions of eight bytes."""
+    """
+    Return the filter that allows only sockets of *families*, as instructions of eight bytes.
+
+    Raises:
+        ValueError: The system calls of *machine* are not known.
+    """
     name = machine or platform.machine()
     if name not in _MACHINES:
         raise ValueError(f"the system calls of {name!r} are not known here; known are {', '.join(_MACHINES)}")
@@ -116,7 +122,7 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
     code = [
         _load(_MACHINE),
         _jump(_EQUAL, audit, 1, 0),
-        _return(_KILL),  # another machine's numbers mean other calls
+        _return(_KILL),  # the numbers of another machine mean other calls
         _load(_NUMBER),
     ]
     if name == "x86_64":
@@ -125,7 +131,7 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
         number = numbers[column]
         if number is not None:
             code += [_jump(_EQUAL, number, 0, 1), _return(_REFUSE)]
-    # Their flags are behind a pointer, where no filter can look; libraries fall back to the older calls.
+    # The flags of these calls are behind a pointer, which a filter cannot read. Libraries fall back to the older calls.
     for number in (_CLONE3[column], _OPENAT2[column]):
         code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
     code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
@@ -140,7 +146,11 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
 
 
 def _refuse_modes(column: int, bits: int) -> list[bytes]:
-    """Refuse to give a file one of these *bits*: outside it would run with the rights of the user who owns it."""
+    """
+    Return instructions that refuse to give a file one of these *bits*.
+
+    Outside the sandbox, such a file would run with the rights of its owner or its group.
+    """
     code = []
     for *numbers, mode in _MODES.values():
         if (number := numbers[column]) is not None:
@@ -156,7 +166,7 @@ def _argument(position: int) -> int:
     return _FIRST + 8 * position
 
 
-# One instruction: what to do, how far to jump if it holds and if it does not, and with which number.
+# One instruction has the operation, the distance to jump if the test is true and if it is false, and a number.
 
 _LOAD, _RETURN = 0x20, 0x06
 _EQUAL, _AT_LEAST, _ANY_BIT = 0x15, 0x35, 0x45
@@ -175,7 +185,11 @@ def _jump(test: int, number: int, if_true: int, if_false: int) -> bytes:
 
 
 def _if_called(number: int, then: list[bytes]) -> list[bytes]:
-    """Do *then* for this call, and return from it; others go on with the number still loaded."""
+    """
+    Return instructions that run *then* for this call and allow it at the end.
+
+    Any other call continues after them, with its number still loaded.
+    """
     body = [*then, _return(_ALLOW)]
     return [_jump(_EQUAL, number, 0, len(body)), *body]
 

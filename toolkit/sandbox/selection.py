@@ -1,10 +1,10 @@
 """
-Which sandboxes this machine has, and which is the strongest.
+The selection of the strongest sandbox that this machine has.
 
-A level counts as present only after a command has run in it: a program may be installed and still not be allowed.
-In bubblewrap that command is a probe that tries to get out. If it succeeds somewhere, bubblewrap is still chosen, as it
-is stronger than the others, but it does not count as contained, and `describe()` says what the probe reached.
-The trial does not search the workspace, so it takes as long in a large one as in a small one.
+A level counts as present only after a command has run in it, because a program may be installed but not allowed. In
+bubblewrap that command is a probe that tries to escape. If the probe escapes somewhere, bubblewrap is still chosen,
+because it is stronger than the other levels. It then does not count as contained, and `describe()` says what the probe
+reached. The trial does not search the workspace, so its duration does not depend on the size of the workspace.
 """
 
 from __future__ import annotations
@@ -39,17 +39,25 @@ def best_sandbox(
     local_sockets: bool = False,
 ) -> Sandbox:
     """
-    The strongest sandbox that this machine has for *workspace*; never "none", unless that is the *level* asked for.
+    Return the strongest sandbox that this machine has for *workspace*.
+
+    The level "none" is returned only if the caller asks for it with *level*.
 
     Args:
+        workspace: The folders that commands may use.
         network: Whether commands may reach the network.
-        probe: Whether to try it before trusting it. Without a probe no sandbox counts as contained.
-        level: This one or none; `ToolError` with the reason if it is not there.
+        probe: Whether to try the sandbox before it is trusted. Without a probe, no sandbox counts as contained.
+        level: The only level to try.
         limits: How much a command may use.
-        readable: Folders outside the workspace that commands may read: where a language is installed, say.
+        readable: Folders outside the workspace that commands may read, for example the folder where a language is
+            installed.
         local_sockets: Whether commands in bubblewrap may open unix sockets. Some programs need them, such as
-            `ssh-agent` and `multiprocessing.Manager`. A command then also reaches services of this machine whose
+            `ssh-agent` and `multiprocessing.Manager`. A command can then also reach the services of this machine whose
             sockets it sees.
+
+    Raises:
+        ToolError: No level, or not the wanted *level*, can be used here. The message says why.
+        ValueError: There is no such *level*.
     """
     if level is not None and level not in LEVELS:
         raise ValueError(f"there is no sandbox {level!r}; known are {', '.join(LEVELS)}")
@@ -72,14 +80,16 @@ def sandboxes(
     readable: Sequence[str | os.PathLike[str]] = (),
     local_sockets: bool = False,
 ) -> dict[LevelName, Sandbox | str]:
-    """Every level, the strongest first: ready to use, or the reason why it is not there."""
+    """
+    Return every level, the strongest first: a sandbox that is ready to use, or the reason why it is not available.
+    """
     options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
     return {name: _tried(name, workspace, options, probe=probe) for name in LEVELS}
 
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What the caller wants, the same for every level."""
+    """The options of the caller, which are the same for every level."""
 
     network: bool
     limits: Limits
@@ -88,7 +98,7 @@ class _Options:
 
 
 def _tried(name: LevelName, workspace: Workspace, options: _Options, *, probe: bool) -> Sandbox | str:
-    """The level, ready to use and tried; or the reason why it is not there."""
+    """Return the sandbox of the level after a trial, or the reason why it is not available."""
     if os.name != "posix":
         return "commands need a POSIX system"
     grounds = grounds_of(workspace)
@@ -107,7 +117,7 @@ def _tried(name: LevelName, workspace: Workspace, options: _Options, *, probe: b
 
 
 def _findings(grounds: Grounds, options: _Options) -> list[str]:
-    """How a probe gets out of bubblewrap, in sentences."""
+    """Return how a probe escapes from bubblewrap, in sentences."""
     findings = probe_sandbox(lambda stage: _bubblewrap(stage, options), grounds)
     reached = {name.replace("_", " "): ", ".join(places) for name, places in findings.items() if places}
     return [f"a probe could {attempt}: {places}" for attempt, places in reached.items()]
@@ -147,7 +157,7 @@ _MAKERS: dict[LevelName, Callable[[Grounds, _Options], Sandbox | str]] = {
 
 
 def _problem_of(grounds: Grounds) -> str | None:
-    """Why no sandbox can hold a command in *grounds*; None if one can."""
+    """Return the reason why no sandbox can confine a command in *grounds*, or None if one can."""
     for folder in grounds.writable:
         if folder == "/":
             return "the workspace is the whole disk; choose a smaller root"

@@ -1,7 +1,7 @@
 """
-Which parts of the system a command needs to read, whatever it is.
+The parts of the system that every command needs to read.
 
-Programs and libraries, and of the settings those that hold no secrets. Nobody's home is among them.
+These are programs and libraries, and the settings that hold no secrets. No user's home folder is among them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ _SETTINGS = """
 
 def readable(further: Iterable[str] = ()) -> list[str]:
     """
-    The folders of programs and libraries, and *further* ones, links followed; only those that are there.
+    Return the folders of programs and libraries, and the *further* ones, with links resolved.
 
-    The Python that runs this is among them, wherever it is installed: tools are often written in it.
+    Only folders that exist are returned. The Python that runs this code is among them, wherever it is installed,
+    because tools are often written in Python. It is left out if its folder is the user's home folder or contains it.
     """
     wanted = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *further]
     places = dict.fromkeys(os.path.realpath(each) for each in wanted if os.path.exists(each))
@@ -36,13 +37,13 @@ def readable(further: Iterable[str] = ()) -> list[str]:
 
 
 def settings() -> list[str]:
-    """The files and folders of `/etc` that programs read, and that hold no secrets."""
+    """Return the files and folders of `/etc` that programs read and that hold no secrets."""
     paths = (f"/etc/{name}" for name in _SETTINGS.split())
     return [each for each in paths if os.path.exists(each)]
 
 
 def _is_narrow(folder: str) -> bool:
-    """Whether *folder* is no one's home, and nothing that homes are in."""
+    """Return whether *folder* is neither the user's home folder nor a folder that contains it."""
     home = os.path.realpath(os.path.expanduser("~"))
     place = os.path.realpath(folder)
     return place != home and not _is_below(home, place)

@@ -1,6 +1,4 @@
-"""
-Where a program is that we are going to trust.
-"""
+"""The search for a program that the sandbox is going to trust."""
 
 from __future__ import annotations
 
@@ -12,7 +10,11 @@ __all__ = ["program"]
 
 
 def program(name: str, folders: Sequence[str], path: str | None = None) -> str | None:
-    """Where *name* is, by its whole path; not in *folders*, where a tool may have put it."""
+    """
+    Return the full path of the program *name*, or None if there is none.
+
+    A program in *folders* does not count, because a tool may have put it there.
+    """
     found = shutil.which(name, path=path)
     if found is None or not os.path.isabs(found):
         return None

@@ -1,6 +1,4 @@
-"""
-The weak levels: bounds on what a command uses, and none at all.
-"""
+"""The weak levels: limits on what a command uses, and no sandbox at all."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ _EVERYTHING = (
 
 
 def limits_only(*, limits: Limits | None = None) -> Sandbox:
-    """Bounds on what a command uses; it may do everything that its user may."""
+    """Return a sandbox that limits what a command uses. The command may do everything that its user may do."""
     bounds = (limits or Limits()).as_wish()
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
@@ -36,7 +34,7 @@ def limits_only(*, limits: Limits | None = None) -> Sandbox:
 
 
 def nothing() -> Sandbox:
-    """No bounds but time and output."""
+    """Return a sandbox without limits. Only the caller's own limits on time and output apply."""
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
         return {"argv": list(argv), "cwd": cwd}

@@ -1,8 +1,9 @@
 """
-What a command may see of the disk: the workspace's folders, and what is protected in them.
+The part of the disk that a command may see: the folders of the workspace, and what is protected in them.
 
-A sandbox shuts away files, not patterns, so the folders are searched before every command. A folder that has not
-changed since is not read again. What a command itself makes is not shut away from it, but from the next one.
+A sandbox hides files, not patterns, so the folders are searched before every command. A folder that has not changed
+since the last search is not read again. A protected file that a command makes itself is not hidden from that command,
+but from the next one.
 """
 
 from __future__ import annotations
@@ -26,21 +27,23 @@ Level = Literal["hidden", "read-only", "held"]
 _STRICTEST: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
 _MOST_MARKED = 2000
 _MOST_BEHIND = 200
-# About ten seconds; whoever has more is better told than left to wait before every command.
+# The search of so many names takes about ten seconds. An error is better than such a wait before every command.
 _MOST_NAMES = 5_000_000
-# A change within the clock's own grain leaves the time as it was, so a young folder is read again.
+# A change within one tick of the clock does not change the time of a folder, so a folder that changed just now is read
+# again.
 _GRAIN_NANOSECONDS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """
-    Something in the workspace that is protected.
+    A protected file or folder in the workspace.
 
     Attributes:
-        path: Absolute, without links.
-        level: Neither read nor written; not written; or a folder on the way to such a thing, which is not renamed.
-        is_folder: Whether it is one.
+        path: The absolute path, without links.
+        level: "hidden" cannot be read or written. "read-only" cannot be written. "held" is a folder on the path to a
+            protected file, and cannot be renamed.
+        is_folder: Whether it is a folder.
     """
 
     path: str
@@ -60,16 +63,18 @@ class _Seen:
 @dataclass(slots=True, eq=False)
 class Grounds:
     """
-    The folders of a workspace as a sandbox needs them.
+    The folders of a workspace in the form that a sandbox needs.
 
     Attributes:
-        writable: What may be read and written, resolved; the first one is the root.
-        read_only: What may only be read; of folders inside one another the innermost counts.
-        is_kept: Whether a file is protected from being read, or written.
-        suspects: Which names of a folder are to be judged at all; all of them unless given.
-        searched: The folders in which protected files are looked for; all of them unless given. Trials give fewer.
-        most_names: A workspace with more of them is refused; to search it would take too long.
-        clock: Nanoseconds since 1970.
+        writable: The folders that may be read and written, with links resolved. The first one is the root.
+        read_only: The folders that may only be read. If folders lie inside one another, the innermost one counts.
+        is_kept: Says whether a file is protected from reading, or from writing.
+        suspects: Says which names of a folder have to be judged at all. By default, all names are.
+        searched: The folders in which protected files are searched for. By default, these are all folders. Trials use
+            fewer.
+        most_names: The most names in the workspace. A larger workspace is refused, because the search would take too
+            long.
+        clock: Returns the nanoseconds since 1970.
     """
 
     writable: tuple[str, ...]
@@ -83,40 +88,45 @@ class Grounds:
 
     @property
     def tops(self) -> dict[str, bool]:
-        """The folders, and whether each may be written; the outer before the inner."""
+        """The folders, and whether each may be written, the outer before the inner."""
         return dict(sorted({**dict.fromkeys(self.writable, True), **dict.fromkeys(self.read_only, False)}.items()))
 
     def may_write(self, path: str) -> bool:
-        """Whether the innermost folder that *path* is in may be written."""
+        """Return whether the innermost folder that contains *path* may be written."""
         inner = [may for top, may in self.tops.items() if path == top or path.startswith(f"{top.rstrip('/')}/")]
         return bool(inner) and inner[-1]
 
     def kept(self) -> list[Kept]:
-        """Everything that is protected now, parents before what is in them."""
+        """Return everything that is protected now, folders before their contents."""
         seen: dict[str, _Seen] = {}
         found: dict[str, Kept] = {}
         try:
             for top in self.tops if self.searched is None else self.searched:
                 for each in self._kept_in(top, seen):
-                    # Through links a thing may have several names; the one that protects it most counts.
+                    # Because of links, one file may have several names. The name with the strictest protection counts.
                     if each.path not in found or _STRICTEST[each.level] < _STRICTEST[found[each.path].level]:
                         found[each.path] = each
         finally:
-            self._seen = seen  # also if it was too much: then that is found out sooner the next time
+            # This is also stored after an error, so that the next search finds sooner that there are too many names.
+            self._seen = seen
         named: list[Kept] = []
         shut: list[Kept] = []
         for each in sorted(found.values(), key=lambda each: each.path.split("/")):
             while shut and not each.path.startswith(f"{shut[-1].path}/"):
                 shut.pop()
             if shut and (shut[-1].level == "hidden" or each.level != "hidden"):
-                continue  # the folder says it for all that is in it
+                continue  # the folder's own protection covers it
             if each.is_folder and each.level != "held":
                 shut.append(each)
             named.append(each)
         return named
 
     def marks(self) -> dict[str, tuple[int, ...]]:
-        """What tells whether a file that is not to be written was: no process can set when it was last changed."""
+        """
+        Return values for each read-only file that show whether the file was written.
+
+        Among them is the time of the last change of the file, which no process can set.
+        """
         found: dict[str, tuple[int, ...]] = {}
         for each in self.kept():
             if each.level == "read-only":
@@ -146,11 +156,16 @@ class Grounds:
                 )
 
     def _look(self, folder: str) -> _Seen | None:
-        """What is protected directly in *folder*, and which folders are to be searched further."""
+        """
+        Return what is protected directly in *folder*, and which folders have to be searched next.
+
+        Return None if the folder cannot be read.
+        """
         try:
             status = os.stat(folder, follow_symlinks=False)
-            # When it was changed, not when it says it was modified: that, a command can set. And which one it is:
-            # two that were changed in one tick of the clock may have changed places.
+            # The time of the last change is used and not the time of modification, because a command can set the
+            # latter. The device and the inode are used as well, because two folders that were changed in one tick of
+            # the clock may have changed places.
             identity = (status.st_dev, status.st_ino, status.st_ctime_ns)
             known = self._seen.get(folder)
             if known is not None and known.is_settled and known.identity == identity:
@@ -160,7 +175,7 @@ class Grounds:
                 entries = list(scan)
             listed = [(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink()) for entry in entries]
         except OSError:
-            return None  # gone, or nobody's to read: then the command cannot either
+            return None  # it is gone or cannot be read; then the command cannot read it either
         suspects = self.suspects(folder, [name for name, *_ in listed])
         kept: list[Kept] = []
         below: list[str] = []
@@ -176,9 +191,10 @@ class Grounds:
                 continue
             if level is not None:
                 kept.append(Kept(path, level, is_folder))
-            if is_folder and level != "hidden":  # a secret may lie in what is only not to be written
+            # A folder that is protected only from writing can still have a secret in it.
+            if is_folder and level != "hidden":
                 below.append(path)
-        # A FIFO is written through a read-only mount, as the kernel keeps nothing of it on the disk.
+        # A FIFO can be written through a read-only mount, because the kernel stores nothing of it on the disk.
         kept += [] if self.may_write(folder) else _fifos(entries)
         is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
         return _Seen(identity, tuple(kept), tuple(below), len(listed), is_settled)
@@ -186,7 +202,7 @@ class Grounds:
     def _level(self, path: str, is_folder: bool) -> Level | None:
         if not self.is_kept(path, "write"):
             return None
-        # A pattern for files does not protect a folder that happens to have the name.
+        # A pattern for files does not protect a folder that happens to have such a name.
         inner = f"{path}/{PROBE}" if is_folder else path
         if self.is_kept(inner, "read"):
             return "hidden"
@@ -196,10 +212,11 @@ class Grounds:
 
     def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
         """
-        What a link with a protected name leads to, if that is in the workspace.
+        Yield the target of a link with a protected name, if the target is in the workspace.
 
-        Where it is a folder on the way to something, as `.config` that is really `dotfiles` is, what lies there is
-        judged as if it lay behind the link: by every name with which a command could ask for it.
+        The target may be a folder on the path to a protected file, for example if `.config` is a link to `dotfiles`.
+        Then its contents are judged as if they were in the folder of the link's name: by every name that a command
+        could use for them.
         """
         waiting: list[tuple[str, str, tuple[str, ...]]] = [] if level is None else [(link, link, ())]
         folders = 0
@@ -224,7 +241,7 @@ class Grounds:
 def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
     for entry in entries:
         with contextlib.suppress(OSError):
-            # The first question costs nothing, and leaves hardly any entry for the second.
+            # The first check costs nothing, and leaves hardly any entry for the second.
             if not entry.is_file(follow_symlinks=False) and stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode):
                 yield Kept(entry.path, "hidden", False)
 
@@ -232,20 +249,24 @@ def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
 def _end_of(link: str) -> str:
     try:
         return os.path.realpath(link)
-    except OSError:  # it was replaced between two looks; the second search, before the command begins, looks again
+    except OSError:  # it was replaced during the search; the second search, before the command begins, looks again
         return link
 
 
 def _within(top: str) -> Iterator[str]:
-    """*top* and what is below it, as far as that is not very much."""
+    """Yield *top* and what is below it, up to a maximum number of entries."""
     yield top
     below = (os.path.join(folder, name) for folder, *names in os.walk(top) for name in (*names[0], *names[1]))
     yield from itertools.islice(below, _MOST_MARKED)
 
 
 def grounds_of(workspace: Workspace) -> Grounds:
-    """The folders of *workspace*, judged by its own protected files; always the same, so that it is searched once."""
-    files = workspace.protected_files  # not the workspace, which would hold itself that way
+    """
+    Return the folders of *workspace* with its own protected files.
+
+    The result is always the same object, so that what a search found is remembered.
+    """
+    files = workspace.protected_files  # a reference to the workspace would be a circle
 
     def is_kept(path: str, access: Literal["read", "write"]) -> bool:
         return files.protecting(path, access) is not None

@@ -1,7 +1,9 @@
 """
-Finding tools by words: an index over plain fields, which knows nothing of tools but their texts.
+The search for tools by words: an index over plain fields, which reads only the texts of the tools.
 
-    words.py → spelling.py → vocabulary.py → documents.py → asking.py → fusion.py → index.py
+The modules, each of which uses only modules before it:
+
+    words.py → spelling.py → vocabulary.py → documents.py → query.py → fusion.py → index.py
 """
 
 from __future__ import annotations

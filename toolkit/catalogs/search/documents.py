@@ -1,10 +1,9 @@
 """
-One tool, as it is searched: its texts, and what each of its words is worth.
+One tool as the search sees it: its texts, and the weight of each of its words.
 
-A word is worth more in a weightier field, more in a short field than in a long
-one, and the second time less than the first (BM25F). Lengths are measured
-against what is usual for a field, not against the other tools, so that a tool's
-worth never changes when others come and go.
+A word has more weight in a more important field, more in a short field than in a long one, and less at its second
+occurrence than at its first (BM25F). The length of a field is compared with the usual length of that field, not with
+the other tools. So a tool's weights never change when other tools are added or removed.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ __all__ = ["Document", "Entry", "read_document"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """
-    What can be searched of one tool.
+    The texts of one tool that can be searched.
 
     Attributes:
-        name: Under which it is found.
-        aliases: Other names.
-        hint: Words by which its author wants it found.
-        description: What it does.
-        parameters: Their names.
-        texts: Their descriptions and the values they may have.
-        foreign: Whether it was imported; such a tool loses a tie to one that was not.
+        name: The name under which the tool is found.
+        aliases: The tool's other names.
+        hint: Words by which the tool's author wants it to be found.
+        description: A text that says what the tool does.
+        parameters: The names of the parameters.
+        texts: The descriptions of the parameters and the values that they may have.
+        foreign: Whether the tool was imported. At equal scores, an imported tool comes after one that was not imported.
     """
 
     name: str
@@ -45,13 +44,13 @@ class Document:
 
 class Entry(NamedTuple):
     """
-    A document, read.
+    A document after its words were read.
 
     Attributes:
-        document: What was read.
-        worth: What each stem is worth in it, 0 to 1; a pair of neighbouring stems 1.
-        texts: Its words as they are spelt, each once.
-        names: Its name and aliases as they are compared.
+        document: The document that was read.
+        worth: The weight of each stem in the document, 0 to 1. A pair of neighbouring stems has weight 1.
+        texts: The document's words as they are spelt, each once.
+        names: The document's name and aliases in the form in which names are compared.
     """
 
     document: Document
@@ -62,13 +61,13 @@ class Entry(NamedTuple):
 
 class Field(NamedTuple):
     """
-    A field of a tool.
+    A field of a document.
 
     Attributes:
-        weight: What a word in it weighs.
-        usual: How many words it usually has.
-        is_paired: Whether neighbours count as pairs.
-        least: How many words it is counted with, at least.
+        weight: The weight of a word in this field.
+        usual: The usual number of words in this field.
+        is_paired: Whether neighbouring words count as pairs.
+        least: The smallest number of words that the field is counted with.
     """
 
     weight: float
@@ -78,20 +77,20 @@ class Field(NamedTuple):
 
 
 NAME = Field(3.0, 4, True)
-HINT = Field(1.5, 6, True, least=6)  # the one word of a category says no more than any of six
+HINT = Field(1.5, 6, True, least=6)  # a hint of one word, such as a category, says no more than a word among six
 DESCRIPTION = Field(1.1, 16, True)
 PARAMETERS = Field(0.7, 6, False)
 TEXTS = Field(0.4, 40, False)
 
 LENGTH = 0.9
-"""How much the length of a field matters: 0 not at all, 1 in proportion."""
+"""How much the length of a field matters: 0 is not at all, 1 is in proportion to the length."""
 
 SATURATION = 2.2
-"""The sum at which a word reaches half of what it can be worth."""
+"""The sum of weights at which a word reaches half of its greatest possible worth."""
 
 
 def read_document(document: Document) -> Entry:
-    """*document*, its words weighed."""
+    """Return the entry for *document*, with the weight of each word."""
     names = (document.name, *document.aliases)
     fields = (
         (NAME, "\n".join(names)),
@@ -104,7 +103,7 @@ def read_document(document: Document) -> Entry:
     get = sums.get
     pairs: list[str] = []
     seen: list[Reading] = []
-    # Maps and chains instead of loops: this is most of what building an index costs.
+    # Maps and chains are faster than loops. This code takes most of the time of building an index.
     for (weight, usual, is_paired, least), text in fields:
         if not text:
             continue

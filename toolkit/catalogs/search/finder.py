@@ -1,9 +1,9 @@
 """
-Finding tools by words.
+The search for the tools of a catalog by words.
 
-A `Finder` keeps an index of one catalog's tools and follows it as they come and
-go. What was imported brings no hints of its own, and no more text than is
-needed to find it; where it fits as well as a local tool, the local one is first.
+A `Finder` keeps an index of one catalog's tools and updates it when tools are added or removed. An imported tool brings
+no search hints, and its text is cut to the length that a search needs. If an imported tool and a local tool fit equally
+well, the local tool is first.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ __all__ = ["Finder", "Findings", "Found", "cleaned_description", "document_of", 
 _log = logging.getLogger("toolkit")
 
 _MANY_TOOLS = 500
-"""Tools that are indexed in about 50 ms."""
+"""The number of tools that are indexed in about 50 ms."""
 _MOST_FOREIGN_CHARACTERS = 1_000
 _MOST_GROUPS = 30
 _NO_GROUP = "(none)"
 _SLICE = 10
-"""Tools that are indexed in about a millisecond."""
+"""The number of tools that are indexed in about a millisecond."""
 _PAUSE_SECONDS = 1e-5
 
 
@@ -43,8 +43,9 @@ class Found:
     A tool that fits a query.
 
     Attributes:
-        score: How well; comparable within one answer.
-        words: What of the query it was found by; a word that was repaired reads "wether -> weather".
+        tool: The tool.
+        score: How well the tool fits. Scores can be compared within one answer.
+        words: The words of the query that the tool has. A word that was repaired reads "wether -> weather".
     """
 
     tool: Tool
@@ -53,7 +54,9 @@ class Found:
 
 
 class Findings(Sequence[Found]):
-    """The tools that fit, the best first. Empty if nothing does; `groups` says what there is."""
+    """
+    The tools that fit a query, the best first. If no tool fits, it is empty, and `groups` says which groups exist.
+    """
 
     def __init__(self, query: str, found: Sequence[Found], groups: Callable[[], Mapping[str, int]]) -> None:
         self.query = query
@@ -66,12 +69,12 @@ class Findings(Sequence[Found]):
 
     @property
     def groups(self) -> Mapping[str, int]:
-        """The groups that could have been found in, and how many tools each has."""
+        """The groups in which tools can be found, with the number of tools in each."""
         return self._groups()
 
     @property
     def advice(self) -> str:
-        """What to try where nothing was found; empty where something was."""
+        """What to try if no tool was found. It is empty if a tool was found."""
         if self._found:
             return ""
         groups = self.groups
@@ -98,7 +101,7 @@ class Findings(Sequence[Found]):
 
 
 class Finder:
-    """An index of the tools of one catalog or view, made when it is first asked."""
+    """An index of the tools of one catalog or view, built at the first search."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -111,7 +114,9 @@ class Finder:
         self._aliases: Mapping[str, str] = {}
 
     def renew_after_fork(self) -> None:
-        """Forget an index that another thread was changing: nothing goes on with that in a forked child."""
+        """
+        Forget an index that another thread was changing, because no thread continues that change in a forked child.
+        """
         if self._lock.locked():
             self._lock = threading.Lock()
             self._forget()
@@ -127,7 +132,15 @@ class Finder:
         keep: Collection[Callable[[Tool], bool]] = (),
         ranker: Ranker | None = None,
     ) -> Findings:
-        """The best *limit* of *tools* for *query*, of *group* alone if one is given, and only what all *keep*."""
+        """
+        Return the best *limit* of *tools* for *query*.
+
+        With *group*, only tools of this group are returned. Every function in *keep* has to return true for a tool.
+
+        Raises:
+            TypeError: *query*, *limit* or *group* has the wrong type.
+            ValueError: *limit* is less than 1.
+        """
         if not isinstance(query, str):
             raise TypeError(f"search wants words, got {type(query).__name__}")
         if not isinstance(limit, int) or not isinstance(group, str | None):
@@ -136,7 +149,7 @@ class Finder:
             raise ValueError(f"limit has to be at least 1, got {limit}")
 
         def is_kept(name: str) -> bool:
-            tool = tools.get(name)  # the index may know more by now
+            tool = tools.get(name)  # another thread may have added tools to the index
             return tool is not None and _is_in(tool, group) and all(each(tool) for each in keep)
 
         hits = self._followed(tools, aliases).search(query, limit, keep=is_kept, ranker=ranker)
@@ -144,7 +157,7 @@ class Finder:
         return Findings(query, found, lambda: _counted(t for t in tools.values() if all(k(t) for k in keep)))
 
     def _followed(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
-        """The index, of these tools."""
+        """Return the index, updated to these tools and aliases."""
         with self._lock:
             if self._index is None or self._tools is not tools or self._aliases is not aliases:
                 self._index = self._updated(tools, aliases)
@@ -170,7 +183,7 @@ class Finder:
 
 
 def _warn_of_stall(count: int) -> None:
-    """Log that the event loop of this thread, if it has one, stands still while so many tools are indexed."""
+    """Log a warning if this thread has an event loop, which stops while *count* tools are indexed."""
     if count < _MANY_TOOLS:
         return
     try:
@@ -186,10 +199,10 @@ def _warn_of_stall(count: int) -> None:
 
 def _in_slices(names: Iterable[str]) -> Iterator[str]:
     """
-    Yield *names*, with a short pause after some of them if this is not the main thread.
+    Yield *names*, with a short pause after every few names if this is not the main thread.
 
-    A thread that computes keeps an event loop waiting for 5 ms each time that the loop lets go of the interpreter,
-    which it does many times in one turn. In a pause the loop goes on at once.
+    A thread that computes keeps an event loop waiting for 5 ms each time that the loop releases the interpreter lock.
+    The loop releases it many times in one turn. During a pause, the loop continues at once.
     """
     may_pause = threading.current_thread() is not threading.main_thread()
     for number, name in enumerate(names, 1):
@@ -199,7 +212,7 @@ def _in_slices(names: Iterable[str]) -> Iterator[str]:
 
 
 def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
-    """What of a tool can be searched."""
+    """Return the texts of *tool* that can be searched."""
     foreign = is_foreign(tool)
     names, texts = _parameters(tool)
     if foreign:
@@ -223,12 +236,17 @@ def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
 
 
 def is_foreign(tool: Tool) -> bool:
-    """Whether it was imported, from a server or another framework: its texts are somebody else's."""
+    """Return whether *tool* was imported from a server or another framework, so that others wrote its texts."""
     return tool.origin != "python" and not tool.origin.startswith("dist:")
 
 
 def cleaned_description(tool: Tool) -> str:
-    """What a model is told of it in an answer; an imported tool's text is bounded, and nothing in it acts or hides."""
+    """
+    Return the description of *tool* for a model.
+
+    The text of an imported tool is cut to a maximum length. Characters in it that act, hide or look like other
+    characters are shown as codes.
+    """
     text = tool.description
     if not is_foreign(tool):
         return text
@@ -237,7 +255,7 @@ def cleaned_description(tool: Tool) -> str:
 
 
 def group_of(tool: Tool) -> str:
-    """The name of its group, as it may be shown; "(none)" if it has none."""
+    """Return the name of the tool's group in a form that may be shown, or "(none)" if the tool has no group."""
     return visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
 
 
@@ -246,13 +264,13 @@ def _is_in(tool: Tool, group: str | None) -> bool:
 
 
 def _counted(tools: Iterable[Tool]) -> dict[str, int]:
-    """How many of *tools* each group has, the largest first."""
+    """Return the number of tools in each group, the largest group first."""
     return dict(Counter(map(group_of, tools)).most_common())
 
 
 def _moves(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
-    """The names that went, and those that came or stand for another tool."""
-    # Usually one came at the end, and lists are compared much faster than names are looked up.
+    """Return the names that were removed, and the names that were added or now belong to another tool."""
+    # Usually one tool was added at the end. Comparing lists is much faster than looking up names.
     known = list(before.values())
     if list(after.values())[: len(known)] == known:
         return [], list(after)[len(known) :]
@@ -261,11 +279,11 @@ def _moves(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[
 
 
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:
-    """The names of the parameters, and what is said about them."""
+    """Return the names of the parameters, and the texts about them."""
     try:
         properties = tool.schema.get("properties")
     except DefinitionError:
-        return [], []  # it waits for a name; without its parameters it can still be found
+        return [], []  # an annotation is not resolved yet; the tool can still be found by its other texts
     names: list[str] = []
     texts: list[str] = []
     for name, schema in (properties if isinstance(properties, Mapping) else {}).items():

@@ -1,9 +1,9 @@
 """
-Two rankings made one.
+The combination of two rankings into one.
 
-Scores of two rankers cannot be compared, places can: reciprocal rank fusion. A
-tool that both put in front stays there, one that only one of them found is not
-lost, and no score, however large, can push the others aside.
+The scores of two rankers cannot be compared, but the places in their rankings can: this is reciprocal rank fusion. A
+tool that both rankers put first stays first. A tool that only one of them found is not lost. No score, however large,
+can push the other tools aside.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ __all__ = ["Ranker", "fused", "opinion"]
 
 Ranker = Callable[[str, Sequence[str]], Mapping[str, float]]
 """
-Somebody else's ranking: `(query, names) -> scores` of any scale, higher is better, for the names that fit.
+A caller's own ranking function: `(query, names) -> scores` for the names that fit. The scores may have any scale;
+higher is better.
 
-A name that it leaves out did not fit. One that it was not asked about, and a
-score that is not finite, are passed over.
+A name that the result leaves out does not fit. A name that was not in *names*, and a score that is not finite, are
+ignored.
 """
 
 SMOOTHING = 60
-"""The customary constant: how little the first places differ from one another."""
+"""The usual constant of reciprocal rank fusion. A larger number makes the first places differ less from one another."""
 
 
 def fused(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
     """
-    Each name's score from both rankings, 0 to 1; 1 is first in both.
+    Return the score of each name from both rankings, 0 to 1. A name that is first in both has score 1.
 
     Args:
-        ours: The best first.
-        theirs: Scores; equal ones share a place.
+        ours: The names in the ranking of the index, the best first.
+        theirs: The scores from the caller's ranker. Names with equal scores share a place.
     """
     scores = {name: _share(place) for place, name in enumerate(ours)}
     for name, place in _places(theirs).items():
@@ -41,7 +42,14 @@ def fused(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
 
 
 def opinion(ranker: Ranker, query: str, names: Sequence[str]) -> dict[str, float]:
-    """What *ranker* thinks of *names*: only these, and only scores that can be compared. What it raises goes on."""
+    """
+    Return the scores that *ranker* gives to *names*.
+
+    Other names, and scores that are not finite, are left out. An error that the ranker raises is passed on with a note.
+
+    Raises:
+        TypeError: The ranker returned no mapping, or a score that is not a number.
+    """
     try:
         scores = ranker(query, names)
     except Exception as error:

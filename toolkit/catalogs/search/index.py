@@ -1,13 +1,12 @@
 """
-The index: which tools fit some words, the best first.
+The search index: it returns the tools that fit some words, the best first.
 
-What a word is worth in a tool was weighed when that was added, and how much it
-counts is found when it is asked for. So adding and removing touch the words of
-one tool and nothing else, and a search only looks up and sums.
+The weight of a word in a tool is computed when the tool is added. The weight of a word in a query is computed at the
+search. So adding or removing a tool touches only the words of that tool, and a search only looks up and adds numbers.
 
-Rare words choose, all words rank: when the rarest words and pairs of a query have
-named enough tools, the common ones are looked up only for these, and if they are
-many, only for the best of these.
+The rare words of a query select tools, and all its words rank them. When the rarest words and pairs have selected
+enough tools, the common words are looked up only for these tools. If these are many, the common words are looked up
+only for the best of them.
 """
 
 from __future__ import annotations
@@ -29,37 +28,48 @@ from .words import spelt
 __all__ = ["Hit", "Index"]
 
 ENOUGH = 200
-"""Lookups after which there are enough tools to choose from."""
+"""The number of lookups after which there are enough tools to choose from."""
 
 CHOSEN = 50
-"""Tools that are chosen then, if no more are wanted."""
+"""The number of tools that are chosen then, unless the caller wants more."""
 
 CHOOSING = 4
-"""Words that are looked up for all of them in the time that choosing takes."""
+"""
+If at most this many common words remain, they are looked up for all selected tools. Choosing the best tools first would
+take as long.
+"""
 
 FEW = 1000
-"""Scores that are sorted; of more than these, the best are looked for."""
+"""The number of scores below which all scores are sorted. Of more scores, only the best are searched for."""
 
 CROWD = 500
-"""Tools that are looked at at most, where many have the same words and choosing leaves more; if no more are wanted."""
+"""
+The most tools that are ranked if many tools have the same words and more remain after choosing, unless the caller wants
+more.
+"""
 
 NEARLY, NEARLY_ENOUGH, AS_MUCH = 0.7, 1 / (1 + EXACT), 1 - 1e-9
 """
-What a tool needs of the last chosen one's score to be looked at as well: when common words may still lift it,
-when only the forms of words may, and when only the order may in which the same was added up.
+The share of the last chosen tool's score that another tool needs to be considered as well.
+
+`NEARLY` applies while common words may still raise a score. `NEARLY_ENOUGH` applies when only the exact forms of words
+may raise it. `AS_MUCH` applies when scores may differ only by the order in which the same numbers were added.
 """
 
 LEAST_ASKED = 0.02
-"""A tool with a smaller share of what was asked for is no hit."""
+"""A tool with a smaller share of the query's full score is not a hit."""
 
 LEAST_BESIDE_BEST = 0.2
-"""Nor is one whose score is a smaller part of the best one's."""
+"""A tool whose score is a smaller part of the best tool's score is not a hit either."""
 
 GRAINS = 1e9
-"""Parts in which a score is counted; smaller ones only tell in what order it was added up."""
+"""
+The number of steps between the scores 0 and 1. Smaller differences come only from the order in which numbers were
+added.
+"""
 
 LONGEST_NAME = 200
-"""A longer query is not the name of a tool."""
+"""The most characters of a query that is compared with the names of tools. A longer query is not a name."""
 
 
 class Hit(NamedTuple):
@@ -67,11 +77,11 @@ class Hit(NamedTuple):
     A tool that fits a query.
 
     Attributes:
-        name: Which one.
-        score: The share of what was asked for that it has, 0 to 1; 1 only if it was asked for by name.
-            Where a ranker had a say: how far in front both of them put it.
-        words: The words of the query that it has, as they were written and in that order.
-            One that was completed or repaired says so: "wether -> weather".
+        name: The name of the tool.
+        score: The share of the query's full score that the tool has, 0 to 1. It is 1 only if the query is the tool's
+            name. With a ranker, it says how near to the front both rankings put the tool.
+        words: The words of the query that the tool has, as they were written and in their order. A word that was
+            completed or repaired shows this: "wether -> weather".
     """
 
     name: str
@@ -80,7 +90,7 @@ class Hit(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """A tool, the share of what was asked for that it has, and what its words are worth."""
+    """A tool, its share of the query's full score, and the weights of its words."""
 
     name: str
     score: float
@@ -89,11 +99,10 @@ class _Found(NamedTuple):
 
 class Index:
     """
-    Tools that can be found by words.
+    An index of tools that can be found by words.
 
-    One thread may search while another adds or removes: a search answers from
-    the tools that were there at one moment. *keep* and rankers run outside the
-    lock, and may use the index themselves.
+    One thread may search while another adds or removes tools. A search uses the tools that were in the index at one
+    moment. *keep* and rankers run outside the lock, so they may use the index themselves.
 
     Example:
         >>> index = Index([Document(name="get_forecast", description="The weather of the next days.")])
@@ -110,20 +119,23 @@ class Index:
         renew_in_children(self)
 
     def _clear(self) -> None:
-        # By the names of tools. One record for each tool would be an object that every full garbage collection visits;
-        # dictionaries and tuples of text are not visited.
+        # These tables have the names of tools as keys. One record for each tool would be an object that every full
+        # garbage collection visits; the collector does not visit dictionaries and tuples that hold only text and
+        # numbers.
         self._words: dict[str, dict[str, float]] = {}
         self._texts: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, tuple[str, ...]] = {}
         self._aliases: dict[str, tuple[str, ...]] = {}
         self._foreign: set[str] = set()
-        # By words, made of the above.
+        # These tables have words as keys, and are built from the tables above.
         self._worth: defaultdict[str, dict[str, float]] = defaultdict(dict)
         self._named: dict[str, dict[str, None]] = {}
         self._vocabulary = Vocabulary()
 
     def renew_after_fork(self) -> None:
-        """Make anew what another thread was changing: nothing goes on with that in a forked child."""
+        """
+        Rebuild the tables that another thread was changing, because no thread continues that change in a forked child.
+        """
         self._lock = threading.Lock()
         if not self._is_changing:
             return
@@ -144,7 +156,7 @@ class Index:
         return name in self._words
 
     def add(self, document: Document) -> None:
-        """Let *document* be found, in place of one of the same name if there is one."""
+        """Add *document*, or replace the document of the same name."""
         entry, name = read_document(document), document.name
         with self._lock:
             self._is_changing = True
@@ -167,7 +179,12 @@ class Index:
         self._vocabulary.add(name, texts)
 
     def remove(self, name: str) -> None:
-        """Let the tool of this name be found no longer."""
+        """
+        Remove the tool with this name.
+
+        Raises:
+            KeyError: No tool in the index has this name.
+        """
         with self._lock:
             if name not in self._words:
                 raise KeyError(f"no tool named `{name}` in the index")
@@ -184,15 +201,17 @@ class Index:
         ranker: Ranker | None = None,
     ) -> list[Hit]:
         """
-        The tools that fit *query*, the best first; none if none fits.
+        Return the tools that fit *query*, the best first. The list is empty if no tool fits.
 
-        A tool whose name or alias is the query comes first. Of equals, one that
-        was imported comes after one that was not, then names decide.
+        A tool whose name or alias is the query comes first. Among tools with equal scores, a tool that was imported
+        comes after one that was not. After that, the order of the names decides.
 
         Args:
-            limit: At most so many.
-            keep: Whether a tool of this name may be shown. One that may not takes no place and sets no standard.
-            ranker: Somebody else's opinion, which counts as much as ours. See `Ranker`.
+            query: The words to search for.
+            limit: The most tools to return.
+            keep: A function that says whether the tool with this name may be shown. A tool that may not be shown does
+                not count towards *limit*, and the other tools are not measured against its score.
+            ranker: The caller's own ranking, which counts as much as the ranking of the index. See `Ranker`.
         """
         if limit < 1:
             return []
@@ -202,7 +221,8 @@ class Index:
         if keep is not None:
             kept = [each for each in found if keep(each.name)]
             if len(kept) < min(limit, len(found)):
-                # Of the best some may not be shown; what is to stand in their place was perhaps not even chosen.
+                # Some of the best tools may not be shown. The tools that take their places may not have been selected
+                # yet.
                 asked, found = self._find(query, None)
                 kept = [each for each in found if keep(each.name)]
             found = kept
@@ -226,7 +246,7 @@ class Index:
         return _hits([_Found(name, scores[name], words[name]) for name in best], asked)
 
     def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Found]]:
-        """What *query* asks for, and in order the *most* tools that have something of it, or all that have."""
+        """Return the parsed *query*, and in order the best *most* tools that have part of it, or all such tools."""
         literal = query.strip()
         with self._lock:
             words, foreign = self._words, self._foreign
@@ -240,7 +260,7 @@ class Index:
             return asked, [_Found(name, -share, words[name]) for share, _, _, name in places[:most]]
 
     def _shares(self, asked: Asked, most: int | None) -> dict[str, float]:
-        """The share of what was asked for of each tool that may be among the *most*."""
+        """Return the share of the full score for each tool that may be among the best *most*."""
         scores = self._scores(asked.terms, most)
         if asked.exact:
             nearly = _least(scores, most, NEARLY_ENOUGH)
@@ -255,7 +275,7 @@ class Index:
         return {name: int(score * scale + 0.5) / GRAINS for name, score in scores.items() if score >= least}
 
     def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
-        """What each tool has of what was asked for; if only some are wanted, only of those that may be among them."""
+        """Return the score of each tool. With *most*, tools that cannot be among the best *most* may be left out."""
         lists = [(self._worth[key], weight) for key, weight in terms]
         wanted, looked_up = 0, 0
         for there, _ in lists:
@@ -292,8 +312,8 @@ def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -
 
 
 def _summed(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
-    """What each tool has in all of *lists*, each counting by its weight."""
-    # The longest first: into an empty dictionary they go in half the time.
+    """Return the sum of each tool's weights in all of *lists*, each multiplied by the weight of its list."""
+    # The longest list comes first, because filling an empty dictionary takes half the time.
     (longest, weight), *others = sorted(lists, key=lambda each: -len(each[0])) or [({}, 0.0)]
     scores = {name: worth * weight for name, worth in longest.items()}
     for there, weight in others:
@@ -306,16 +326,16 @@ def _summed(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
 
 
 def _least(scores: dict[str, float], most: int | None, share: float) -> float:
-    """What a tool needs, beside the *most* best: this *share* of the last one's score."""
+    """Return the score that a tool needs beside the best *most*: *share* times the lowest score of these."""
     if most is None or len(scores) <= most:
         return 0.0
     values = scores.values()
-    # Sorting a few is quicker than looking for the best of them.
+    # Sorting a few scores is quicker than searching for the best of them.
     return (sorted(values)[-most] if len(scores) < FEW else nlargest(most, values)[-1]) * share
 
 
 def _passing(found: list[_Found]) -> list[_Found]:
-    """Those that can stand beside the best."""
+    """Return the tools whose score is not too small compared with the best score."""
     if not found:
         return found
     least = found[0].score * LEAST_BESIDE_BEST
@@ -329,6 +349,7 @@ def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
     for name, score, worth in found:
         words = compress(texts, map(worth.__contains__, keys))
         had = tuple(words if is_once else dict.fromkeys(words))
-        # Whoever has the words has the joint of a name; it says something only of whoever has nothing else.
+        # A tool that has the single words usually has the joined word from its name as well. So the joined word is
+        # reported only for a tool that has no other word of the query.
         hits.append(Hit(name, score, had or tuple(text for key, text in asked.joints.items() if key in worth)))
     return hits

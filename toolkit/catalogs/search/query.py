@@ -1,11 +1,10 @@
 """
-A query, as it is looked up: which words, and how much each of them counts.
+A query in the form in which it is looked up: its words, and the weight of each.
 
-The fewer tools have a word, the more it counts. A word that no tool has counts
-in what was asked for, and is looked for as the words it may stand for, which
-count less. Neighbouring words also count as a pair, and as one word if there is
-such a word: "web hook" finds `webhook`. A path or an address says where, not what,
-so a word that stands only there counts less.
+A word has more weight if fewer tools have it. A word that no tool has still counts in the full score. The index looks
+for the words that it may stand for instead, and these have less weight. Neighbouring words also count as a pair. They
+count as one word if a tool has such a word: "web hook" finds `webhook`. A path or an address says where something is
+and not what it is, so a word that occurs only in a path or an address has less weight.
 """
 
 from __future__ import annotations
@@ -25,45 +24,46 @@ from .words import read, runs, stem
 __all__ = ["Asked", "ask"]
 
 PAIR = 0.3
-"""What a pair counts, beside a word that is as rare."""
+"""The weight of a pair of words, relative to a single word that is as rare."""
 
 EXACT = 0.33
-"""What it counts, beside the word, that a tool has it in the very form in which it was written."""
+"""The extra weight, relative to the word's weight, if a tool has the word in exactly the form that the query has."""
 
 WHERE = 0.7
-"""What a word counts that stands only in a path or an address."""
+"""The factor for a word that occurs only in a path or an address."""
 
 SHORT = 4
-"""Words of a query in which also words that are known are completed: "repo" may mean `repository`."""
+"""In a query of at most this many words, known words are completed as well: "repo" may mean `repository`."""
 
 ABBREVIATED = 6
-"""Letters of a known word that is completed; a longer one means itself."""
+"""The most letters of a known word that is completed. A longer word means itself."""
 
 MAX_CHARS = 8_000
-"""Characters of a query that are read: more than a thousand words."""
+"""The most characters of a query that are read. They hold more than a thousand words."""
 
 MAX_RUNS = MAX_CHARS // 2
-"""Runs of letters that are read: one character may stand for a whole sentence."""
+"""The most runs of letters that are read. Normalisation can turn one character into a whole sentence."""
 
 MAX_TERMS = 64
-"""Words and pairs that are looked up, those that count most."""
+"""The most words and pairs that are looked up: those with the greatest weights."""
 
 MAX_UNKNOWN = 16
-"""Unknown words that others are looked up for."""
+"""The most unknown words for which other words are looked up."""
 
 
 class Asked(NamedTuple):
     """
-    What a query asks for.
+    The parsed form of a query.
 
     Attributes:
-        terms: What to look up and how much it counts, what the fewest tools have first.
-        exact: The words as they were spelt, under which term each is looked up, and how much the very form counts,
-            where some tools have a word in this form and others in another.
-        shown: The words among the terms as they were written, in that order; "wether -> weather" if another is meant.
-        joints: Neighbouring words that are also looked up as one, where others have the second alone; as they were
-            written.
-        full: What a tool would have that is everything that was asked for.
+        terms: The stems and pairs to look up, each with its weight. The term that the fewest tools have is first.
+        exact: The words as they were spelt, each with its term and the extra weight for exactly this form. Only words
+            that some tools have in this form and others in another form are here.
+        shown: The text of the query for each term that is a word, in the order of the query; "wether -> weather" if
+            another word is meant.
+        joints: The text of the query for two neighbouring words that are also looked up as one word, if a tool has the
+            second of them as a word of its own.
+        full: The score of a tool that has everything in the query.
     """
 
     terms: list[tuple[str, float]]
@@ -75,11 +75,13 @@ class Asked(NamedTuple):
 
 def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, tools: int) -> Asked:
     """
-    Read *query*.
+    Parse *query* into the terms to look up.
 
     Args:
-        tools_with: The tools that have each stem, and each pair.
-        tools: How many tools there are.
+        query: The words to search for.
+        tools_with: The tools that have each stem and each pair.
+        vocabulary: The words that the tools use.
+        tools: The number of tools.
     """
     factors: dict[str, float] = {}
     spelt: dict[str, str] = {}
@@ -117,7 +119,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                 if factors.get(key, 0.0) < factor:
                     factors[key] = factor
                     shown[key] = f"{run} -> {other}"
-            both, joined = f"{last_stem} {each}", last_text + each  # no stem has a space in it
+            both, joined = f"{last_stem} {each}", last_text + each  # no stem contains a space
             if both in tools_with:
                 factors[both] = PAIR
             if joined in tools_with and joined != each:
@@ -133,7 +135,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
         full += weight
         using = len(vocabulary.users(text))
         if using == len(tools_with[key]):
-            weights[key] += weight  # nobody has the word in another form
+            weights[key] += weight  # no tool has another form of it
         elif using:
             exact.append((text, key, weight))
     terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
@@ -141,7 +143,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
     return Asked(terms, exact, shown, joints, full or 1.0)
 
 
-# A scheme is tried where a word begins, and not at each letter of a long one.
+# The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.
 _PATH = re.compile(r"(?<!\w)\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
 
 
@@ -151,5 +153,5 @@ def _only_in_paths(query: str, found: Iterable[str]) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _rarity(having: int, tools: int) -> float:
-    """How much a word counts that so many of the tools have."""
+    """Return the weight of a word that *having* of the *tools* have."""
     return log(1 + (tools - having + 0.5) / (having + 0.5))

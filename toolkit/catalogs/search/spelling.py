@@ -1,11 +1,11 @@
 """
-The known words nearest to a misspelt one.
+The known words that are nearest to a misspelt word.
 
-Two words that differ by one edit (a letter wrong, missing or too many, or two
-swapped) become equal when each loses at most one letter. So every known word is
-kept under what is left of it, and a misspelt one is looked up the same way: some
-lookups, however many words there are. Two edits are forgiven a long word that
-begins with the right two letters: those that begin so are gone through.
+One edit is a letter that is wrong, missing or too many, or two letters that are swapped. Two words that differ by one
+edit become equal when each loses at most one letter. So every known word is stored under each text that remains after
+one letter is removed, and a misspelt word is looked up in the same way. The number of lookups does not depend on the
+number of known words. Two edits are allowed in a long word whose first two letters are right. For these, the known long
+words with the same first two letters are compared one by one.
 """
 
 from __future__ import annotations
@@ -16,33 +16,39 @@ from itertools import islice
 __all__ = ["Spelling", "distance"]
 
 SHORTEST, LONGEST = 4, 24
-"""Letters of a word that can be repaired: too many shorter ones are one letter apart, and longer ones are no words."""
+"""
+The fewest and the most letters of a word that can be repaired. Too many shorter words differ by one letter only, and
+longer runs are not words.
+"""
 
 LONG = 8
-"""From this length on, two edits are forgiven."""
+"""The length from which on two edits are allowed."""
 
 TOO_COMMON = 64
-"""Words under one rest; if there are more, it says nothing, and comparing each would take long."""
+"""
+The most words that share one remaining text. With more, the text says nothing, and comparing every word would take too
+long. Also the most words that are compared as two edits away.
+"""
 
 COMPARED = 300
-"""Words that may be one edit away and are compared; only a hostile catalog has more."""
+"""The most words that are compared as one edit away. Only a hostile catalog has more."""
 
 SCANNED = 500
-"""Long words with the same first two letters whose letters are looked at."""
+"""The most long words with the same first two letters whose letters are compared."""
 
 
 class Spelling:
-    """Known words, and which of them a misspelt one was meant to be."""
+    """The known words, with a search for those that a misspelt word may stand for."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        # Under most rests there is a single word, which needs no set around it.
+        # Most of these texts have a single word, which is stored without a set.
         self._under: dict[str, str | set[str]] = {}
         self._long: dict[str, dict[str, int]] = {}
         for word in known:
             self.learn(word)
 
     def learn(self, word: str) -> None:
-        """Know *word*, which was not known, from now on."""
+        """Add *word*, which must not be known yet."""
         if not _is_repairable(word):
             return
         under = self._under
@@ -58,7 +64,7 @@ class Spelling:
             self._long.setdefault(word[:2], {})[word] = _letters(word)
 
     def forget(self, word: str) -> None:
-        """Know *word*, which was known, no longer."""
+        """Remove *word*, which must be known."""
         if not _is_repairable(word):
             return
         under = self._under
@@ -75,7 +81,11 @@ class Spelling:
                 del self._long[word[:2]]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
-        """How many edits *word* is from the nearest known words, and these, in no order; none if all are too far."""
+        """
+        Return the number of edits between *word* and the nearest known words, and these words in no order.
+
+        The list is empty if all known words are too far away.
+        """
         if not _is_repairable(word):
             return 0, []
         similar = self._similar(word)
@@ -88,7 +98,7 @@ class Spelling:
         return 2, [other for other in self._alike(word) if distance(word, other, 2) == 2]
 
     def _similar(self, word: str) -> set[str]:
-        """The words that may be one edit away, and *word* itself if it is known."""
+        """Return the words that may be one edit away, and *word* itself if it is known."""
         found: set[str] = set()
         for rest in _rests(word):
             there = self._under.get(rest, ())
@@ -99,15 +109,19 @@ class Spelling:
         return found
 
     def _alike(self, word: str) -> list[str]:
-        """The long words that may be two edits away."""
+        """Return the long words that may be two edits away."""
         letters = _letters(word)
         alike = islice(self._long.get(word[:2], {}).items(), SCANNED)
-        # An edit changes at most two of the letters that a word has.
+        # One edit changes at most two of a word's letters.
         return sorted(other for other, its in alike if (letters ^ its).bit_count() <= 4)[:TOO_COMMON]
 
 
 def distance(one: str, other: str, most: int) -> int:
-    """How many letters are wrong, missing, too many or swapped with a neighbour; *most* + 1 if more than *most*."""
+    """
+    Return how many letters are wrong, missing, too many or swapped with a neighbour.
+
+    Return *most* + 1 if there are more than *most* such edits.
+    """
     if abs(len(one) - len(other)) > most:
         return most + 1
     if one == other:
@@ -117,7 +131,8 @@ def distance(one: str, other: str, most: int) -> int:
     start, shorter = 0, min(len(one), len(other))
     while start < shorter and one[start] == other[start]:
         start += 1
-    # The first letter that differs is wrong, too many, missing or swapped. So few edits are quicker tried than aligned.
+    # The first letter that differs is wrong, too many, missing or swapped. For so few edits, trying these cases is
+    # quicker than a full alignment.
     one, other = one[start:], other[start:]
     rests = [(one[1:], other[1:]), (one[1:], other), (one, other[1:])]
     if one[:2] == other[1::-1]:
@@ -130,7 +145,11 @@ def _is_repairable(word: str) -> bool:
 
 
 def _letters(word: str) -> int:
-    """Which letters *word* has, a bit for each and each time it comes; letters beyond the first 26 share some."""
+    """
+    Return the letters of *word* as bits: one bit for each letter and each time that it occurs.
+
+    Letters other than the 26 of English may share a bit.
+    """
     found = 0
     for letter in word:
         bit = 1 << (ord(letter) & 31)
@@ -141,7 +160,7 @@ def _letters(word: str) -> int:
 
 
 def _rests(word: str) -> set[str]:
-    """*word*, and what is left of it without one of its letters."""
+    """Return *word*, and each text that remains when one of its letters is removed."""
     rests = {word[:at] + word[at + 1 :] for at in range(len(word))}
     rests.add(word)
     return rests

@@ -1,8 +1,8 @@
 """
-The words that the tools use, and which of them an unknown word may stand for.
+The words that the tools use, and the words that an unknown word may stand for.
 
-Words come and go with the tools that use them. What a lookup needs is made with
-the first lookup, and kept up to date from then on.
+Words are added and removed together with the tools that use them. The first lookup builds the tables that lookups need,
+and later changes keep them up to date.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .spelling import Spelling
 __all__ = ["Vocabulary"]
 
 COMPLETED = 3
-"""Letters that a word needs before it is completed; fewer begin too many words."""
+"""The fewest letters of a word that is completed. Too many words begin with fewer letters."""
 
 MOST = 3
-"""Words that one unknown word may stand for."""
+"""The most words that one unknown word may stand for."""
 
 SCANNED = 256
-"""Words with the same beginning that are looked at."""
+"""The most words with the same beginning that are examined."""
 
 _NOBODY: dict[str, None] = {}
 
 
 class Vocabulary:
-    """Words as they are spelt, and the tools that use each."""
+    """The words as they are spelt, and the tools that use each of them."""
 
     def __init__(self) -> None:
         self._users: defaultdict[str, dict[str, None]] = defaultdict(dict)
@@ -38,7 +38,7 @@ class Vocabulary:
         self._spelling: Spelling | None = None
 
     def add(self, tool: str, texts: Iterable[str]) -> None:
-        """Let *tool* be one that uses these words."""
+        """Record that *tool* uses these words."""
         users, beginning, spelling = self._users, self._beginning, self._spelling
         for text in texts:
             there = users[text]
@@ -50,7 +50,7 @@ class Vocabulary:
             there[tool] = None
 
     def remove(self, tool: str, texts: Iterable[str]) -> None:
-        """Let it be one no longer."""
+        """Record that *tool* does not use these words any more."""
         for text in texts:
             users = self._users[text]
             del users[tool]
@@ -65,22 +65,28 @@ class Vocabulary:
                     self._spelling.forget(text)
 
     def users(self, text: str) -> AbstractSet[str]:
-        """The tools that use the word in this very form."""
+        """Return the tools that use the word in exactly this form."""
         return self._users.get(text, _NOBODY).keys()
 
     def instead_of(self, text: str) -> list[tuple[str, float]]:
-        """The words that *text*, which no tool uses, may stand for, and what each counts, 0 to 1."""
+        """Return the words that *text*, which no tool uses, may stand for, each with its weight from 0 to 1."""
         return self.completions(text) or self._repairs(text)
 
     def completions(self, text: str) -> list[tuple[str, float]]:
-        """The commonest words that begin with *text*, if more tools use them than *text*, and what each counts."""
+        """
+        Return the most common words that begin with *text*, each with its weight from 0 to 1.
+
+        Only words that more tools use than *text* are returned.
+        """
         if len(text) < COMPLETED and text.isascii():
             return []
         if self._beginning is None:
             beginning: dict[str, list[str]] = {}
             for word in sorted(self._users):
                 beginning.setdefault(_beginning(word), []).append(word)
-            self._beginning = beginning  # whole, because a forked child may see what another thread has come to
+            # The table is assigned only when it is complete, because a forked child may see the state that another
+            # thread has reached.
+            self._beginning = beginning
         alike = self._beginning.get(_beginning(text), [])
         start = bisect_right(alike, text)
         end = bisect_left(alike, text + chr(sys.maxunicode), start, min(start + SCANNED, len(alike)))
@@ -99,11 +105,15 @@ class Vocabulary:
 
 
 def _beginning(word: str) -> str:
-    """What *word* shares with all that it may be completed to."""
+    """Return the beginning that *word* shares with every word that it may be completed to."""
     beginning = word[:COMPLETED]
     return beginning if beginning.isascii() else word[0]
 
 
 def _likeness(edits: int, word: str) -> float:
-    """How much of *word* is right, squared: one letter of ten is a slip, one of four may well be another word."""
+    """
+    Return the correct part of *word*, squared.
+
+    One wrong letter of ten is a slip. One wrong letter of four may well be another word.
+    """
     return (1 - edits / len(word)) ** 2

@@ -1,10 +1,9 @@
 """
-Text as words that can be compared.
+The conversion of text into words that can be compared.
 
-`getHTTPPages` and "get http page" share three words: a text is split where
-case, digits, underscores or scripts change, folded (NFKC, case, accents) and
-stemmed. Chinese and Japanese, which write no spaces, are split into pairs of
-neighbouring characters. Everything here is a pure function of the text.
+`getHTTPPages` and "get http page" share three words. A text is split where case, digits, underscores or scripts change.
+Its words are then folded (NFKC, case, accents) and stemmed. Chinese and Japanese are written without spaces, so they
+are split into pairs of neighbouring characters. Everything here is a pure function of the text.
 """
 
 from __future__ import annotations
@@ -16,40 +15,46 @@ from typing import TypeAlias
 __all__ = ["STOP_WORDS", "Reading", "folded", "read", "runs", "spelt", "stem"]
 
 LONGEST = 64
-"""Letters of a run that count; what is longer is no word, and must not cost as if it were one."""
+"""The number of letters of a run that are read. A longer run is not a word, and must not take more time than a word."""
 
 SLICE = 256
-"""Characters of a text that are normalized at once."""
+"""The number of characters of a text that are normalised at once."""
 
 Reading: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], str] | tuple[()]
 """
-What one run of letters says; nothing if it means nothing in a search.
+The words in one run of letters, as a tuple. It is empty if the run means nothing in a search.
 
-First its words as they are spelt, folded; those that mean nothing are left out. Then the same words as they are
-compared: their stems. Last, if the run was split, its stem as one word: `YouTube` is also found as "youtube".
-If it looks like a proper name, as that does, its text is the last of the texts.
+The first item has the words as they are spelt, folded and without stop words. The second item has the stems of the same
+words, which are used to compare them. The third item is the stem of the whole run if the run was split: `YouTube` is
+also found as "youtube". If the run looks like a proper name, as `YouTube` does, the whole run is also the last text in
+the first item.
 """
-# A plain tuple: one is kept for each word that was ever read, and the garbage collector need not look at these.
+# This is a plain tuple because one is kept for every word that was ever read, and the garbage collector does not have
+# to visit a tuple of texts.
 
 
 def runs(text: str) -> list[str]:
-    """The unbroken runs of letters, digits and underscores of *text*, in order; scripts without spaces stand apart."""
+    """
+    Return the unbroken runs of letters, digits and underscores in *text*, in order.
+
+    Text in a script without spaces is a run of its own.
+    """
     if text.isascii():
         return _ASCII_RUN.findall(text)
-    # Putting accents in order takes the square of how many there are, so that a long text is taken in slices.
-    # What a cut takes apart is put together again when it is folded.
+    # The time to sort accents grows with the square of their number, so a long text is normalised in slices. If a cut
+    # separates characters that belong together, `folded` joins them again.
     slices = [text[at : at + SLICE] for at in range(0, len(text), SLICE)]
     return _RUN.findall("".join([unicodedata.normalize("NFKC", each) for each in slices]))
 
 
 class _Memory(dict[str, Reading]):
-    """What was read before: texts repeat themselves, and finding costs a third of calling a remembered function."""
+    """A cache of readings. Words repeat, and a lookup here takes a third of the time of a call with `lru_cache`."""
 
     def __missing__(self, run: str) -> Reading:
         if len(run) > LONGEST:
             return _read(run[:LONGEST])
         if not run.isalpha():
-            return _read(run)  # names and numbers rarely come again, and there is no end of them
+            return _read(run)  # names and numbers rarely repeat, and there are too many to keep
         if len(self) >= REMEMBERED:
             self.clear()
         found = self[run] = _read(run)
@@ -59,17 +64,17 @@ class _Memory(dict[str, Reading]):
 REMEMBERED = 1 << 15
 
 read = _Memory().__getitem__
-"""`read(run)`: what one of `runs` says."""
+"""Return the `Reading` of one run from `runs`."""
 
 
 def spelt(text: str) -> str:
-    """*text* without what people write differently: case, accents, spaces, punctuation. Equal means the same name."""
+    """Return *text* without case, accents, spaces and punctuation. Two texts with equal results are the same name."""
     plain = text.translate(_PLAIN) if text.isascii() else "".join(map(folded, runs(text))).replace("_", "")
-    return plain or text  # `_` is a name, too, and not that of nothing
+    return plain or text  # the name `_` must not become an empty text
 
 
 def folded(text: str) -> str:
-    """*text* in lower case and without accents."""
+    """Return *text* in lower case and without accents."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -77,14 +82,14 @@ def folded(text: str) -> str:
 
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+"""The scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
 
 _MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
     "\u0900-\u0963\u0966-\u0dff"
 )
-"""Accents, and the vowels of Hebrew, Arabic and the Indic scripts, which `re` takes for the end of a word."""
+"""Accents, and the vowels of Hebrew, Arabic and the Indic scripts. `re` takes them for the end of a word."""
 
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{LONGEST}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile("[A-Za-z0-9_]+")
@@ -94,7 +99,7 @@ _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
 _PART = re.compile(
     rf"[{_UNSPACED}]+"
     r"|\d+"
-    r"|[A-Z]+(?![a-z])"  # HTTP in HTTPServer ends before the S that begins the next word
+    r"|[A-Z]+(?![a-z])"  # `HTTP` in `HTTPServer` ends before the S that begins the next word
     rf"|[A-Z]?(?:[^\W\d_A-Z{_UNSPACED}]|[{_MARKS}])+"
 )
 _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -104,13 +109,14 @@ def _read(run: str) -> Reading:
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
         return _single(run.lower())
     if run.isupper() and not run.isascii():
-        run = run.lower()  # beside the capitals of A to Z, another would begin a word of its own
+        # The pattern knows only the capitals A to Z, so any other capital would begin a new word after them.
+        run = run.lower()
     parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
     if len(parts) == 1:
         return _single(folded(parts[0]))
     texts: list[str] = []
     stems: list[str] = []
-    for part in parts:  # words that were read before, nearly always
+    for part in parts:  # nearly all of these words were read before
         if its := read(part):
             texts += its[0]
             stems += its[1]
@@ -130,12 +136,13 @@ def _single(text: str) -> Reading:
 
 
 def _pairs(text: str) -> tuple[str, ...]:
-    # The last character stands alone, so that each begins one of them and is found by itself.
+    # The last character also stands alone. So every character begins one of the pairs, and a search for a single
+    # character finds it.
     return tuple(text[at : at + 2] for at in range(len(text)))
 
 
 def stem(word: str) -> str:
-    """*word* without its commonest English endings: `files`, `filing` and `filed` are one."""
+    """Return *word* without the most common English endings: `files`, `filing` and `filed` have one stem."""
     if len(word) < 3 or not word.isascii():
         return word
     for ending, instead, least in _ENDINGS.get(word[-1], ()):
@@ -151,7 +158,7 @@ def stem(word: str) -> str:
 
 _VOWEL = re.compile("[aeiouy]")
 _DOUBLED = "bdfgmnprt"
-"""What is doubled before an ending: `running`, but not `calling`."""
+"""The letters that are doubled before an ending: `running`, but not `calling`."""
 
 _ENDINGS = {
     "s": (
@@ -172,7 +179,7 @@ _ENDINGS = {
     "g": (("ing", "", 3),),
     "d": (("ied", "y", 3), ("ed", "", 3)),
 }
-"""By the last letter: an ending, what stands in its place, and the letters that must be left."""
+"""The endings by last letter: the ending, its replacement, and the number of letters that must remain."""
 
 _SAYING_HOW = """
 a about after all also am an and any are as at be because been before being between both but by can cannot could
@@ -186,4 +193,4 @@ hello hey hi help know let looking need tell
 d ll m re s t ve don doesn didn isn aren wasn weren won wouldn couldn shouldn ain
 """
 STOP_WORDS = frozenset(_SAYING_HOW.split())
-"""English words that say how something is asked, not what."""
+"""English words that say how something is asked, not what is asked for."""

@@ -1,1 +1,1 @@
-"""Rewrite a JSON Schema into what a provider accepts."""
+"""Functions that rewrite a JSON Schema into the form that a provider accepts."""

@@ -1,9 +1,9 @@
 """
-Anthropic's budget for strict tools: so many tools, optional parameters and unions in one request.
+Anthropic's limits for strict tools: the number of tools, optional parameters and unions in one request.
 
-Tools that are always there share it first, and the costliest of them are sent
-without it until the rest fits. What is loaded later gets what is left, in the
-order it was loaded, so that loading never changes a definition that was sent.
+Tools that are not deferred use the budget first. If they do not fit, the costliest of them are sent without strict mode
+until the rest fits. Tools that are loaded later get what is left, in the order of loading. So loading a tool never
+changes a definition that was sent before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Budget", "Cost", "strict_schemas"]
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What strict tools use up of a request's budget."""
+    """The part of a request's budget that strict tools use."""
 
     tools: int = 0
     optional: int = 0
@@ -39,14 +39,14 @@ class Cost:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """
-    What one request may have.
+    The limits for one request.
 
     https://platform.claude.com/docs/en/build-with-claude/structured-outputs#schema-complexity-limits
 
     Attributes:
-        tools: Strict tools.
-        optional: Optional parameters of all strict tools.
-        unions: Parameters of several types, of all strict tools.
+        tools: The most strict tools.
+        optional: The most optional parameters of all strict tools together.
+        unions: The most parameters with several types, of all strict tools together.
     """
 
     tools: int = 20
@@ -57,17 +57,21 @@ class Budget:
         return cost.tools <= self.tools and cost.optional <= self.optional and cost.unions <= self.unions
 
     def short(self, cost: Cost) -> tuple[bool, bool]:
-        """Whether there is too little for the optional parameters of *cost*, and for its unions."""
+        """Return whether *cost* has too many optional parameters, and whether it has too many unions."""
         return cost.optional > self.optional, cost.unions > self.unions
 
     def share(self, cost: Cost, short: tuple[bool, bool]) -> float:
-        """How much of what is *short* goes to *cost*; how much of everything if only tools are too many."""
+        """
+        Return the share of the budget that *cost* uses, counting only the limits that are *short*.
+
+        If only the number of tools is too large, both limits count.
+        """
         shares = (cost.optional / max(self.optional, 1), cost.unions / max(self.unions, 1))
         return sum(share for share, counts in zip(shares, short, strict=True) if counts or not any(short))
 
 
 def strict_schemas(tools: Sequence[Tool], budget: Budget) -> tuple[dict[str, dict[str, Any]], list[Note]]:
-    """The schemas of those of *tools* that are sent strict, by name; and why the others are not."""
+    """Return the schemas of those *tools* that are sent as strict, by name, and notes on why the others are not."""
     notes: list[Note] = []
     candidates = [found for tool in tools if not tool.facts.defer and (found := _candidate(tool, notes))]
     kept = _afforded(candidates, budget)
@@ -104,7 +108,11 @@ def _candidate(tool: Tool, notes: list[Note]) -> _Candidate | None:
 
 
 def _afforded(candidates: Sequence[_Candidate], budget: Budget) -> list[_Candidate]:
-    """As many as the budget has room for, without the costliest; of equals the last goes first."""
+    """
+    Return as many candidates as the budget covers, leaving out the costliest first.
+
+    Among candidates with equal costs, the last one is left out first.
+    """
     left = list(enumerate(candidates))
     spent = sum((each.cost for each in candidates), Cost())
     while not budget.covers(spent):

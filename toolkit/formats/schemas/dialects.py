@@ -1,7 +1,7 @@
 """
-What each provider takes for a schema, as data: what is kept, what has to be so, how much of it.
+The subsets of JSON Schema that the providers accept, as data: keywords, requirements and limits.
 
-Read from the providers' documentation in November 2026; the numbers change.
+The data was read from the providers' documentation in November 2026. The numbers change.
 """
 
 from __future__ import annotations
@@ -17,21 +17,24 @@ class Dialect:
     A subset of JSON Schema.
 
     Attributes:
-        strict: Whether a schema has to be wholly within it; otherwise a part that is not may be left open.
-        all_required: Whether every property has to be required, so that an optional one is made nullable.
+        strict: Whether a whole schema has to be within the subset. Otherwise a part that is not may be left open.
+        all_required: Whether every property has to be required. An optional property is then made nullable.
         recursive: Whether a definition may contain itself.
-        wraps: Whether a reference with a description is made a union of one; otherwise its target takes its place.
+        wraps: Whether a reference with a description becomes a union with one member. Otherwise the referenced schema
+            replaces the reference.
         keeps: The keywords that may stay, besides those that make the structure.
-        formats: The values of `format` that may stay; None for all of them.
-        least_items: The values of `minItems` that may stay; None for all of them.
+        formats: The values of `format` that may stay, or None for all values.
+        least_items: The values of `minItems` that may stay, or None for all values.
         choices: The types of values that `enum` may have.
-        constants: Whether `const` may stay; otherwise it is an `enum` of one.
+        constants: Whether `const` may stay. Otherwise it becomes an `enum` with one value.
         tuples: Whether `prefixItems` may stay.
-        most_properties: How many properties there may be in all.
-        most_levels: How deep objects and arrays may nest.
-        most_choices: How many values all `enum`s may have together.
-        most_name_characters: How long all names of properties and definitions, and all choices, may be together.
-        large_choice: From how many values on an `enum` of texts counts as large, and how long those may be together.
+        most_properties: The most properties in the whole schema.
+        most_levels: The most levels that objects and arrays may nest.
+        most_choices: The most values that all `enum`s may have together.
+        most_name_characters: The most characters that all names of properties and definitions and all choices may have
+            together.
+        large_choice: The number of values above which an `enum` of texts counts as large, and the most characters that
+            these values may have together.
     """
 
     strict: bool
@@ -73,7 +76,7 @@ OPENAI = Dialect(
 ANTHROPIC = Dialect(
     strict=True,
     recursive=False,
-    wraps=False,  # unions are counted
+    wraps=False,  # Anthropic limits the number of unions
     keeps=frozenset(["default", "minItems"]),
     formats=_FORMATS | {"uri"},
     least_items=frozenset([0, 1]),

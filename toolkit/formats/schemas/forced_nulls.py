@@ -1,10 +1,9 @@
 """
-Nulls that strict mode forced, taken out again.
+The removal of nulls that strict mode forced.
 
-Where every property has to be sent, an optional one is sent as null. The tool's
-own schema says which nulls can only mean that: those of an optional property
-that may not be null. Any other null stays, and arguments that fit as they came
-are not touched.
+In strict mode the model has to send every property, so it sends an optional property that it does not use as null. The
+tool's own schema says which nulls can only mean this: those of an optional property that may not be null. Any other
+null stays. Arguments that are valid without a change are not changed.
 """
 
 from __future__ import annotations
@@ -18,11 +17,17 @@ from ...values.strictjson.checks import is_plain, loads
 __all__ = ["without_forced_nulls"]
 
 _MOST_WORK = 50_000
-"""How many values are held against schemas: one that can be read in many ways would be looked at without end."""
+"""
+The most values that are compared with schemas. Otherwise a schema with many possible readings would take endless time.
+"""
 
 
 def without_forced_nulls(arguments: Any, tool: Tool) -> Any:
-    """*arguments*, an object or JSON text, without the nulls that stand for "not given" in a call of *tool*."""
+    """
+    Return *arguments* without the nulls that mean "not given" in a call of *tool*.
+
+    *arguments* are an object or JSON text. If there is nothing to remove, they are returned unchanged.
+    """
     given = arguments
     if isinstance(arguments, str):
         if "null" not in arguments:
@@ -38,13 +43,13 @@ def without_forced_nulls(arguments: Any, tool: Tool) -> Any:
         if judge.is_valid(given):
             return arguments
         stripped = _Stripping(judge).of(given, tool.schema, judge.resolver)
-    except Exception:  # noqa: BLE001 -- a courtesy; without it the check words what is wrong
+    except Exception:  # noqa: BLE001 -- optional help; without it the check reports what is wrong
         return arguments
     return arguments if stripped == given else stripped
 
 
 def _values(value: Any) -> Iterator[Any]:
-    """Everything that is not a container, and `...` for each container."""
+    """Yield every value that is not a container, and `...` for each container."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -56,14 +61,14 @@ def _values(value: Any) -> Iterator[Any]:
 
 
 class _Stripping:
-    """One call's arguments on their way through a schema."""
+    """One pass over a call's arguments along a schema."""
 
     def __init__(self, judge: Any) -> None:
         self._judge = judge
         self._left = _MOST_WORK
 
     def of(self, value: Any, schema: Any, resolver: Any) -> Any:
-        """*value* without the nulls that *schema* refuses where it could do without the property."""
+        """Return *value* without the nulls that *schema* refuses in properties that it does not require."""
         if not isinstance(value, (dict, list)):
             return value
         parts = list(self._beside(schema, resolver))
@@ -73,7 +78,11 @@ class _Stripping:
         return self._object(value, parts) if isinstance(value, dict) else self._array(value, parts)
 
     def _by_members(self, value: Any, members: list[Any], resolver: Any) -> Any:
-        """*value* as the first member of a union wants it; as it is if one takes that, or none takes it either way."""
+        """
+        Return *value* in the form that the first fitting member of a union accepts.
+
+        Return *value* unchanged if a member accepts it as it is, or if no member accepts it with or without the nulls.
+        """
         if any(self._fits(value, member) for member in members):
             return value
         for member in members:
@@ -93,7 +102,7 @@ class _Stripping:
                 continue
             schemas = schemas or [(part.get("additionalProperties"), inside) for part, inside in parts]
             for schema, inside in schemas:
-                each = self.of(each, schema, inside)  # noqa: PLW2901 -- each schema takes its own nulls out
+                each = self.of(each, schema, inside)  # noqa: PLW2901 -- each schema removes its own nulls
             made[key] = each
         return made
 
@@ -113,7 +122,9 @@ class _Stripping:
         return fits
 
     def _beside(self, schema: Any, resolver: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
-        """The schemas that all hold for one value: *schema*, what it refers to, what stands in its `allOf`."""
+        """
+        Yield the schemas that all hold for one value: *schema*, the schema that it refers to, and those in its `allOf`.
+        """
         self._spend(1)
         if not isinstance(schema, Mapping):
             return

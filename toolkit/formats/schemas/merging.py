@@ -1,8 +1,9 @@
 """
-Several schemas that all hold, or of which one has to, as one schema that says no more than they do.
+Functions that merge several schemas into one, if all of them hold or one of them has to hold.
 
-What finds no room in it is given back, to be said in words. Checks never use
-it. Schemas come from strangers too: whatever they refer to is looked at once.
+The merged schema says no more than the schemas did. Keywords that do not fit into it are returned, so that the caller
+can put them in words. Checks never use the merged schema. Schemas may come from outside the program, so each referenced
+schema is visited only once.
 """
 
 from __future__ import annotations
@@ -18,19 +19,21 @@ _PREFIX = "#/$defs/"
 
 
 def definition_of(reference: Any, definitions: Mapping[str, Any]) -> Any:
-    """What a `$ref` into `$defs` means; None for any other reference."""
+    """Return the schema that a `$ref` into `$defs` refers to, or None for any other reference."""
     if not isinstance(reference, str) or not reference.startswith(_PREFIX):
         return None
     return definitions.get(definition_name(reference))
 
 
 def definition_name(reference: str) -> str:
-    """The key in `$defs` that *reference* names."""
+    """Return the key in `$defs` that *reference* names."""
     return reference.removeprefix(_PREFIX).replace("~1", "/").replace("~0", "~")
 
 
 def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:
-    """The types that *schema* states, also through references and unions; empty if it says nothing of them."""
+    """
+    Return the types that *schema* states, also through references and unions. The list is empty if it states none.
+    """
     found: dict[str, None] = {}
     seen: set[int] = set()
     waiting = [schema]
@@ -48,7 +51,7 @@ def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:
 
 
 def joined(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One schema for values that fit all of *parts*, and the keywords that found no room in it."""
+    """Return one schema for values that fit all of *parts*, and the keywords that did not fit into it."""
     made: dict[str, Any] = {}
     unsaid: dict[str, Any] = {}
     for part in parts:
@@ -68,16 +71,16 @@ def joined(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str
 
 def flattened(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """
-    A schema of arguments without what providers refuse at its top, and the keywords that were left out.
+    Return a schema of arguments without the keywords that providers refuse at its top, and these keywords.
 
-    Of a union, all properties that a member declares may be given, and those that every member requires must be.
+    For a union, the result has all properties that any member declares, and requires those that every member requires.
     """
     left_out = {keyword: schema[keyword] for keyword in _NOT_AT_THE_TOP if keyword in schema}
     if not left_out:
         return dict(schema), {}
     try:
         made = dict(_Flattening(schema.get("$defs", {})).of(schema))
-    except RecursionError:  # references in a long row: what the schema says itself has to do
+    except RecursionError:  # too long a chain of references: only the schema's own keywords are kept
         made = {keyword: value for keyword, value in schema.items() if keyword not in left_out}
     made["type"] = "object"
     made.setdefault("properties", {})
@@ -85,7 +88,7 @@ def flattened(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 
 
 class _Flattening:
-    """Schemas on their way to being without combinations, each taken apart once."""
+    """A conversion that removes combinations from schemas, and converts each schema only once."""
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
         self._definitions = definitions
@@ -95,7 +98,7 @@ class _Flattening:
         if not isinstance(schema, Mapping):
             return {}
         if id(schema) not in self._known:
-            self._known[id(schema)] = {}  # for a schema that comes back to itself
+            self._known[id(schema)] = {}  # for a schema that refers to itself
             own = {keyword: value for keyword, value in schema.items() if keyword not in _NOT_AT_THE_TOP}
             target = definition_of(schema.get("$ref"), self._definitions)
             parts = [own, self.of(target), *map(self.of, schema.get("allOf", ()))]
@@ -105,7 +108,7 @@ class _Flattening:
 
 
 def _either(members: list[dict[str, Any]]) -> dict[str, Any]:
-    """What is true of a value that fits one of *members*, as far as they declare its properties."""
+    """Return a schema that is true of every value that fits one of *members*, as far as they declare its properties."""
     offered: dict[str, list[Any]] = {}
     for member in members:
         for name, schema in member.get("properties", {}).items():

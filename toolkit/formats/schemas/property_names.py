@@ -1,8 +1,9 @@
 """
-Names of parameters on the wire, where a provider takes plain ones only.
+The names of parameters as they are sent to a provider that accepts only plain names.
 
-A single other name has the whole request refused, so it is sent as a plain one
-and given back. Such providers look at the top of a schema only, and so does this.
+Such a provider refuses the whole request because of a single other name. So such a name is sent as a plain name, and
+the call's arguments get the original name again. These providers check only the top level of a schema, and so does this
+module.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ _OTHER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def plain_properties(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> dict[str, Any]:
-    """*schema*, in which *tool* is sent, with plain names at its top; *notes* are told which were changed."""
+    """
+    Return *schema* of *tool* with plain names at its top level. A note in *notes* lists the names that were changed.
+    """
     sent = _sent(schema.get("properties", ()))
     if not sent:
         return schema
@@ -36,7 +39,7 @@ def plain_properties(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> d
 
 
 def own_properties(arguments: Any, tool: Tool) -> Any:
-    """*arguments* of a call under the tool's own names; anything but an object is as it was."""
+    """Return the *arguments* of a call under the tool's own names. Anything but an object is returned unchanged."""
     if not isinstance(arguments, dict):
         return arguments
     sent = _sent(flattened(tool.schema)[0].get("properties", ()))
@@ -45,7 +48,7 @@ def own_properties(arguments: Any, tool: Tool) -> Any:
 
 
 def _sent(names: Iterable[str]) -> dict[str, str]:
-    """The plain names of those that are not, each different from all others."""
+    """Return a plain name for each name that is not plain. It differs from all other names."""
     names = list(names)
     taken = {name for name in names if _PLAIN.fullmatch(name)}
     made: dict[str, str] = {}

@@ -1,6 +1,4 @@
-"""
-What a provider's schemas cannot say, said in words at the end of a description.
-"""
+"""The wording of what a provider's schema cannot express, at the end of a description."""
 
 from __future__ import annotations
 
@@ -37,7 +35,11 @@ _FLAGS = {"uniqueItems": "no two items alike", "deprecated": "deprecated", "read
 
 
 def remarked(schema: dict[str, Any], unsaid: Mapping[str, Any], *, longest: int = 500) -> dict[str, Any]:
-    """*schema* with the keywords *unsaid* in words at the end of its description, no value in more than *longest*."""
+    """
+    Return *schema* with the keywords *unsaid* in words at the end of its description.
+
+    The value of each keyword is cut after *longest* characters.
+    """
     phrases = [phrase for keyword, value in unsaid.items() if (phrase := _phrase(keyword, value, longest))]
     if not phrases:
         return schema

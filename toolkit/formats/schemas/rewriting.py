@@ -1,10 +1,9 @@
 """
-A tool's schema in a provider's subset of JSON Schema.
+The rewriting of a tool's schema into a provider's subset of JSON Schema.
 
-The result takes everything that the tool takes, spelt as the provider wants it:
-what it cannot say is said in words, and the dispatcher checks it all the same.
-What cannot be spelt at all, an object with keys that nobody knows, say, is an
-obstacle: with one, the tool cannot be strict.
+The result accepts everything that the tool accepts, in the form that the provider wants. What the subset cannot express
+is put in words, and the dispatcher still checks it. Some things cannot be expressed at all, for example an object whose
+keys are not known in advance. Such a thing is an obstacle: a tool with an obstacle cannot be strict.
 """
 
 from __future__ import annotations
@@ -29,17 +28,18 @@ _STRUCTURE = _COMBINED | _CONTAINED | {"type", "enum", "const", "title", "descri
 _REMARKS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"])
 _MOST_PARTS = 20_000
 _MOST_TOLD = 3
-# Lookaround, references back, word boundaries: what the engines of providers do not know.
+# Lookaround, back references and word boundaries: the providers' regular expression engines do not support these.
 _FANCY = re.compile(r"\(\?(?!:)|\\[1-9bBAZzGkKpP]")
 
 
 @dataclass(slots=True)
 class Rewritten:
     """
-    A schema as a provider takes it.
+    A schema in the form that a provider accepts.
 
     Attributes:
-        obstacles: Why it cannot be strict, each with its place; empty if it can.
+        schema: The rewritten schema.
+        obstacles: The reasons why it cannot be strict, each with its place. The list is empty if it can be strict.
     """
 
     schema: dict[str, Any]
@@ -47,13 +47,13 @@ class Rewritten:
 
     @property
     def why_not(self) -> str:
-        """The first few obstacles, in a line."""
+        """The first few obstacles, in one line."""
         more = len(self.obstacles) - _MOST_TOLD
         return "; ".join(self.obstacles[:_MOST_TOLD]) + (f"; and {more} more" if more > 0 else "")
 
 
 def rewritten(schema: Mapping[str, Any], dialect: Dialect) -> Rewritten:
-    """*schema*, which describes arguments, in the subset that *dialect* is."""
+    """Return *schema*, which describes arguments, in the subset *dialect*."""
     flat, left_out = flattened(schema)
     rewriting = _Rewriting(dialect, flat.get("$defs", {}))
     conditions = {keyword: left_out[keyword] for keyword in ("if", "then", "else") if keyword in left_out}
@@ -69,7 +69,7 @@ def rewritten(schema: Mapping[str, Any], dialect: Dialect) -> Rewritten:
 
 
 class _Rewriting:
-    """One schema on its way; what it needs of its definitions, and what stands against it."""
+    """The state of the rewriting of one schema: the definitions that it needs, and its obstacles."""
 
     def __init__(self, dialect: Dialect, definitions: Mapping[str, Any]) -> None:
         self.obstacles: list[str] = []
@@ -81,7 +81,7 @@ class _Rewriting:
         self._parts = 0
 
     def definitions(self) -> dict[str, Any]:
-        """The definitions that are referred to, rewritten; in the order they were met."""
+        """Return the rewritten definitions that the schema refers to, in the order in which they were met."""
         while self._waiting:
             name = self._waiting.pop(0)
             self._made[name] = self.of(self._given[name], f"$defs.{name}")
@@ -90,7 +90,7 @@ class _Rewriting:
         return self._made
 
     def of(self, schema: Any, place: str) -> dict[str, Any]:
-        """One schema inside the whole, which stands at *place*."""
+        """Return the rewritten form of one schema inside the whole schema; *place* says where it is."""
         if self._is_too_much():
             return {}
         if not isinstance(schema, Mapping):
@@ -107,7 +107,7 @@ class _Rewriting:
             made["anyOf"] = [self.of(each, f"{place}|{number}") for number, each in enumerate(schema[union], 1)]
             unsaid.update({each: schema[each] for each in _UNIONS if each in schema and each != union})
         else:
-            # Beside a type of its own, a union only says which of the properties go together.
+            # If the schema also states a type, its union only says which of the properties go together.
             unsaid.update({each: schema[each] for each in _UNIONS if each in schema})
             self._typed(schema, types, made, unsaid, place)
         for key in [key for key in unsaid if self._may_stay(key, unsaid[key])]:
@@ -202,7 +202,13 @@ class _Rewriting:
             unsaid.setdefault("maxItems", len(first))
 
     def _together(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
-        """A reference, alone as it has to stand; with more beside it, what it refers to and that as one schema."""
+        """
+        Return the rewritten form of a schema with a reference or `allOf`.
+
+        A reference without other keywords stays a reference, because it may not have any beside it. Otherwise the
+        reference is put in a union with one member, or the referenced schema and the other keywords are joined into one
+        schema.
+        """
         beside = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
         reference = schema.get("$ref")
         if reference is not None and definition_of(reference, self._given) is None:
@@ -221,7 +227,7 @@ class _Rewriting:
         return found
 
     def _spread(self, schema: Any) -> Iterator[dict[str, Any]]:
-        """The schemas that all hold for one value, without references and `allOf`."""
+        """Yield the schemas that all hold for one value, without references and `allOf`."""
         if not isinstance(schema, Mapping) or self._is_too_much():
             return
         yield {key: value for key, value in schema.items() if key not in ("$ref", "$defs", "allOf")}
@@ -249,7 +255,11 @@ class _Rewriting:
         return keyword != "pattern" or _FANCY.search(value) is None
 
     def _is_too_much(self) -> bool:
-        """Count one schema more: a few definitions that use each other twice would unfold without end."""
+        """
+        Count one more schema, and return whether there are too many.
+
+        A few definitions that use each other twice would unfold into an endless number of schemas.
+        """
         self._parts += 1
         if self._parts > _MOST_PARTS:
             self._refuse("", f"unfolds to more than {_MOST_PARTS:,} schemas")

@@ -1,6 +1,4 @@
-"""
-Small questions about one schema, and the two ways to change it that strict mode needs.
-"""
+"""Small questions about one schema, and the change that makes an optional property nullable for strict mode."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _TYPES: tuple[tuple[type, str], ...] = (
 
 
 def stated_types(schema: Mapping[str, Any]) -> list[str]:
-    """The types that *schema* states, or that what it says only makes sense for."""
+    """Return the types that *schema* states. Without a `type`, they follow from its other keywords."""
     if "type" in schema:
         return [schema["type"]] if isinstance(schema["type"], str) else list(schema["type"])
     values = [schema["const"]] if "const" in schema else schema.get("enum", ())
@@ -36,7 +34,11 @@ def stated_types(schema: Mapping[str, Any]) -> list[str]:
 
 
 def nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    """*schema*, taking null too: what an optional property is where every property has to be sent."""
+    """
+    Return *schema* changed so that it also accepts null.
+
+    An optional property has this form where the model has to send every property.
+    """
     if "$ref" in schema:
         return {"anyOf": [schema, _NULL]}
     if "anyOf" in schema:
@@ -54,7 +56,11 @@ def nullable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def declared_beside(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
-    """The properties that only the conditions of *schema* declare: where it is closed, they could not be sent."""
+    """
+    Return the properties that only the conditions of *schema* declare.
+
+    If the schema were closed, the model could not send these properties.
+    """
     found: dict[str, None] = {}
     seen: set[int] = set()
     waiting = list(_conditions(schema))
@@ -69,7 +75,7 @@ def declared_beside(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -
 
 
 def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that hold, or may hold, for the same value."""
+    """Yield the schemas that hold, or may hold, for the same value as *schema*."""
     for keyword in ("allOf", "anyOf", "oneOf"):
         yield from schema.get(keyword, ())
     for keyword in ("if", "then", "else"):
@@ -78,7 +84,7 @@ def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def in_itself(definitions: Mapping[str, Any]) -> str | None:
-    """The name of a definition that contains itself, at whatever depth; None if there is none."""
+    """Return the name of a definition that contains itself at any depth, or None if there is none."""
     uses = {name: set(_references(schema)) for name, schema in definitions.items()}
     for name in uses:
         reached, waiting = set[str](), [name]

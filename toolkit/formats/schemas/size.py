@@ -1,6 +1,4 @@
-"""
-How large a schema is, by the measures that providers set limits to.
-"""
+"""The size of a schema, in the measures that providers limit."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ __all__ = ["excess", "optional_parameters", "union_parameters"]
 
 
 def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
-    """The limits of *dialect* that *schema* is beyond, in words."""
+    """Return the limits of *dialect* that *schema* exceeds, in words."""
     parts = list(_parts(schema))
     names = [name for part in parts for name in part.get("properties", ())]
     choices = [value for part in parts for value in (*part.get("enum", ()), *_constant(part))]
@@ -38,17 +36,21 @@ def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
 
 
 def optional_parameters(schema: Mapping[str, Any]) -> int:
-    """How many properties, at whatever depth, need not be given."""
+    """Return the number of properties at any depth that are not required."""
     return sum(name not in part.get("required", ()) for part in _parts(schema) for name in part.get("properties", ()))
 
 
 def union_parameters(schema: Mapping[str, Any]) -> int:
-    """How many schemas, at whatever depth, have several types."""
+    """Return the number of schemas at any depth that have several types."""
     return sum("anyOf" in part or isinstance(part.get("type"), list) for part in _parts(schema))
 
 
 def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Every schema in *schema*, which a rewriting has made: it has no other places for them."""
+    """
+    Yield every schema inside *schema*.
+
+    *schema* was made by a rewriting, so it has no schemas in other places than these.
+    """
     waiting = [schema]
     while waiting:
         part = waiting.pop()
@@ -65,13 +67,13 @@ def _constant(part: Mapping[str, Any]) -> list[Any]:
 
 
 def _levels(part: Any, definitions: Mapping[str, Any], known: dict[str, int]) -> int:
-    """How deep *part* nests; what contains itself is counted once around."""
+    """Return how many levels deep *part* nests. A schema that contains itself is counted once."""
     if not isinstance(part, Mapping):
         return 0
     reference = part.get("$ref")
     if reference is not None:
         if reference not in known:
-            known[reference] = 0  # for whoever comes back here while it is being measured
+            known[reference] = 0  # for a schema that refers to itself
             known[reference] = _levels(definitions.get(definition_name(reference)), definitions, known)
         return known[reference]
     inner = [*part.get("properties", {}).values(), part.get("items"), *part.get("prefixItems", ())]

@@ -1,6 +1,4 @@
-"""
-A tool's own schema, as it is, unless something stands at its top that providers refuse there.
-"""
+"""The schema of a tool as it is, unless it has a keyword at its top that providers refuse there."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ __all__ = ["shown_schema"]
 
 
 def shown_schema(tool: Tool, notes: list[Note]) -> dict[str, Any]:
-    """The schema of *tool* to send; *notes* are told if it had to be changed."""
+    """Return the schema of *tool* to send. A note is added to *notes* if the schema had to be changed."""
     made, left_out = flattened(tool.schema)
     if not left_out:
         return tool.schema

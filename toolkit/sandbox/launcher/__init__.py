@@ -1,1 +1,1 @@
-"""Run in the other process: confine it, start the command, and end what it leaves."""
+"""The code of the launcher process: it confines a child, starts the command, and ends the processes that it leaves."""

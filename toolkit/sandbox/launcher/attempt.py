@@ -1,10 +1,10 @@
 """
-In the launcher: one try to run a command, which begins only if everything is shut away that has to be.
+One attempt of the launcher to run a command, which begins only if everything is hidden that has to be.
 
-The child shuts things away and stops at a gate. We ask whoever started us whether there is more to shut away by now.
-If there is, the child is ended, and another attempt has to be made, with that.
+The child hides files and stops at a gate. The launcher then asks the process that started it whether there are more
+files to hide by now. If there are, the launcher ends the child, and has to make another attempt with the longer list.
 
-Stands alone, with its neighbours: the launcher loads it by path.
+This file imports only the files next to it, because the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ else:
 
 __all__ = ["Attempt", "failed", "moved"]
 
-# Bubblewrap needs ten seconds for as many mounts as it takes.
+# Bubblewrap needs ten seconds for the most mounts that it accepts.
 _MOST_SECONDS_TO_STAND = 60.0
 _MOST_OF_WHAT_IS_SAID = 2000
 _CREDENTIALS = struct.Struct("iII")
@@ -39,10 +39,11 @@ _CREDENTIALS = struct.Struct("iII")
 
 class Attempt:
     """
-    One child, from its beginning to the gate, and to its end if it is let in.
+    One child, from its start to the gate, and to its end if the command may begin.
 
     Args:
-        news: Where the numbers of signals arrive.
+        wish: The launcher's instructions.
+        news: The pipe that receives the numbers of signals.
         errors: The command's standard error.
     """
 
@@ -53,7 +54,7 @@ class Attempt:
         self._gate: socket.socket | None = None
         if wish.get("options") is not None:
             self._covers = Covers([each[-1] for each in wish["shut"]], wish["tops"])
-            # What is gone would be made, as an empty file.
+            # Bubblewrap would make an empty file in place of one that is gone.
             self._wish = {**wish, "shut": [each for each in wish["shut"] if self._covers.is_there(each[-1])]}
         self._trouble, told = map(moved, os.pipe())
         theirs = None
@@ -69,7 +70,11 @@ class Attempt:
         self._tended = Tended(child, wish, news=news, covers=self._covers)
 
     def at_the_gate(self) -> dict[str, Any] | None:
-        """None if the command may begin; else the outcome, or what is to be `shut` in another attempt."""
+        """
+        Wait for the child at the gate, and return None if the command may begin.
+
+        Otherwise end the child, and return the outcome, or the list of what has to be `shut` in another attempt.
+        """
         if self._gate is None:
             return None
         until = time.monotonic() + float(self._wish.get("stand_seconds", _MOST_SECONDS_TO_STAND))
@@ -91,11 +96,12 @@ class Attempt:
         return found
 
     def let_in(self) -> dict[str, Any]:
-        """Let the command begin, and tell how it ended."""
+        """Let the command begin, and return how it ended."""
         if self._gate is not None:
             self._gate.send(b"\n")
-        trouble = self._troubles()  # it ends empty when the command takes over
-        # A pipe has to end when the command's own side of it does; but for what there may still be to say.
+        trouble = self._troubles()  # it ends without a text when the command takes over
+        # A pipe has to end when the command closes its side of it. So our copy is closed, unless there may still be
+        # something to report.
         if self._covers is None and not trouble:
             os.close(self._errors)
         empty = os.open(os.devnull, os.O_RDWR)
@@ -106,14 +112,14 @@ class Attempt:
         return failed(trouble) if trouble else outcome
 
     def _arrived(self, gate: socket.socket, until: float) -> int | None:
-        """The process that waits at the gate; None if none will."""
+        """Return the process that waits at the gate, or None if no process arrives."""
         if not self._tended.wait_for(gate.fileno(), until=until):
             return None
         data, about, _, _ = gate.recvmsg(1, 64)
         return int(_CREDENTIALS.unpack(about[0][2])[0]) if data else None
 
     def _looked(self, until: float) -> dict[str, Any]:
-        """What is to be shut away now. Whoever started us knows, and nobody else is believed."""
+        """Return what has to be hidden now. Only the process that started the launcher is trusted to answer."""
         if "look" not in self._wish:
             return {"shut": self._wish["shut"]}
         import socket
@@ -132,7 +138,7 @@ class Attempt:
         return {key: found[key] for key in ("shut", "landlock") if key in found}
 
     def _is_all_shut(self, found: dict[str, Any]) -> bool:
-        """Whether what was *found* is what was shut away, and has stayed so."""
+        """Return whether everything in *found* was hidden, and has stayed hidden."""
         known = set(map(tuple, self._wish["shut"]))
         is_known = "shut" in found and known.issuperset(map(tuple, found["shut"]))
         return is_known and (self._covers is None or self._covers.lost() is None)
@@ -159,18 +165,18 @@ def _gate() -> tuple[socket.socket, Gate]:
     import socket
 
     ours, theirs = socket.socketpair()
-    # So the system itself says who writes.
+    # With this option, the system itself says which process writes.
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     return ours, Gate(way=moved(theirs.detach()), said=moved(os.memfd_create("said")))
 
 
 def moved(number: int) -> int:
-    """The same descriptor out of the way of the low numbers, and closed for whoever is started."""
+    """Move a descriptor to a number of at least 10, and return it. Started programs do not inherit it."""
     found = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(number)
     return found
 
 
 def failed(why: str) -> dict[str, Any]:
-    """The outcome where no command was run."""
+    """Return the outcome for a command that was not run."""
     return {"exit": FAILED, "failed": why}

@@ -1,7 +1,7 @@
 """
-In the child of the launcher: take everything away that the command shall not have, and become it.
+The child of the launcher: it gives up all rights that the command must not have, and becomes the command.
 
-Stands alone and imports nothing of ours: the launcher loads it by path.
+This file imports nothing else of the package, because the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 __all__ = ["FAILED", "Gate", "become", "bubblewrapped", "prctl", "put", "write"]
 
 FAILED = 125
-"""The exit code where no command was run."""
+"""The exit code if no command was run."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -28,12 +28,16 @@ _SYS_LANDLOCK_CREATE, _SYS_LANDLOCK_ADD, _SYS_LANDLOCK_RESTRICT, _SYS_OPENAT2 = 
 _O_PATH, _RESOLVE_NO_SYMLINKS = 0o10000000, 4
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_REMOUNT, _MS_BIND, _MS_REC, _MS_SLAVE, _MS_RELATIME = 1, 32, 4096, 16384, 1 << 19, 1 << 21
-# nosuid, nodev, noexec, noatime and nodiratime have one number in both lists.
+# nosuid, nodev, noexec, noatime and nodiratime have the same numbers in both lists.
 _ST_SAME_AS_MS, _ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
 
 
 def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
-    """Become the command that *wish* asks for; if that fails, the reason goes to *told*, and this process ends."""
+    """
+    Replace this process with the command that *wish* describes.
+
+    If this fails, the reason is written to *told*, and this process ends.
+    """
     step = "start"
     try:
         os.setsid()
@@ -41,29 +45,29 @@ def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         for step, take_away in _STEPS:  # noqa: B007 -- named in the message below
             take_away(wish)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a command would inherit that
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would too
             signal.signal(number, signal.SIG_DFL)
         step = "run"
         argv = list(wish["argv"])
         if wish.get("options") is not None:
             if gate is not None:
-                gate.give()  # before the files for bubblewrap, which might be opened in its places
+                gate.give()  # before the files for bubblewrap, which might get its numbers
             argv = bubblewrapped(wish, is_gated=gate is not None)
         elif gate is not None:
             gate.wait()
-        os.execvpe(argv[0], argv, dict(os.environ))  # noqa: S606 -- a shell is what is asked for
-    except BaseException as error:  # noqa: BLE001 -- whatever it is, the command must not run
+        os.execvpe(argv[0], argv, dict(os.environ))  # noqa: S606 -- the caller asks for a shell
+    except BaseException as error:  # noqa: BLE001 -- after any error, the command must not run
         write(told, f"cannot {step} {wish['argv'][0]}: {error}".encode(errors="replace"))
     os._exit(FAILED)
 
 
 class Gate(NamedTuple):
     """
-    Where a child waits for its parent to let it begin.
+    The point where a child waits until its parent lets it begin.
 
     Attributes:
-        way: A socket; the child writes a byte when it is there, and reads one to begin.
-        said: A file for what is said before the command begins, and is not the command's.
+        way: A socket. The child writes a byte when it is ready, and reads a byte before it begins.
+        said: A file for messages from before the command begins, which do not come from the command.
     """
 
     way: int
@@ -72,15 +76,15 @@ class Gate(NamedTuple):
     def wait(self) -> None:
         os.write(self.way, b"\n")
         if not os.read(self.way, 1):
-            os._exit(FAILED)  # nobody is there any more
+            os._exit(FAILED)  # the parent has ended
 
     def give(self) -> None:
-        """Leave the waiting to `_WAIT`, which is started inside of bubblewrap."""
+        """Leave the waiting to `_WAIT`, which is started inside bubblewrap."""
         for number, place in ((2, _ERRORS), (self.way, _WAY), (self.said, 2)):
             os.dup2(number, place, inheritable=True)
 
 
-# What the first program inside of bubblewrap does. It has single digits for descriptors, as a shell needs them.
+# The script of the first program inside bubblewrap. A shell needs single digits for descriptors.
 _ERRORS, _WAY = 8, 9
 _WAIT = f"""
     exec 2>&{_ERRORS} {_ERRORS}>&-
@@ -109,7 +113,7 @@ def _limit(wish: dict[str, Any]) -> None:
         if kind is None:
             continue
         if name == "NPROC":
-            most += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all that the user has, not only ours
+            most += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
         hard = resource.getrlimit(kind)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901 -- as above
         resource.setrlimit(kind, (most, most))
@@ -123,17 +127,18 @@ def _drop_privileges(wish: dict[str, Any]) -> None:
         with open("/proc/sys/kernel/cap_last_cap") as file:
             last = int(file.read())
         for capability in range(last + 1):
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # what it did not have, it need not lose
+            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # dropping an absent capability may fail
         header = (ctypes.c_uint32 * 2)(0x20080522, 0)
         _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
 def _guard_devices(wish: dict[str, Any]) -> None:
     """
-    Make the names of devices read-only for bubblewrap, which shows them to the command.
+    Make the paths of devices read-only for bubblewrap, which shows them to the command.
 
-    Root owns them, and could change their modes for the whole machine. They can still be read and written. Where
-    nothing can be mounted, nothing is done here; the probe of the sandbox notices it then.
+    Root owns the devices, so a command of root could change their modes for the whole machine. The devices can still be
+    read and written. Where nothing can be mounted, this function does nothing; the probe of the sandbox then notices
+    it.
     """
     if not wish.get("devices") or not _has_own_mounts():
         return
@@ -145,7 +150,11 @@ def _guard_devices(wish: dict[str, Any]) -> None:
 
 
 def _reopen(path: str) -> None:
-    """Open *path* again where it is the command's standard input or output: what is open already can be changed."""
+    """
+    Open *path* again if it is the command's standard input or output.
+
+    The mode of a device can still be changed through a descriptor that was opened before.
+    """
     device = os.stat(path).st_rdev
     for number in (0, 1, 2):
         status = os.fstat(number)
@@ -157,7 +166,11 @@ def _reopen(path: str) -> None:
 
 
 def _has_own_mounts() -> bool:
-    """Whether this process has a table of mounts of its own now, if need be as root of a user namespace only."""
+    """
+    Give this process its own table of mounts, and return whether that succeeded.
+
+    If the process may not do this directly, it first makes its own user namespace.
+    """
     if _libc.unshare(_CLONE_NEWNS) == 0:
         return True
     user, group = os.geteuid(), os.getegid()
@@ -169,7 +182,9 @@ def _has_own_mounts() -> bool:
 
 
 def _mount_flags(path: str) -> int:
-    """The flags of the mount that *path* is on: inside a container the kernel refuses to lift one of them."""
+    """
+    Return the flags of the mount that contains *path*. Inside a container the kernel refuses to remove any of them.
+    """
     flags = os.statvfs(path).f_flag
     return flags & _ST_SAME_AS_MS | (_MS_RELATIME if flags & _ST_RELATIME else 0)
 
@@ -189,7 +204,7 @@ def _landlock(wish: dict[str, Any]) -> None:
         try:
             folder = _opened(path)
         except OSError:
-            continue  # it is not there, or a link took its place: then it is not granted
+            continue  # it is gone, or a link has replaced it: then it is not granted
         if not os.path.isdir(f"/proc/self/fd/{folder}"):
             rights &= asked["file_rights"]  # noqa: PLW2901 -- the kernel refuses the others on a file
         rule = ctypes.create_string_buffer(rights.to_bytes(8, sys.byteorder) + folder.to_bytes(4, sys.byteorder), 12)
@@ -200,7 +215,11 @@ def _landlock(wish: dict[str, Any]) -> None:
 
 
 def _opened(path: str) -> int:
-    """*path* itself: a link anywhere in it could have been put there to widen the sandbox."""
+    """
+    Open *path* without following any link, and return the descriptor.
+
+    A link anywhere in the path could have been put there to widen the sandbox.
+    """
     how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
     return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), how, 24)
 
@@ -219,7 +238,7 @@ def _seccomp(wish: dict[str, Any]) -> None:
 
 
 def bubblewrapped(wish: dict[str, Any], *, is_gated: bool) -> list[str]:
-    """The command line of bubblewrap; what it is told goes through a file, where it may be long."""
+    """Return the command line of bubblewrap. Its options are passed in a file, because they may be long."""
     options = [*wish["options"], *(each for group in wish.get("shut", ()) for each in group), *wish.get("then", ())]
     program, *rest = wish["argv"]
     if wish.get("filter") is not None:
@@ -239,7 +258,7 @@ def bubblewrapped(wish: dict[str, Any], *, is_gated: bool) -> list[str]:
 
 
 def _read(path: str) -> bytes:
-    """The content of *path* with a full last line; nothing if it cannot be read."""
+    """Return the content of *path* with a complete last line, or nothing if it cannot be read."""
     try:
         with open(path, "rb") as file:
             content = file.read()

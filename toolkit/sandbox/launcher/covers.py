@@ -1,16 +1,16 @@
 """
-Names that a sandbox covers with mounts, and whether a cover has come off.
+The names that a sandbox covers with mounts, and a watch for covers that come off.
 
-A mount covers one file, not its name: when somebody outside renames another file to the name, or makes one anew, the
-kernel takes the mount away, and the command sees what is there. No mount prevents that, so it is watched for. A file
-that is written in place, or moved with its cover, stays covered.
+A mount covers a file, not its name. If a process outside renames another file to the name, or makes a new one, the
+kernel removes the mount, and the command sees the file that is there. No mount prevents that, so it is watched for. A
+file that is written in place, or moved together with its cover, stays covered.
 
-Watched are both the names and the mounts. The kernel takes a mount away first and then goes on to replace or remove the
-file; it tells of the mount at once, and of the name when it is done, which is some milliseconds later. And a file that
-was moved with its cover, or is only removed, has no name to watch. But a folder can take another one's place, and
-what is protected in it was never covered: of that, only names tell.
+Both the names and the mounts are watched. The kernel first removes a mount and then replaces or removes the file. It
+reports the change of the mount at once. It reports the change of the name when it has finished, some milliseconds
+later. Also, a file that was moved with its cover, or is only removed, has no name to watch. But a folder can take the
+place of another folder, and the protected files in it were never covered. Only the names report that.
 
-Stands alone and imports nothing of ours: the launcher loads it by path.
+This file imports nothing else of the package, because the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 class Covers:
     """
-    What is covered, watched from now on.
+    The covered names, which are watched from now on.
 
     Attributes:
-        poll_seconds: How often to ask, where the system does not tell; None where `fileno()` becomes readable.
+        poll_seconds: How often to call `lost`, if the system does not report changes. It is None if `fileno()` becomes
+            readable after a change.
 
     Args:
-        paths: What is covered, by whole paths without links.
-        tops: The folders that the command is given. What happens outside them changes nothing for it.
-        most_folders: How many folders are watched at most; if there are more, one has to ask now and then.
+        paths: The covered names, as absolute paths without links.
+        tops: The folders that the command gets. Changes outside them do not matter to the command.
+        most_folders: The most folders that are watched. If there are more, the caller has to call `lost` regularly.
     """
 
     def __init__(self, paths: Iterable[str], tops: Sequence[str], *, most_folders: int = 20_000) -> None:
@@ -53,9 +54,9 @@ class Covers:
         if len(self._on_the_way) <= most_folders and hasattr(self._libc, "inotify_init1"):
             self._events = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._events is not None and self._events < 0:
-            self._events = None  # the user has no more of them
+            self._events = None  # the user has no inotify instances left
         self._watch()
-        # Only now: what changes from here on is told.
+        # The identities are read only now: changes from here on are reported.
         self._known = {path: _identity(path) for path in wanted}
 
     @property
@@ -63,15 +64,19 @@ class Covers:
         return 0.25 if self._events is None else None
 
     def fileno(self) -> int:
-        """What becomes readable when there may be something to ask for; -1 if one has to ask now and then."""
+        """
+        Return the descriptor that becomes readable when `lost` may have news, or -1 if there is none.
+
+        Without a descriptor, the caller has to call `lost` regularly.
+        """
         return -1 if self._events is None else self._events
 
     def is_there(self, path: str) -> bool:
-        """Whether *path* was there at the beginning, so that it can be covered."""
+        """Return whether *path* existed at the beginning, so that it can be covered."""
         return self._known[path] is not None
 
     def lost(self) -> str | None:
-        """A covered name that something else has taken since; None if there is none."""
+        """Return a covered name that another file has taken since the beginning, or None if there is none."""
         if self._events is None:
             return self._other()
         look_again = False
@@ -82,7 +87,7 @@ class Covers:
             look_again = look_again or path in self._on_the_way or bool(kind & _OVERFLOW)
         if not look_again:
             return None
-        self._watch()  # a folder may be another one now
+        self._watch()  # a folder may have been replaced
         return self._other()
 
     def close(self) -> None:
@@ -108,7 +113,7 @@ class Covers:
                 return
 
     def _news(self) -> Iterator[tuple[str, str, int]]:
-        # Not all there are: a command may make new ones for ever, and other news must be heard, too.
+        # Not all events are read: a command may make new ones forever, and the launcher must hear other news, too.
         for _ in range(_MOST_READS if self._events is not None else 0):
             try:
                 data = os.read(self.fileno(), _MOST_OF_A_READ)
@@ -123,7 +128,7 @@ class Covers:
                 yield self._folders.get(number, ""), name, kind
 
     def _above(self, path: str) -> Iterator[str]:
-        """The folders that *path* is in, as far as the command is given them."""
+        """Yield the folders that contain *path*, as far as the command gets them."""
         folder = os.path.dirname(path)
         while f"{folder.rstrip('/')}/".startswith(self._tops):
             yield folder
@@ -134,16 +139,17 @@ class Covers:
 
 class Mounts:
     """
-    What covers *secrets*, whole paths, in the sandbox of *process*, from now on.
+    The mounts that cover *secrets* in the sandbox of *process*, which are watched from now on.
 
-    In `select`, it is among the exceptional when the table of mounts has changed, once for each change.
+    *secrets* are absolute paths. `select` reports this object as exceptional when the table of mounts has changed, once
+    for each change.
 
     Raises:
         OSError: The table of mounts cannot be read.
     """
 
     def __init__(self, process: int, secrets: Iterable[str]) -> None:
-        # Held open, it outlives the process: what came off at its end is still told.
+        # An open file outlives the process, so covers that come off when the process ends are still reported.
         self._file = os.open(f"/proc/{process}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
         wanted = set(map(os.fsencode, secrets))
         self._known = {mount: place for mount, place in self._table() if place in wanted}
@@ -152,7 +158,7 @@ class Mounts:
         return self._file
 
     def gone(self) -> str | None:
-        """A secret that lost its cover; None if there is none."""
+        """Return a secret that lost its cover, or None if there is none."""
         now = {mount for mount, _ in self._table()}
         return next((os.fsdecode(place) for mount, place in self._known.items() if mount not in now), None)
 
@@ -160,11 +166,15 @@ class Mounts:
         os.close(self._file)
 
     def _table(self) -> Iterator[tuple[tuple[bytes, ...], bytes]]:
-        """Which mount, and where. A mount stays itself if what it is on is moved, so its place does not count."""
+        """
+        Yield the identity of each mount, and its path.
+
+        A mount keeps its identity if the file that it covers is moved, so the path is not part of the identity.
+        """
         text = b""
         while data := os.pread(self._file, _MOST_OF_A_READ, len(text)):
             text += data
-        for line in filter(None, text.split(b"\n")):  # other ends of lines may be in a name
+        for line in filter(None, text.split(b"\n")):  # a name may contain other line ends
             number, _, device, source, place, *_ = line.split(b" ")
             yield (number, device, source), _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), place)
 

@@ -1,9 +1,10 @@
 """
-In the sandbox: try to get out, in every way that the sandbox is there to prevent, and print what succeeded.
+A program that tries, inside a sandbox, every escape that the sandbox has to prevent, and prints what succeeded.
 
-The program is run by its text, `python -I -S -c TEXT JSON`, so it stands alone. An attempt that succeeds changes
-nothing: a file that it made is removed, a mode or a value is set to what it is, and what could do harm is only opened.
-The answer is one line of JSON: the name of each attempt, with what it reached, or with nothing if it was prevented.
+The program is run from its text, `python -I -S -c TEXT JSON`, so it imports nothing else of the package. An attempt
+that succeeds changes nothing: a file that it made is removed, a mode or a value is set to what it already is, and a
+file whose change could do harm is only opened. The answer is one line of JSON. It has the name of each attempt, with
+the list of what the attempt reached. The list is empty if the attempt was prevented.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def read_outside(props: dict[str, Any]) -> Iterator[str]:
 
 
 def change_modes(props: dict[str, Any]) -> Iterator[str]:
-    """Set the modes of files outside to what they are."""
+    """Set the modes of files outside to the modes that they already have."""
     for path in ("/dev/null", "/dev/zero", "/usr/bin/env", "/etc/passwd", props["outside_file"]):
         with _allowing_refusals():
             os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))
@@ -64,7 +65,7 @@ def change_modes(props: dict[str, Any]) -> Iterator[str]:
 
 
 def write_kernel_settings(props: dict[str, Any]) -> Iterator[str]:
-    """Open every file of `/proc/sys` for writing, and write the value to one that it has."""
+    """Open every file of `/proc/sys` for writing, and write to one of them the value that it already has."""
     yield from _open_for_writing("/proc/sys")
     path = "/proc/sys/kernel/core_pattern"
     with _allowing_refusals():
@@ -85,7 +86,7 @@ def write_kernel_files(props: dict[str, Any]) -> Iterator[str]:
 
 
 def read_kernel_memory(props: dict[str, Any]) -> Iterator[str]:
-    """Read the files of `/proc` that tell root about the kernel's memory and timers, and devices of memory."""
+    """Read the files of `/proc` that tell root about the kernel's memory and timers, and the memory devices."""
     for path in (*(f"/proc/{name}" for name in _ROOTS_FILES), "/dev/mem", "/dev/port", "/dev/kmsg"):
         with _allowing_refusals():
             number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -97,7 +98,7 @@ def read_kernel_memory(props: dict[str, Any]) -> Iterator[str]:
 
 
 def mount_files(props: dict[str, Any]) -> Iterator[str]:
-    """Mount a folder over another one, in the namespaces that there are and in new ones; make a device."""
+    """Mount a folder over another one, in the current namespaces and in new ones, and make a device."""
     libc = _libc()
     inside = os.fsencode(props["inside"])
     for flags in (None, _CLONE_NEWNS, _CLONE_NEWUSER | _CLONE_NEWNS):
@@ -130,7 +131,7 @@ def read_secrets(props: dict[str, Any]) -> Iterator[str]:
 
 
 def write_protected_files(props: dict[str, Any]) -> Iterator[str]:
-    """Open a file of the workspace for writing that makes programs run code."""
+    """Open for writing a file of the workspace that makes programs run code."""
     yield from _open_for_writing(props["protected"])
 
 
@@ -141,7 +142,11 @@ def write_read_only_folders(props: dict[str, Any]) -> Iterator[str]:
 
 
 def reach_unix_sockets(props: dict[str, Any]) -> Iterator[str]:
-    """Connect to unix sockets of a process outside: in the workspace, in a folder only read, and one without a path."""
+    """
+    Connect to unix sockets of a process outside.
+
+    One is in the workspace, one in a folder that may only be read, and one has no path.
+    """
     for address in (props["socket"], props["read_only_socket"], f"\0{props['abstract']}"):
         if _connects("AF_UNIX", address) or _sends(address):
             yield "an abstract socket" if address.startswith("\0") else address
@@ -190,7 +195,7 @@ ATTEMPTS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
         see_processes,
     )
 }
-"""What is tried, by name, in this order."""
+"""The attempts by name, in the order in which they are tried."""
 
 
 def try_all(props: dict[str, Any]) -> dict[str, list[str]]:
@@ -214,7 +219,7 @@ def _holds(path: str, text: str) -> bool:
 
 
 def _open_for_writing(top: str) -> Iterator[str]:
-    """Yield the files at or below *top* that can be opened for writing. They are closed again, unwritten."""
+    """Yield the files at or below *top* that can be opened for writing. They are closed again without a write."""
     for path in _files(top):
         with _allowing_refusals():
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW))
@@ -238,7 +243,7 @@ def _mounts(libc: Any, flags: int | None, folder: bytes) -> bool:
     if flags is not None and libc.unshare(flags) != 0:
         return False
     is_mounted = bool(libc.mount(b"/usr", folder, None, _MS_BIND, None) == 0)
-    # In a namespace of its own a mount harms nothing outside; there it counts if it opens what is covered.
+    # A mount in its own namespace does no harm outside. There it counts only if it gives access to covered files.
     if flags is not None and flags & _CLONE_NEWUSER:
         return is_mounted and bool(libc.mount(b"proc", folder, b"proc", 0, None) == 0)
     if is_mounted:
@@ -247,7 +252,9 @@ def _mounts(libc: Any, flags: int | None, folder: bytes) -> bool:
 
 
 def _in_child(action: Callable[..., bool], *arguments: Any) -> bool:
-    """Whether *action* succeeds, in a process of its own: what it changes about itself ends with it."""
+    """
+    Return whether *action* succeeds in a process of its own. What it changes about that process ends with the process.
+    """
     try:
         child = os.fork()
     except OSError:
@@ -275,7 +282,7 @@ def _connects(family: str, address: Any) -> bool:
 
 
 def _sends(address: str) -> bool:
-    """Whether a datagram can be sent to the socket beside *address*."""
+    """Return whether a datagram can be sent to the socket next to *address*."""
     import _socket
 
     with _allowing_refusals():
@@ -289,7 +296,11 @@ def _sends(address: str) -> bool:
 
 
 def _shorten(address: Any) -> Any:
-    """The address of a socket from its own folder: the kernel takes no more than 107 bytes."""
+    """
+    Return the address of a socket relative to its folder, and enter that folder.
+
+    The kernel accepts at most 107 bytes.
+    """
     if not isinstance(address, str) or address.startswith("\0"):
         return address
     os.chdir(os.path.dirname(address))
@@ -297,7 +308,7 @@ def _shorten(address: Any) -> Any:
 
 
 def _is_same_process(props: dict[str, Any]) -> bool:
-    """Whether the process with that number is the one outside: in a namespace it may be another one."""
+    """Return whether the process with that number is the one outside. In a namespace it may be another process."""
     try:
         with open(f"/proc/{props['pid']}/stat", "rb") as file:
             return bool(file.read().rpartition(b") ")[2].split()[19].decode() == props["started"])

@@ -1,17 +1,18 @@
 """
-Starts one command in its sandbox and outlives it, so that nothing of it is left behind.
+The launcher, which starts one command in its sandbox and outlives it, so that no process of it is left behind.
 
-Run by path, `python -I -S launcher.py JSON...`: it stands alone, with the few files beside it that it imports. It forks
-while it has one thread; the child takes away its own rights and becomes the command. The parent waits for it, adopts
-whatever it orphans, and on SIGTERM, or when the command is done, ends all of that: politely first, then not. It does
-the same when the process that started it dies.
+It is run by path, `python -I -S launch.py JSON...`, and imports only the few files next to it. It forks while it has
+one thread. The child gives up its own rights and becomes the command. The parent waits for the child and adopts every
+process that the command orphans. On SIGTERM, or when the command has ended, it ends all of them: first with SIGTERM,
+then with SIGKILL. It does the same when the process that started it dies.
 
-Where files are shut away, the child stops at a gate once they are. We ask whoever started us whether there is more to
-shut away by now; if so the child is ended, and the next one begins with that. If not, the command begins.
+If files are hidden, the child stops at a gate when they are hidden. The launcher then asks the process that started it
+whether there are more files to hide by now. If there are, the launcher ends the child, and the next child begins with
+the longer list. If there are none, the command begins.
 
-The outcome goes to a pipe that the command never sees, as one JSON object: `{"exit": 0, "left": 0}`. If nothing was
-run it has `failed`, the reason. If the command was ended it has `stopped`: "asked", "crowd" or "uncovered". If a
-protected file could be seen, its `path`.
+The outcome is written to a pipe that the command never sees, as one JSON object: `{"exit": 0, "left": 0}`. If no
+command was run, the object has the reason in `failed`. If the command was ended, it has `stopped`: "asked", "crowd" or
+"uncovered". If a protected file could be seen, it has the `path` of the file.
 """
 
 from __future__ import annotations
@@ -42,7 +43,11 @@ _MOST_TRIES = 5
 
 
 def main(arguments: list[str]) -> int:
-    """Run what *arguments*, the pieces of a JSON text, ask for; its exit code, as a shell counts them."""
+    """
+    Run the command that *arguments*, the pieces of a JSON text, describe, and return its exit code.
+
+    As in a shell, the exit code after a signal is 128 plus the number of the signal.
+    """
     wish = json.loads("".join(arguments))
     status = None if wish.get("status_fd") is None else moved(wish["status_fd"])
     third = None if wish.get("third_fd") is None else moved(wish["third_fd"])
@@ -54,7 +59,7 @@ def main(arguments: list[str]) -> int:
         prctl(_PR_SET_CHILD_SUBREAPER, 1)
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != wish.get("starter", os.getppid()):
-        return FAILED  # it died before we could ask to be told
+        return FAILED  # the starter died before we could ask for a signal
     if "pen" not in wish:
         wish["pen"] = _pen(wish["crowd"]) if wish.get("crowd") else None
     outcome = _outcome(wish, news, errors, third)
@@ -70,7 +75,11 @@ def main(arguments: list[str]) -> int:
 
 
 def _outcome(wish: dict[str, Any], news: int, errors: int, third: int | None) -> dict[str, Any]:
-    """How the command ended, or why none was run; tried again as long as there is more to shut away than was."""
+    """
+    Run the command, and return how it ended or why it was not run.
+
+    A new attempt is made as long as there are more files to hide than the last attempt has hidden.
+    """
     for _ in range(_MOST_TRIES):
         attempt = Attempt(wish, news=news, errors=errors)
         found = attempt.at_the_gate()
@@ -86,14 +95,18 @@ def _outcome(wish: dict[str, Any], news: int, errors: int, third: int | None) ->
 
 
 def _say(file: int, text: str) -> None:
-    """Tell the reader of *file*, if there is one."""
+    """Write *text* to *file*, if it can be written within a second."""
     if select.select([], [file], [], 1.0)[1]:
         with contextlib.suppress(OSError):
             write(file, f"toolkit: {text}\n".encode(errors="replace"))
 
 
 def _pen(crowd: int) -> str | None:
-    """A control group with room for that many processes; None if none can be made. Only root needs and gets one."""
+    """
+    Return a control group with room for *crowd* processes, or None if none can be made.
+
+    Only root needs such a group, and only root gets one.
+    """
     for folder in _own_groups():
         _clear_pens(folder)
         place = f"{folder}/toolkit-{os.getpid()}"
@@ -111,7 +124,7 @@ def _pen(crowd: int) -> str | None:
 
 
 def _clear_pens(folder: str) -> None:
-    """Remove what launchers left that were killed; one with somebody in it cannot be removed."""
+    """Remove the groups of launchers that were killed. A group that still has processes cannot be removed."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         number = name.removeprefix("toolkit-")
         if number != name and number.isdigit() and not os.path.exists(f"/proc/{number}"):
@@ -136,7 +149,7 @@ def _own_groups() -> Iterator[str]:
 
 
 def _listened_to() -> int:
-    """A pipe in which the number of every signal arrives that matters here."""
+    """Return the descriptor of a pipe that receives the number of every signal that matters here."""
     news, sent = os.pipe()
     for end in (news, sent):
         os.set_blocking(end, False)
@@ -151,7 +164,7 @@ def _remove(pen: str | None) -> None:
         with contextlib.suppress(OSError):
             os.rmdir(str(pen))
             return
-        time.sleep(0.01)  # the last one has ended, and is still counted
+        time.sleep(0.01)  # the last process has ended, but is still counted
 
 
 if __name__ == "__main__":

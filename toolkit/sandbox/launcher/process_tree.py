@@ -1,7 +1,7 @@
 """
-In the launcher: a child and everything that descends from it, waited for and ended, so that nothing is left behind.
+A child of the launcher and all its descendants: the launcher waits for them and ends them, so that none is left.
 
-Stands alone, with its neighbour: the launcher loads it by path.
+This file imports only the file next to it, because the launcher loads it by path.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ _COUNT_SECONDS = 1.0
 
 class Tended:
     """
-    A child, and what it starts.
+    A child, and the processes that it starts.
 
     Attributes:
-        stopped: Why it was ended, if it did not end by itself: "asked", "crowd" or "uncovered".
-        uncovered: A protected file that it could have seen.
+        stopped: Why the child was ended, if it did not end by itself: "asked", "crowd" or "uncovered".
+        uncovered: A protected file that the child could have seen.
 
     Args:
-        news: Where the numbers of signals arrive.
-        covers: What the child must not see; it is ended if one comes off.
+        child: The number of the child process.
+        wish: The launcher's instructions.
+        news: The pipe that receives the numbers of signals.
+        covers: The files that the child must not see. The child is ended if a cover comes off.
     """
 
     def __init__(self, child: int, wish: dict[str, Any], *, news: int, covers: Covers | None) -> None:
@@ -50,7 +52,7 @@ class Tended:
         self._secrets = [each[-1] for each in wish.get("shut", ()) if "/dev/null" in each]
         self._mounts: Mounts | None = None
         self._is_remounted = False
-        # A monitor that would take everybody with it at once is not asked politely.
+        # Bubblewrap's outer process gets no SIGTERM, because its end would end all other processes at once.
         self._monitor = child if wish.get("options") is not None else None
         self._held: tuple[int, ...] = ()
         self._command: int | None = None
@@ -63,7 +65,11 @@ class Tended:
         self.uncovered: str | None = None
 
     def wait_for(self, file: int, *, until: float) -> bool:
-        """Whether *file* has something to read, before that time, and before we are told to stop."""
+        """
+        Wait until *file* can be read, and return whether that happened in time.
+
+        Return False if the time *until* comes first, or a signal to stop.
+        """
         while not self.stopped and (seconds := until - time.monotonic()) > 0:
             ready = select.select([file, self._news], [], [], seconds)[0]
             if file in ready:
@@ -74,12 +80,12 @@ class Tended:
 
     def hold(self, command: int) -> None:
         """
-        Keep bubblewrap from ending when *command*, the process inside, does: what is left is to be counted first.
+        Keep bubblewrap from ending when *command*, the process inside, ends, so that what is left can be counted first.
 
-        It has two processes, the outer one and the first inside. When the outer one ends, so does everything.
-        From here on its mounts are watched, too.
+        Bubblewrap has two processes: the outer one, and the first one inside. When the outer one ends, everything ends.
+        From here on, the mounts of the sandbox are watched as well.
         """
-        with contextlib.suppress(OSError):  # then the names alone are watched
+        with contextlib.suppress(OSError):  # then only the names are watched
             self._mounts = Mounts(command, self._secrets)
         first = _parent(command)
         if first is None or _parent(first) != self._child or not hasattr(os, "pidfd_open"):
@@ -92,17 +98,19 @@ class Tended:
         os.kill(self._child, signal.SIGSTOP)
 
     def ended(self) -> dict[str, Any]:
-        """Wait for the command, end what it left, and tell how it went."""
+        """Wait for the command, end the processes that it left, and return the outcome."""
         self._reap()
         while self._status is None and not self._is_over():
             self._watch()
         if self.uncovered is None:
-            self._is_remounted = True  # it may have ended before we heard of it
+            self._is_remounted = True  # the command may have ended before the news arrived
             self.uncovered = self._lost()
         if self._mounts is not None:
-            self._mounts.close()  # before the others end: the last one to hold it waits while it is taken down
+            # The file is closed before the other processes end: the last process to hold the mounts waits while they
+            # are removed.
+            self._mounts.close()
             self._mounts = None
-        others = self._wait_until_alone(time.monotonic() + 0.1)  # many are just about to end
+        others = self._wait_until_alone(time.monotonic() + 0.1)  # many processes are just about to end
         left = len(others) if self._held or not self._monitor else 0
         self._end(0.2)
         code = _KILLED if self._status is None else os.waitstatus_to_exitcode(self._status)
@@ -114,15 +122,15 @@ class Tended:
         return found
 
     def kill(self) -> None:
-        """End it at once, with everything it started."""
+        """End the child at once, with everything that it started."""
         self._end(0)
 
     def _is_over(self) -> bool:
-        """Whether the command has ended, though bubblewrap has not."""
+        """Return whether the command has ended although bubblewrap has not."""
         return self._command is not None and bool(select.select([self._command], [], [], 0)[0])
 
     def _watch(self) -> None:
-        """Wait for news; the crowd is counted now and then where no limit of the system does it."""
+        """Wait for news and act on it. The processes are counted regularly if no limit of the system does it."""
         files = [] if self._command is None else [self._command]
         seconds = 0.1 if self._crowd else None
         if self._covers is not None:
@@ -142,10 +150,11 @@ class Tended:
 
     def _is_crowded(self) -> bool:
         """
-        Return whether the command has more processes than it may.
+        Return whether the command has more processes than it may have.
 
-        Counting its processes takes long on a machine with many. So they are counted at once when the machine has
-        many more than at the start, and otherwise now and then: other programs may have ended meanwhile.
+        Counting its processes takes long on a machine with many processes. So they are counted at once if the machine
+        has many more processes than at the start. Otherwise they are counted from time to time, because the total may
+        stay low if other programs have ended meanwhile.
         """
         if not self._crowd or not (_numbers() > self._crowded or time.monotonic() > self._count_at):
             return False
@@ -153,7 +162,7 @@ class Tended:
         return bool(len(_descendants(self._child)) > self._crowd)
 
     def _lost(self) -> str | None:
-        """A protected file that can be seen, or could be for a moment."""
+        """Return a protected file that can be seen, or could be seen for a moment, or None."""
         gone = self._mounts.gone() if self._mounts is not None and self._is_remounted else None
         self._is_remounted = False
         return gone or (None if self._covers is None else self._covers.lost())
@@ -163,15 +172,19 @@ class Tended:
         self._end(polite_seconds)
 
     def _hear(self, seconds: float | None, *files: int) -> bytes:
-        """The signals that have come, waiting for one, or for something in *files*, if there is none."""
+        """
+        Return the signals that have arrived.
+
+        If there is none, wait for one, or until one of *files* can be read, for at most *seconds*.
+        """
         mounts = [] if self._mounts is None else [self._mounts]
         ready, _, remounted = select.select([self._news, *files], [], mounts, seconds)
         self._is_remounted = self._is_remounted or bool(remounted)
         return os.read(self._news, 4096) if self._news in ready else b""
 
     def _reap(self) -> bool:
-        """Bury the children that have ended; return whether any is left that has not."""
-        for _ in range(1000):  # there may be new ones for ever
+        """Collect the children that have ended, and return whether a child is left that has not ended."""
+        for _ in range(1000):  # there may always be new ones
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
@@ -183,20 +196,26 @@ class Tended:
         return True
 
     def _end(self, polite_seconds: float) -> None:
-        """End every descendant: SIGTERM, a while to tidy up, SIGKILL until none is left."""
+        """
+        End every descendant: SIGTERM, some time to clean up, then SIGKILL until none is left.
+
+        The launcher gives up after ten seconds of SIGKILL.
+        """
         if polite_seconds and self._others():
             self._signal(signal.SIGTERM, spared=self._monitor)
             self._wait_until_alone(time.monotonic() + polite_seconds)
         if polite_seconds and self._held and self._is_over():
-            # Its exit code is the command's, if it may end as it would. It would wait for one that has not ended.
+            # If bubblewrap may end in its normal way, its exit code is that of the command. It would wait for a command
+            # that has not ended.
             _kill(self._child, signal.SIGCONT)
             self._held = ()
             self._wait_until_alone(time.monotonic() + polite_seconds)
         if self._command is not None and not polite_seconds:
-            # The first process inside takes it along, but only when its own turn comes.
+            # The first process inside would end the command too, but only when that process is ended itself.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._command, signal.SIGKILL)
-        for pid in reversed(self._held):  # the first inside takes the others with it, before we have counted them
+        # The first process inside ends the others with it, before we have counted them.
+        for pid in reversed(self._held):
             _kill(pid, signal.SIGKILL)
         self._held = ()
         give_up = time.monotonic() + 10.0
@@ -206,10 +225,14 @@ class Tended:
         self._reap()
 
     def _signal(self, number: int, *, spared: int | None = None) -> None:
-        """Send it to everyone, and to nobody twice: a second SIGTERM would come while somebody tidies up."""
+        """
+        Send the signal *number* to every descendant but *spared*, and to none of them twice.
+
+        A second SIGTERM would arrive while a process cleans up.
+        """
         targets = _descendants(self._child)
-        # The group first, in one step: those who fork faster than we count are mostly in it. Once the
-        # command is reaped its number may be another's.
+        # The group comes first, in one step: processes that fork faster than we count are mostly in it. When the
+        # command has been reaped, its number may belong to another process.
         if self._status is None and spared is None:
             targets = [-self._child, *(target for target in targets if _group(target) != self._child)]
         for target in targets:
@@ -217,10 +240,10 @@ class Tended:
                 _kill(target, number)
 
     def _wait_until_alone(self, until: float) -> list[int]:
-        """Who still runs after that time."""
+        """Wait until no other process runs or the time *until* comes, and return the processes that still run."""
         has_children = self._reap()
-        # A process that forks and ends while the table of processes is read leaves no trace in it. Its child becomes
-        # ours then, so it is the system that knows whether we are alone.
+        # A process that forks and ends while the table of processes is read leaves no trace in it. Its child then
+        # becomes ours, so only the system knows whether there are no other processes.
         while (others := self._others()) or (has_children and not self._held):
             if (seconds := until - time.monotonic()) <= 0:
                 break
@@ -229,7 +252,7 @@ class Tended:
         return others
 
     def _others(self) -> list[int]:
-        """What runs besides the processes of bubblewrap that we hold."""
+        """Return the processes that run, without the processes of bubblewrap that we hold."""
         return [pid for pid in _descendants(self._child) if pid not in self._held]
 
 
@@ -243,7 +266,7 @@ def _kill(pid: int, number: int) -> None:
 
 
 def _group(target: int) -> int | None:
-    """The group of a process; a group, which is written as a negative number, is its own."""
+    """Return the group of a process. A negative number is a group itself."""
     try:
         return os.getpgid(target) if target > 0 else -target
     except OSError:
@@ -251,12 +274,16 @@ def _group(target: int) -> int | None:
 
 
 def _numbers() -> int:
-    """How many processes there are, ours or not: quick to tell, however many there are."""
+    """Return about how many processes the machine has, ours or not. This is quick even if there are many."""
     return len(os.listdir("/proc")) if _LINUX else 0
 
 
 def _descendants(child: int) -> list[int]:
-    """Everything that we or our children started and that still runs; its group, where that cannot be told."""
+    """
+    Return every process that we or our children started and that still runs.
+
+    On systems where that is not known, return the group of the child, as a negative number.
+    """
     if not _LINUX:
         try:
             os.kill(-child, 0)
