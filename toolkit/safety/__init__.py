@@ -1,6 +1,4 @@
-"""
-Safety checks on what a call is about to touch (`checks`): paths, protected files, commands, hosts.
-"""
+"""Safety checks (`checks`) on the paths, protected files, commands and hosts that a call is about to touch."""
 
 from typing import TYPE_CHECKING
 

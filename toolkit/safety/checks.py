@@ -1,9 +1,9 @@
 """
-The safety checks: what a call is about to touch, judged before anybody is asked.
+The safety checks, which judge what a call is about to touch before the user is asked.
 
-They hold in every mode and are switched off only by name. Every finding is reported, and a check
-that fails is a refusal. A check is no boundary: it judges what a tool says it will do, at that
-moment. The boundary is a sandbox.
+The checks hold in every mode. A check is switched off only by its name. Every finding is reported. If a check raises an
+error, the call is denied. A check is not a boundary: it judges what a tool says it will do, at that moment. The
+boundary is a sandbox.
 """
 
 from __future__ import annotations
@@ -34,34 +34,37 @@ _log = logging.getLogger("toolkit")
 
 class Check(Protocol):
     """
-    One thing to look out for.
+    One safety check.
 
-    A check may also have `kinds`, the kinds of access that it looks at; without it, it looks at all.
+    A check may also have an attribute `kinds`, the kinds of access that it judges. Without it, the check judges every
+    access.
     """
 
     @property
     def name(self) -> str:
-        """What it is switched off by: "dangerous-command"."""
+        """The name by which the application switches the check off, such as "dangerous-command"."""
 
     def judge(self, access: Access) -> Finding | None:
-        """What speaks against *access*, "ask" or "deny"; None if nothing does."""
+        """Return a finding against *access* with the word "ask" or "deny", or None if there is none."""
 
 
 class SafetyChecks:
     """
-    The built-in checks, and those of the application.
+    The built-in checks and the application's own checks.
 
-    Built in are "folder" (paths stay inside the folders), "protected-file" (secrets, and files that make
+    The built-in checks are "folder" (paths stay inside the folders), "protected-file" (secrets, and files that make
     programs run code), "dangerous-command", and "host" (addresses inside a machine or a private network).
 
     Args:
-        folders: What tools may touch; the first is where relative paths start. The current folder if not given.
-        read_only_folders: What tools may only read.
-        protected: Further patterns or paths that are neither read nor written, or `Protected` for other wishes.
+        folders: The folders that tools may touch. Relative paths start in the first one. The default is the current
+            folder.
+        read_only_folders: The folders that tools may only read.
+        protected: Further patterns or paths that tools neither read nor write. A `Protected` object has its own
+            description, level and exceptions.
         unprotected: Built-in patterns that do not hold, by their exact text.
-        allowed_hosts: Hosts that may be reached although they are private: "localhost:8080".
-        without: Checks that are switched off, by name.
-        further: The application's own.
+        allowed_hosts: Hosts that tools may reach although they are private, such as "localhost:8080".
+        without: The names of the checks that are switched off.
+        further: The application's own checks.
     """
 
     def __init__(
@@ -93,16 +96,16 @@ class SafetyChecks:
 
     @property
     def root(self) -> str:
-        """The folder that relative paths start from, resolved."""
+        """The resolved folder in which relative paths start."""
         return self._folders.root
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The checks that hold, in order."""
+        """The names of the active checks, in order."""
         return tuple(self._checks)
 
     def judge(self, accesses: Iterable[Access]) -> list[Finding]:
-        """Everything that speaks against *accesses*, in their order; empty if nothing does."""
+        """Return every finding against *accesses*, in their order. The list is empty if there is none."""
         found = (self._judged(name, access) for access in accesses for name in self._checks)
         return [finding for finding in found if finding is not None]
 
@@ -113,19 +116,19 @@ class SafetyChecks:
             if kinds is not None and access.kind not in kinds:
                 return None
             return _sound(self._checks[name].judge(access), by)
-        except Exception as error:  # noqa: BLE001 -- whatever it is, the access was not judged
+        except Exception as error:  # noqa: BLE001 -- after any error the access was not judged
             _log.warning("%s failed", by, exc_info=True)
             return _refusal(by, f"{by} failed ({type(error).__name__}), so nothing is let through; mend it")
 
 
 def _sound(finding: object, by: str) -> Finding | None:
-    """What a check returned, under its name; a refusal if it cannot be understood."""
+    """Return the finding of a check under the check's name, or a refusal if the finding is not valid."""
     if finding is None:
         return None
     if isinstance(finding, Finding) and finding.word in {"ask", "deny"}:
         return replace(finding, by=by, source="arguments" if finding.source == "arguments" else "check")
     if isinstance(finding, Finding) and finding.word == "allow":
-        return None  # a check lifts nothing
+        return None  # a check cannot lift a restriction
     if isinstance(finding, Coroutine):
         finding.close()
     said = repr(finding.word) if isinstance(finding, Finding) else f"a {type(finding).__name__}"
@@ -137,7 +140,7 @@ def _refusal(by: str, reason: str) -> Finding:
 
 
 def _correction(by: str, reason: str) -> Finding:
-    """Deny a call whose arguments lead to no file; the model may send others."""
+    """Deny a call whose arguments lead to no file. The model may send other arguments."""
     return Finding("deny", by, reason, "arguments")
 
 
@@ -171,7 +174,7 @@ class _ProtectedFileCheck:
             return _correction(self.name, str(error))
         except ValueError as error:
             return _refusal(self.name, str(error))
-        # Under any of its names: a link called notes.txt may lead to .env, and .env to elsewhere.
+        # Judge the file under each of its names: a link called notes.txt may lead to .env, and .env to another file.
         for path in {each: None for place in places for each in (*place.passed, place.path)}:
             rule = self._files.protecting(path, _reads_or_writes(access))
             if rule is None and _reads_or_writes(access) == "write":
@@ -191,7 +194,7 @@ class _CommandCheck:
         self._files: CommandFiles | None = None
 
     def judge(self, access: Access) -> Finding | None:
-        from .commands.check import CommandFiles, judged  # they take long to load, and most calls run no command
+        from .commands.check import CommandFiles, judged  # imported late: slow to load, and most calls run no command
 
         if self._files is None:
             self._files = CommandFiles(self._protected, self._folders)
@@ -221,7 +224,7 @@ def _protected(path: str, rule: Protected) -> str:
     )
 
 
-# What the application asked for.
+# Helpers that read the options of the application.
 
 
 def _named(checks: Iterable[Check]) -> dict[str, Check]:
@@ -257,7 +260,7 @@ _OWN_WHAT = next(rule.what for rule in BUILT_IN if rule.pattern == _OWN)
 
 
 def _own_folders() -> list[str]:
-    """Where the user's configuration of toolkit is, if it is not where everybody's is."""
+    """Return the patterns of the user's toolkit configuration under XDG_CONFIG_HOME and under `~/.config`."""
     bases = (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config"))
     return [f"{base}/toolkit/**" for base in bases if os.path.isabs(base)]
 
@@ -272,7 +275,7 @@ def _given(each: str | os.PathLike[str] | Protected) -> Protected:
 
 
 def _on_disk(rule: Protected) -> Protected:
-    """The same, for a pattern that begins at the root of the disk: where its folders really are."""
+    """Return *rule* with the links in its folders followed, if its pattern begins at the root of the disk."""
     if not os.path.isabs(rule.pattern):
         return rule
     names = rule.pattern.split("/")
@@ -280,7 +283,7 @@ def _on_disk(rule: Protected) -> Protected:
     try:
         folder = resolved("/".join(names[:plain]) or "/", "/")
     except ValueError:
-        return rule  # nobody here can follow it: another user's home, say
+        return rule  # this process cannot follow the path: it may be in another user's home
     return replace(rule, pattern="/".join((folder, *names[plain:])))
 
 

@@ -1,10 +1,12 @@
 """
-Which hosts may be reached: public ones, over http and https.
+The check of the hosts that tools may reach: public hosts, over http and https.
 
-Metadata services, link-local, multicast and reserved addresses are refused always; loopback and
-private ones unless the application allows them. An address has one spelling, the plain one; the
-others serve to get around checks like this. Names are not looked up: the tool that connects has
-to hold every address a name stands for against `unreachable`, and every redirect against `judged`.
+Metadata services and link-local, multicast and reserved addresses are always refused. Loopback and private addresses
+are refused unless the application allows them. An address is accepted in one spelling only, the plain one, because the
+other spellings are used to get around checks like this one.
+
+Names are not looked up. The tool that connects has to check every address of a name with `unreachable`, and every
+redirect with `judged`.
 """
 
 from __future__ import annotations
@@ -31,12 +33,12 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 class AllowedHosts:
     """
-    Hosts that may be reached although they are private; public ones need no word.
+    The hosts that tools may reach although they are private. Public hosts need no entry.
 
-    Each is a name or an address, with a port or for all of them: "localhost:8080", "10.0.0.7",
-    "[::1]:80", "*.corp.internal", where the star is one whole label.
+    Each entry is a name or an address, with one port or without a port for all ports: "localhost:8080", "10.0.0.7",
+    "[::1]:80", "*.corp.internal". The star stands for one whole label.
 
-    Raises `ValueError` for what is no host, or can never be allowed.
+    Raises `ValueError` for a text that is not a host, and for a host that can never be allowed.
     """
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
@@ -68,7 +70,7 @@ _NOBODY = AllowedHosts()
 
 
 def judged(url: str, allowed: AllowedHosts = _NOBODY) -> Finding | None:
-    """What speaks against reaching *url*; None if nothing does."""
+    """Return a finding against reaching *url*, or None if there is none."""
     try:
         reason = _problem(url, allowed)
     except ValueError as error:
@@ -77,7 +79,7 @@ def judged(url: str, allowed: AllowedHosts = _NOBODY) -> Finding | None:
 
 
 def unreachable(address: Address) -> str | None:
-    """What kind of address it is, "a private address", if it is none of the public ones."""
+    """Return the kind of *address*, such as "a private address", or None if it is public."""
     found = _found_address(address)
     return found.what if found else None
 
@@ -107,11 +109,11 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= 200 else f"{text[:200]}...")
 
 
-# A host in its one spelling.
+# The functions below read a host in its plain spelling.
 
 
 def _split(authority: str) -> tuple[str, int | None]:
-    """Host and port; `ValueError` for any spelling but the plain one."""
+    """Split *authority* into host and port. Raise `ValueError` for any spelling other than the plain one."""
     if not authority.isascii():
         raise ValueError(f"the host {_shown(authority)} is not in ASCII; write it so{_in_ascii(authority)}")
     if authority.startswith("["):
@@ -140,7 +142,7 @@ def _name(text: str) -> str:
     try:
         return str(IPv4Address(host))
     except ValueError:
-        # 127.1, 0x7f.0.0.1, 017700000001, 2130706433: what they mean depends on who reads them.
+        # The meaning of 127.1, 0x7f.0.0.1, 017700000001 and 2130706433 depends on the program that reads them.
         raise ValueError(f"{_shown(text)} is an odd spelling of an address; write four decimal numbers") from None
 
 
@@ -161,16 +163,16 @@ def _in_ascii(authority: str) -> str:
         return ""
 
 
-# What a host is.
+# The functions below find out what kind of host a name or an address is.
 
 
 class _Kind(NamedTuple):
     what: str
-    is_final: bool  # nobody can allow it
+    is_final: bool  # the application cannot allow it
 
 
 def _found(host: str) -> _Kind | None:
-    """What *host* is, if it is not public."""
+    """Return the kind of *host*, or None if it is public."""
     if host in _METADATA_NAMES:
         return _METADATA
     try:
@@ -181,7 +183,7 @@ def _found(host: str) -> _Kind | None:
 
 
 def _found_address(address: Address) -> _Kind | None:
-    # Any of the addresses may be the one that is reached; the worst counts.
+    # A connection may reach any of these addresses, so the worst kind counts.
     return max(filter(None, map(_kind, _meant(address))), key=lambda kind: kind.is_final, default=None)
 
 
@@ -193,7 +195,11 @@ def _kind(address: Address) -> _Kind | None:
 
 
 def _meant(address: Address) -> Iterator[Address]:
-    """An address, and the older ones that it carries and that a gateway takes out."""
+    """
+    Yield *address*, and the IPv4 addresses inside it that a gateway may take out and use.
+
+    For a mapped or a NAT64 address, yield only the IPv4 address inside.
+    """
     if isinstance(address, IPv4Address):
         yield address
         return
@@ -201,7 +207,7 @@ def _meant(address: Address) -> Iterator[Address]:
     if address.ipv4_mapped or address in _NAT64:
         yield last
         return
-    if address.sixtofour:  # before the address itself: what it carries says more than how it is carried
+    if address.sixtofour:  # yielded first: the address inside says more than the address around it
         yield address.sixtofour
     yield address
     if int(address) >> 32 & 0xFCFF_FFFF == 0x5EFE:  # ISATAP
@@ -212,7 +218,7 @@ _METADATA = _Kind("a metadata service with credentials", True)
 _RESERVED = _Kind("a reserved address", True)
 _NAT64 = ip_network("64:ff9b::/96")
 _HANDED_OUT = ip_network("2000::/3")
-# The tables are ours: what `ipaddress` calls private differs between versions of Python.
+# The tables are our own, because `ipaddress` calls different networks private in different versions of Python.
 _NETWORKS = [
     (kind, [ip_network(each) for each in networks.split()])
     for kind, networks in [
@@ -230,7 +236,7 @@ _NETWORKS = [
             _Kind("an address for tests and examples", False),
             "192.0.2.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20",
         ),
-        # Its relays are gone, and newer versions of `ipaddress` call all of it private.
+        # The 6to4 relays are gone, and newer versions of `ipaddress` call the whole network private.
         (_Kind("an address of the abandoned 6to4", False), "2002::/16"),
         (_RESERVED, "192.0.0.0/24 192.88.99.0/24 240.0.0.0/4 2001::/23"),
     ]
@@ -255,7 +261,7 @@ _PRIVATE_NAMES = (
     ".home",
     ".home.arpa",
     ".lan",
-    # Names that stand for the address written in them, or for this machine.
+    # These names resolve to the address that is written in them, or to this machine.
     ".nip.io",
     ".sslip.io",
     ".xip.io",

@@ -1,9 +1,10 @@
 """
-Which names a shell's glob may stand for, without looking at the disk.
+Comparison of shell globs with the names of protected files, without looking at the disk.
 
-A glob is held against a pattern of a protected file: `.e*` may be `.env`, and `f*.p?m` may be a `*.pem`.
-`*` alone may be anything and says nothing, so it counts for no protected file; neither does `*.json`,
-which tells no more than the kind of a file. As in the shell, a leading dot has to be written.
+A glob is compared with the pattern of a protected file: `.e*` may stand for `.env`, and `f*.p?m` may stand for a
+`*.pem`. `*` alone may stand for any name and says nothing about it, so it matches no protected file. Neither does
+`*.json`, which says only what kind of file it is. As in the shell, a glob matches a leading dot only if the dot is
+written.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _CLASSES = {
     "cntrl": r"\x00-\x1f",
 }  # fmt: skip
 
-# None is any text, a pattern is one letter.
+# None stands for any text. A pattern stands for one letter.
 _Token: TypeAlias = re.Pattern[str] | str | None
 
 
@@ -33,7 +34,7 @@ def is_glob(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def regex_of(glob: str) -> str:
-    """Return the expression for *glob*, one name of a path."""
+    """Return the regular expression for *glob*, which is one name of a path."""
     return "".join(
         "[^\n]*" if token is None else re.escape(token) if isinstance(token, str) else token.pattern
         for token in _tokens(glob)
@@ -46,8 +47,8 @@ def may_meet(glob: str, pattern: str, *, dots: bool = False, aimed: bool = False
 
     Args:
         dots: Whether `*` matches a leading dot, as after `shopt -s dotglob` and for `find -name`.
-        aimed: Whether *glob* also has to say something about the name: one of its letters, or its leading dot,
-            is a letter that *pattern* writes, and it is not only a common ending.
+        aimed: Whether *glob* also has to say something about the name. It does if one of its letters, or its leading
+            dot, is a letter that *pattern* writes, and if it is not only a common ending.
     """
     if not dots and pattern.startswith(".") and not glob.startswith((".", "[.")):
         return False
@@ -60,7 +61,7 @@ def may_meet(glob: str, pattern: str, *, dots: bool = False, aimed: bool = False
 
 
 def _walk(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_aimed: bool) -> bool:
-    """Step through both at once; a `*` takes any number of the other's letters."""
+    """Step through both token lists at once. A `*` takes any number of letters of the other list."""
     waiting, seen = [(0, 0, is_aimed)], set()
     while waiting:
         state = waiting.pop()
@@ -91,7 +92,7 @@ _MOST_LETTERS = 5
 
 
 def _says_letter(token: _Token) -> bool:
-    """Return whether *token* stands for one letter, or one of a few: `[ab]` does, and `[a-z]` and `?` do not."""
+    """Return whether *token* stands for one letter or one of a few letters: `[ab]` does; `[a-z]` and `?` do not."""
     if isinstance(token, str):
         return True
     return token is not None and len(token.pattern) <= _MOST_LETTERS and not re.search(r"[\^-]", token.pattern[1:-1])
@@ -124,7 +125,7 @@ _ANY = re.compile(r"[^\n]")
 
 
 def _letters(text: str) -> re.Pattern[str]:
-    """Return the expression for `[a-z]`; one that cannot be read may be any letter."""
+    """Return the regular expression for `[a-z]`. Text that cannot be compiled stands for any letter."""
     inner = text[1:-1]
     negated, inner = inner[:1] in ("!", "^"), inner.lstrip("!^") if inner[:1] in ("!", "^") else inner
     inner = inner.replace("\\", "\\\\").replace("]", r"\]")
@@ -136,6 +137,6 @@ def _letters(text: str) -> re.Pattern[str]:
 
 
 def _only_ending(glob: str) -> str:
-    """Return the ending of `*.json`, if *glob* says nothing else."""
+    """Return the ending of a glob like `*.json`, or an empty text if *glob* says anything else."""
     stem, dot, ending = glob.rpartition(".")
     return dot + ending if dot and stem and not stem.strip("*?") and not is_glob(ending) else ""

@@ -1,10 +1,11 @@
 """
-Whether a path stays inside the folders that tools may touch.
+Checks whether a path stays inside the folders that tools may touch.
 
-A path is judged by where it leads, with `..` and every symbolic link followed, also those of
-parents of a file that does not exist yet. It is taken literally: no `~`, no variables.
-Only links are read. What holds now may be changed before the file is opened, and a hard link
-cannot be told from a file: this is a check, the boundary is a sandbox.
+A path is judged by the place it leads to. `..` and every symbolic link are followed, including links in the parents of
+a file that does not exist yet. The path is taken literally: `~` and variables are not expanded.
+
+To follow a path, this module reads only links. A link may change between this check and the moment when the file is
+opened, and a hard link looks like an ordinary file. So this is only a check; the boundary is a sandbox.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _MOST_BYTES = 4096
 _MOST_BYTES_OF_A_NAME = 255
 
 
-class BadPath(ValueError):  # noqa: N818 -- named by what it is
-    """A text that leads to no file at all: empty, too long, in a circle. The caller has to send another one."""
+class BadPath(ValueError):  # noqa: N818 -- the name says what is wrong
+    """A text that leads to no file: it is empty, too long or leads in a circle. The caller has to send another path."""
 
 
 class Place(NamedTuple):
     """
-    Where a path leads.
+    The place that a path leads to.
 
     Attributes:
-        path: Absolute, links followed; a tail that does not exist is kept.
-        passed: The same file under every other name it has on the way, as written first.
+        path: The absolute path, with links followed. A tail that does not exist is kept.
+        passed: Every other name that the same file has on the way. The first one is the path as written.
     """
 
     path: str
@@ -43,24 +44,26 @@ class Place(NamedTuple):
 
 def resolved(path: str, root: str) -> str:
     """
-    Where *path* leads: absolute, normalised, links followed; a tail that does not exist is kept.
+    Return the place that *path* leads to: absolute, normalised, with links followed.
+
+    A tail that does not exist is kept.
 
     Raises:
-        BadPath: It cannot be a path, or leads in a circle; the message says what to send instead.
-        ValueError: It may not be followed; the message says why.
+        BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
+        ValueError: The path may not be followed. The message says why.
     """
     return _followed(_checked(path), root).path
 
 
 class Folders:
     """
-    The folders that tools may touch; the first one is where relative paths start.
+    The folders that tools may touch. Relative paths start in the first folder.
 
-    Of folders inside one another the innermost counts. Folders are resolved once, here.
+    If one folder lies inside another, the innermost folder decides. The constructor resolves the folders once.
 
     Args:
-        folders: What may be read and written.
-        read_only: What may only be read.
+        folders: The folders that tools may read and write.
+        read_only: The folders that tools may only read.
     """
 
     def __init__(
@@ -75,17 +78,20 @@ class Folders:
         self.root = self.writable[0]
         self._names = {each: folded(each) for each in (*self.writable, *self.read_only)}
         self._only_read = [self._names[each] for each in self.read_only]
-        # What lies above the root no tool can change, so it is followed once and not for every path.
+        # No tool can change the links above the root. So they are followed once, and not again for every path.
         is_fixed = not any(_is_inside(self.root, each) for each in self.writable if each != self.root)
         self._start = self.root if is_fixed else "/"
 
     def places(self, path: str) -> tuple[Place, ...]:
         """
-        Where *path* may lead: as the system follows it, and as a program that takes out `..` first.
+        Return the places that *path* may lead to.
+
+        The first place is the one that the system follows the path to. If *path* holds `..`, the second place is the
+        one for a program that removes `..` before it follows links.
 
         Raises:
-            BadPath: It cannot be a path, or leads in a circle; the message says what to send instead.
-            ValueError: It may not be followed; the message says why.
+            BadPath: The text cannot be a path, or leads in a circle. The message says what to send instead.
+            ValueError: The path may not be followed. The message says why.
         """
         place = _followed(_checked(path), self.root, start=self._start)
         if ".." not in path:
@@ -93,7 +99,7 @@ class Folders:
         return (place, _followed(os.path.normpath(path), self.root, start=self._start))
 
     def outside(self, path: str, access: Literal["read", "write"]) -> str | None:
-        """Why *path* may not be accessed here, with the remedy; None if it may."""
+        """Return why *path* may not be accessed, with the remedy, or None if it may be accessed."""
         try:
             return self.find_objection(path, access)
         except BadPath as error:
@@ -101,10 +107,12 @@ class Folders:
 
     def find_objection(self, path: str, access: Literal["read", "write"]) -> str | None:
         """
-        Return the same, and tell a path that leads to no file from one that is refused.
+        Return why *path* may not be accessed, with the remedy, or None if it may be accessed.
+
+        Unlike `outside`, this method raises an error for a path that leads to no file.
 
         Raises:
-            BadPath: It leads to no file at all; the message says what to send instead.
+            BadPath: The path leads to no file. The message says what to send instead.
         """
         try:
             places = self.places(path)
@@ -124,7 +132,7 @@ class Folders:
             return None
         names = folded(place)
         depth = len(self._names[inner])
-        # Case does not help: on some disks VENDOR is vendor, and that one is only read.
+        # The comparison ignores case: on some disks VENDOR is the same folder as vendor, which is read-only.
         if any(len(each) >= depth and each == names[: len(each)] for each in self._only_read):
             return f"{leads} is in a folder that is only read; {_REMEDY}"
         if any(each[: len(names)] == names for each in self._names.values()):
@@ -147,12 +155,12 @@ def _is_inside(path: str, folder: str) -> bool:
 
 
 def shown(path: str) -> str:
-    """A path as a message shows it: quoted, escaped and not too long."""
+    """Return *path* for a message: quoted, escaped, and cut after 200 characters."""
     return repr(path if len(path) <= 200 else f"{path[:200]}...")
 
 
 def _checked(path: str) -> str:
-    """*path*, if it can be one."""
+    """Return *path* unchanged, or raise an error if it cannot be a path."""
     if not isinstance(path, str):
         raise BadPath(f"a path is text, got {type(path).__name__}")
     if not path:
@@ -173,9 +181,13 @@ def _checked(path: str) -> str:
 
 
 def _followed(path: str, root: str, *, start: str = "/") -> Place:
-    """Walk to *path*, name by name; from *start*, if it is relative and *start* is its resolved root."""
+    """
+    Follow *path* name by name.
+
+    The walk begins at *start* if *path* is relative and *start* is its resolved root. Otherwise it begins at `/`.
+    """
     written = os.path.join(os.path.abspath(root), path)
-    if os.name == "nt":  # pragma: no cover -- drives, shares and junctions are better known there
+    if os.name == "nt":  # pragma: no cover -- `realpath` knows the drives, shares and junctions of Windows
         return Place(os.path.realpath(written), (os.path.abspath(written),))
     at, rest = (start, path) if start == root and not path.startswith("/") else ("/", written)
     passed = [os.path.normpath(written)]
@@ -204,15 +216,15 @@ def _followed(path: str, root: str, *, start: str = "/") -> Place:
 
 
 def _target(path: str) -> str | None:
-    """Where a link points to; None if *path* is no link, or is not there."""
+    """Return the text that a link points to, or None if *path* is not a link or does not exist."""
     try:
         target = os.readlink(path)
     except OSError as error:
         if error.errno in {errno.EINVAL, errno.ENOENT, errno.ENOTDIR}:
             return None
-        # It may be a link all the same, and lead anywhere.
+        # The path may still be a link, and may lead to any place.
         raise ValueError(f"{shown(path)} cannot be followed ({error.strerror}); choose another place") from None
     if path.startswith(("/proc/", "/dev/fd/")):
-        # They mean another file in each process, and some lead around every folder.
+        # These links mean another file in each process, and some of them lead past every folder check.
         raise ValueError(f"{shown(path)} is a link that every process has for itself; name the file itself")
     return target

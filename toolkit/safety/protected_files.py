@@ -1,10 +1,11 @@
 """
-Protected files, as data: secrets, and files that make other programs run code.
+The table of protected files: secrets, and files that make other programs run code.
 
-A pattern is one or more names joined by `/`. It matches whole names, at any depth,
-whatever the case or the Unicode spelling; `*` and `?` stay within one name, `/**` at
-the end is the folder and all beneath it, a leading `/` starts at the root of the disk.
-Nothing here looks at the disk: a hard link under an innocent name is not seen.
+A pattern is one or more names joined by `/`. It matches whole names, at any depth. Upper and lower case and the Unicode
+spelling make no difference. `*` and `?` match within one name. `/**` at the end stands for the folder and everything
+beneath it. A leading `/` stands for the root of the disk.
+
+This module does not look at the disk. So it does not notice a hard link to a protected file under another name.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ Level = Literal["neither read nor written", "not written"]
 @dataclass(frozen=True, slots=True)
 class Protected:
     """
-    One pattern of files that a tool keeps away from.
+    One pattern of files that tools may not touch.
 
     Attributes:
-        pattern: Which files, as the module's docstring says.
-        what: What they are, as a person would say it: "a private key".
-        level: Whether they may at least be read.
-        but: Names that the pattern would match and does not mean: "*.pub".
+        pattern: The pattern for the files, as the module's docstring describes it.
+        what: A description of the files for people, such as "a private key".
+        level: Whether tools may at least read the files.
+        but: Names that the pattern matches but does not protect, such as "*.pub".
     """
 
     pattern: str
@@ -45,9 +46,9 @@ class Protected:
 
 class ProtectedFiles:
     """
-    A table of patterns, ready to be held against paths.
+    A table of patterns that can be matched against paths.
 
-    Raises `ValueError` for a pattern that could not match what it says.
+    Raises `ValueError` for a pattern that could not match the files it describes.
     """
 
     def __init__(self, table: Iterable[Protected]) -> None:
@@ -57,7 +58,7 @@ class ProtectedFiles:
         for shape in self._shapes:
             if shape.clue is None:
                 self._named.setdefault(str(shape.names[0]), []).append(shape)
-        # Most paths are ruled out by what their names do not hold, without trying one expression.
+        # One search for these texts rules out most paths, so that their names are not matched against any pattern.
         self._clues = re.compile("|".join(re.escape(shape.clue or "") for shape in self._starred))
         self._first_names = "\n".join(self._named)
         self._met: dict[tuple[str, bool], list[_Shape]] = {}
@@ -66,12 +67,13 @@ class ProtectedFiles:
         self, path: str, access: Literal["read", "write"], *, with_content: bool | None = None
     ) -> Protected | None:
         """
-        What protects *path* from being read or written; None if nothing does.
+        Return the rule that protects *path* from being read or written, or None if no rule does.
 
-        *with_content* is whether a folder is meant with all that is in it: if not said, when it is written.
+        *with_content* tells whether a folder is accessed with all its content. The default is True for a write and
+        False for a read.
 
-        A folder that is part of a pattern is not written either: whoever replaces `.git`
-        replaces `.git/hooks`. The path is taken as it is written, links are not followed.
+        If it is True, a folder that is part of a pattern is protected too, because replacing `.git` also replaces
+        `.git/hooks`. The path is matched as it is written. Links are not followed.
         """
         names = folded(path)
         is_write, is_absolute = access == "write", _ABSOLUTE.match(path) is not None
@@ -93,7 +95,7 @@ class ProtectedFiles:
 
     def could_protect(self, glob: str, access: Literal["read", "write"], *, dots: bool = False) -> Protected | None:
         """
-        Return what protects a file that *glob* may stand for; None if nothing does.
+        Return a rule that protects a file which *glob* may stand for, or None if no rule does.
 
         Args:
             glob: A path with `*`, `?` or `[...]` in any of its names.
@@ -110,18 +112,18 @@ class ProtectedFiles:
         return None
 
     def _shapes_met_by(self, name: str, *, dots: bool) -> list[_Shape]:
-        """Every pattern whose first name *name* may be, and says something about."""
+        """Return every pattern whose first name *name* may stand for, if *name* also says something about it."""
         if (name, dots) in self._met:
             return self._met[name, dots]
         if not is_glob(name):
             shapes = [*self._named.get(name, ()), *(shape for shape in self._starred if _is(name, shape.names[0]))]
         else:
-            # One search over all names, because most globs meet none of them.
+            # One search covers all first names, because most globs match none of them.
             texts = re.findall(f"(?m)^{regex_of(name)}$", self._first_names)
             shapes = [
                 shape
                 for shape in (*(shape for text in texts for shape in self._named[text]), *self._starred)
-                # With dots, `*` is every secret in the folder, whatever it says.
+                # With dots, `*` stands for every secret in the folder, even though it says nothing about their names.
                 if may_meet(name, shape.first, dots=dots, aimed=not (dots and name.strip("*?") == ""))
             ]
         if len(self._met) < _MOST_REMEMBERED:
@@ -130,25 +132,25 @@ class ProtectedFiles:
 
 
 def protecting(path: str, access: Literal["read", "write"]) -> Protected | None:
-    """What protects *path*, by the patterns that everybody gets."""
+    """Return the rule that protects *path* by the built-in patterns, or None if no rule does."""
     return _everybodys().protecting(path, access)
 
 
 def folded(path: str) -> tuple[str, ...]:
     """
-    The names in *path*, such that two spellings of one file are equal on any file system.
+    Return the names in *path*, folded so that two spellings of one file are equal on any file system.
 
-    Case, compatibility letters, invisible characters, `\\` for `/`, and the dots and blanks
-    that Windows drops at the end of a name make no difference.
+    Case, compatibility letters, invisible characters, `\\` instead of `/`, and the dots and blanks that Windows drops
+    at the end of a name make no difference.
     """
-    # Only what every system takes for `..` takes a name away; what merely looks like it does not.
+    # Only a `..` that every system understands removes a name. A name that folding turns into `..` does not.
     text = posixpath.normpath(path) if ".." in path else path
     if text.isascii():
         text = text.lower()
     else:
         text = unicodedata.normalize("NFKC", text)
         text = "".join(each for each in text if unicodedata.category(each) != "Cf" and each not in _SELECTORS)
-        # Up and down again: some letters, such as the dotless i, meet others only in capitals.
+        # Convert to capitals and back: some letters, such as the dotless i, are equal to others only in capitals.
         text = unicodedata.normalize("NFKC", text.upper().casefold())
     names = text.replace("\\", "/").split("/")
     return tuple(name.rstrip(". ") or name for name in names if name not in {"", ".", ".."})
@@ -159,7 +161,7 @@ _SELECTORS = frozenset(map(chr, [*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0
 
 
 def _readings(name: str) -> tuple[str, ...]:
-    """A name, and what NTFS takes it for: `.env::$DATA` is `.env`."""
+    """Return a name and the name that NTFS reads it as: `.env::$DATA` is `.env`."""
     if ":" not in name:
         return (name,)
     return (name, name.partition(":")[0].rstrip(". "))
@@ -167,7 +169,7 @@ def _readings(name: str) -> tuple[str, ...]:
 
 class _Shape:
     """
-    A pattern taken apart: plain names as text, names with stars as expressions.
+    A pattern in parts: plain names as text, and names with stars as regular expressions.
 
     If the first name has stars, `clue` is the longest text between them.
     """
@@ -203,13 +205,13 @@ class _Shape:
         if not all(map(_is, names[start:end], self.names)):
             return False
         if end > len(names):
-            return with_content  # a folder on the way to the file
+            return with_content  # the path is a folder that holds the protected file
         if end < len(names):
             return self.is_tree
         return not all(any(_is(each, but) for but in self.but) for each in _readings(names[-1]))
 
     def may_match(self, names: tuple[str, ...], start: int, *, is_write: bool, dots: bool) -> bool:
-        """The same for names that are globs; the first one was looked at."""
+        """Check whether names that are globs may match the pattern. The caller has already compared the first name."""
         if not is_write and self.rule.level == "not written":
             return False
         end = start + len(self.texts)
@@ -244,7 +246,7 @@ def _rows(level: Level, table: dict[str, str], but: dict[str, str]) -> Iterator[
             yield Protected(pattern, what, level, tuple(but.get(what, "").split()))
 
 
-# Patterns are separated by blanks; a blank inside a name is written `?`.
+# Patterns are separated by blanks. A blank inside a name is written as `?`.
 _SECRETS = {
     "an environment file with secrets": ".env .env.* .env~ .env-* .env_* ?*.env .envrc",
     "a private key": """

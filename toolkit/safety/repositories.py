@@ -1,8 +1,8 @@
 """
-Settings of a repository that has no working folder, whatever the folder is called.
+Protection for the settings of a bare repository on the disk, under any folder name.
 
-Git takes any folder with `HEAD`, `objects` and `refs` for a repository, and runs what its `config` and `hooks` say.
-The list of protected files goes by names and knows `x.git/config`; this module looks at the disk.
+Git treats any folder with `HEAD`, `objects` and `refs` as a repository, and runs the programs that its `config` and
+`hooks` name. The list of protected files matches names only, such as `x.git/config`. This module looks at the disk.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _SETTINGS = re.compile(
 
 def protecting_repository(files: ProtectedFiles, path: str) -> Protected | None:
     """
-    Return the rule that keeps tools from writing *path*, because a repository on the disk takes it for its settings.
+    Return the rule that forbids tools to write *path*, if *path* holds settings of a repository on the disk.
 
     Args:
-        files: The list; a pattern that the user lifted does not hold here either.
+        files: The list of protected files. A pattern that the user has lifted does not hold here either.
         path: A whole path.
     """
     found = _SETTINGS.fullmatch(path)

@@ -1,6 +1,4 @@
-"""
-The folders that tools may touch, opened and written without races (`space`).
-"""
+"""The folders that tools may touch, which are opened and written without races (`space`)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,9 +1,9 @@
 """
-Where a path leads, and whether a tool may go there.
+The check of where a path leads, and whether a tool may access that place.
 
-A path is judged under every name it has: as written, at each link on the way, and at its end.
-What comes out is a `Spot`, a path without links beneath one folder, and that is what is opened.
-A hard link cannot be told from a file: whoever can make one to a secret has put it in the folder.
+A path is judged under every name that it has: as written, at each link on the way, and at its end. The result is a
+`Spot`, a path without links beneath one folder. Only this path is opened. A hard link looks like an ordinary file: a
+user who can make a hard link to a secret has thereby put the secret into the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Borders", "Spot"]
 
 T = TypeVar("T")
 _MOST_TRIES = 20
-# What needs no closer look before it is tried; anything else is followed name by name.
+# A path that matches needs no closer look before it is tried. Any other path is followed name by name.
 _PLAIN = re.compile(r"(?!~)(?!.*\.\.)[ -~]{1,255}", re.DOTALL)
 
 
@@ -33,8 +33,8 @@ class Spot(NamedTuple):
     A place that was judged.
 
     Attributes:
-        folder: The innermost folder of the workspace that it is in.
-        inner: The path from there; "." for the folder itself.
+        folder: The innermost folder of the workspace that holds the place.
+        inner: The path from that folder, or "." for the folder itself.
         path: The whole path, without links.
     """
 
@@ -44,22 +44,25 @@ class Spot(NamedTuple):
 
 
 class Borders:
-    """The folders of a workspace, and the files in them that tools keep away from."""
+    """The folders of a workspace, and the files in them that tools may not touch."""
 
     def __init__(self, folders: Folders, protected: ProtectedFiles, held: Iterable[Folder]) -> None:
         self._folders = folders
         self._protected = protected
-        # The innermost first: it is the one that counts.
+        # The innermost folder comes first, because it decides.
         self._held = sorted(held, key=lambda each: len(each.path), reverse=True)
 
     def reach(self, path: str, access: Literal["read", "write"], action: Callable[[Spot], T]) -> T:
         """
-        What *action* returns for the place where *path* leads; asked again if links are changed meanwhile.
+        Return the result of *action* for the place that *path* leads to.
+
+        If links are changed meanwhile, the path is followed and judged again.
 
         Raises:
-            Safety: It leads outside, to a protected file, or to two places.
-            ToolError: It is no path, or leads in a circle.
-            OSError: Whatever *action* raises, but `ELOOP`.
+            Safety: The path leads outside, to a protected file, or to two places.
+            ToolError: The text is not a path, leads in a circle, or passes links that keep changing; or the folder was
+                moved or replaced.
+            OSError: Any other error of *action*, except `ELOOP`.
         """
         attempts: list[Callable[[str, Literal["read", "write"]], Spot | None]] = [self._followed] * _MOST_TRIES
         if access == "read" and isinstance(path, str) and _PLAIN.fullmatch(path):
@@ -77,11 +80,15 @@ class Borders:
         raise ToolError(f"{shown(path)} passes links that somebody else keeps changing; try again later")
 
     def is_hidden(self, path: str) -> bool:
-        """Whether the content of *path*, which is absolute and without links, is not read."""
+        """Return whether tools may not read the content of *path*, which is absolute and without links."""
         return self._protected.protecting(path, "read") is not None
 
     def _direct(self, path: str, access: Literal["read", "write"]) -> Spot | None:
-        """The place, if there is no link on the way; opening it tells."""
+        """
+        Return the place of *path* if no link is on the way, or None if it is outside of every folder.
+
+        Opening the place will show whether there is a link.
+        """
         whole = os.path.normpath(os.path.join(self._folders.root, path))
         spot = self._spot(whole)
         if spot is not None:
@@ -96,15 +103,15 @@ class Borders:
         except ValueError as error:
             raise Safety(str(error)) from None
         if len({place.path for place in places}) > 1:
-            # A preview or a rule may have read it the other way.
+            # A preview or a rule may have judged the other place.
             raise Safety(f"{shown(path)} means two places, because `..` follows a link; write it without `..`")
         place = places[0]
         spot = self._spot(place.path)
-        # Not `outside(path)`: it would follow the links anew, and judge another place than the one that is opened.
-        reason = self._folders._outside(path, place.path, access)  # noqa: SLF001 -- reads no links; safety.paths is kin
+        # `outside(path)` would follow the links again, and might judge another place than the one that is opened.
+        reason = self._folders._outside(path, place.path, access)  # noqa: SLF001 -- reads no links; a related class
         if spot is None or reason is not None:
             reason = reason or f"{shown(path)} is in no folder that this workspace holds open"
-            # The remedy is the same, and written differently here.
+            # The remedy is the same, but it has another name here.
             raise Safety(reason.replace("SafetyChecks(", "Workspace("))
         self._judge({each: None for found in places for each in (*found.passed, found.path)}, access)
         return spot

@@ -1,6 +1,4 @@
-"""
-What is in a folder, one `Entry` a name.
-"""
+"""The content of a folder, with one `Entry` for each name."""
 
 from __future__ import annotations
 
@@ -16,17 +14,17 @@ __all__ = ["Entry", "Kind", "entry_of", "listed"]
 Kind = Literal["file", "folder", "link", "other"]
 
 
-class Entry(NamedTuple):  # not a dataclass: a walk makes tens of thousands, and these cost a third
+class Entry(NamedTuple):  # not a dataclass: a walk makes tens of thousands, and a named tuple costs a third
     """
     A file, folder or link as a tool sees it.
 
     Attributes:
-        path: As the model writes it: relative to the root where it is inside, otherwise absolute.
-        name: Its last part.
-        kind: "other" is a device, a socket or a pipe; a link is never followed.
-        size: In bytes.
-        modified: When its content last changed, in seconds since 1970.
-        mode: Its permission bits.
+        path: The path as the model writes it: relative to the root if it is inside the root, otherwise absolute.
+        name: The last part of the path.
+        kind: The kind of the entry. "other" is a device, a socket or a pipe. A link is never followed.
+        size: The size in bytes.
+        modified: The time when the content last changed, in seconds since 1970.
+        mode: The permission bits.
     """
 
     path: str
@@ -41,7 +39,7 @@ _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_
 
 
 def entry_of(path: str, name: str, status: os.stat_result) -> Entry:
-    """The entry for what *status* says."""
+    """Return the entry for a path with this *status*."""
     mode = status.st_mode
     kind = _KINDS.get(stat.S_IFMT(mode), "other")
     return Entry(path, name, kind, status.st_size, status.st_mtime, stat.S_IMODE(mode))
@@ -49,11 +47,11 @@ def entry_of(path: str, name: str, status: os.stat_result) -> Entry:
 
 def listed(folder: int, start: str) -> list[Entry]:
     """
-    The entries of an open folder, sorted by name; what vanishes meanwhile is left out.
+    Return the entries of an open folder, sorted by name. Entries that vanish meanwhile are left out.
 
     Args:
-        folder: A descriptor; it stays open.
-        start: What the path of each entry begins with.
+        folder: The folder's descriptor. It stays open.
+        start: The text that the path of each entry begins with.
     """
     found = []
     with os.scandir(folder) as entries:
@@ -65,7 +63,7 @@ def listed(folder: int, start: str) -> list[Entry]:
                 status = each.stat(follow_symlinks=False)
             except OSError:
                 continue
-            # At the start of a path a `~` would be taken for somebody's home.
+            # At the start of a path, a `~` would be read as a user's home folder.
             path = f"./{name}" if name[0] == "~" and not start else start + name
             found.append(entry_of(path, name, status))
     found.sort(key=_by_name)

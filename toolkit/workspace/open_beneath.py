@@ -1,10 +1,11 @@
 """
-Opening what lies beneath a folder, whatever is renamed or swapped meanwhile.
+Functions that open a path beneath a folder safely, even if other processes rename or swap things meanwhile.
 
-A path is relative to a folder's descriptor and passes no link at all: one that stands in the way
-is `ELOOP`, and whoever asked follows it and asks again with the path it leads to. So the path
-that was judged is the path that is opened. Two ways, with the same answers: `openat2` of Linux,
-and elsewhere a walk from descriptor to descriptor.
+A path is relative to a folder's descriptor and passes no link at all. A link in the way raises `ELOOP`. The caller then
+follows the link, and tries again with the path that it leads to. So the path that was judged is the path that is
+opened.
+
+There are two ways with the same results: `openat2` on Linux, and elsewhere a walk from descriptor to descriptor.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = ["LOOK", "READ", "Folder", "Way", "kernel_has_openat2", "open_beneath"
 
 Way = Literal["openat2", "walk"]
 
-# Systems without O_PATH need the right to read what they only pass; a FIFO must not make them wait.
+# Without O_PATH, a process needs the right to read a folder that it only passes. A FIFO must not make it wait.
 LOOK = getattr(os, "O_PATH", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -35,11 +36,10 @@ _MOST_TRIES = 100
 
 class Folder:
     """
-    A folder held by its descriptor, opened once.
+    A folder that is opened once and held by its descriptor.
 
-    The descriptor is closed when nobody holds the object any more. So an operation that is
-    under way in another thread never finds its number taken by another file, nor waits for a lock
-    after a fork.
+    The descriptor is closed when no reference to the object is left. So an operation that is running in another thread
+    never finds that its descriptor number belongs to another file, and never waits for a lock after a fork.
     """
 
     __slots__ = ("__weakref__", "_identity", "fd", "path", "way")
@@ -49,14 +49,14 @@ class Folder:
         self.path = path
         self.fd = os.open(path, LOOK | _DIRECTORY | _CLOSE_ON_EXEC)
         self._identity = _identity(os.fstat(self.fd))
-        # Asked in any case: afterwards nothing has to be loaded, which a preview would be refused.
+        # Call this in any case, so that nothing has to be loaded later. A preview would be refused the loading.
         has_openat2 = kernel_has_openat2()
         if way == "openat2" and not has_openat2:
             raise OSError(errno.ENOSYS, "there is no openat2 here")
         self.way: Way = way or ("openat2" if has_openat2 else "walk")
 
     def check(self) -> None:
-        """Raise `ToolError` if another folder, or none, is now at the path."""
+        """Raise `ToolError` if the path now has another folder, or none."""
         try:
             is_same = _identity(os.lstat(self.path)) == self._identity
         except OSError:
@@ -75,11 +75,11 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 def open_beneath(folder: Folder, path: str, flags: int, mode: int = 0) -> int:
     """
-    A descriptor of *path*, relative to *folder*, that passed no link.
+    Open *path*, relative to *folder*, without passing any link. Return the descriptor.
 
     Raises:
-        OSError: As `os.open` does; `ELOOP` if a link stands anywhere in the path, also at its end.
-        ValueError: The path is not a plain one: it is empty or absolute, or a name in it is `.` or `..`.
+        OSError: The same errors as `os.open`. `ELOOP` if a link stands anywhere in the path, including its end.
+        ValueError: The path is not plain: it is empty or absolute, or a name in it is `.` or `..`.
     """
     if path != "." and not _PLAIN.isdisjoint(path.split("/")):
         raise ValueError(f"{path!r} is not a plain path beneath a folder")
@@ -89,7 +89,7 @@ def open_beneath(folder: Folder, path: str, flags: int, mode: int = 0) -> int:
 _PLAIN = frozenset(("", ".", ".."))
 
 
-# One system call.
+# The first way: one system call.
 
 
 class _How(ctypes.Structure):
@@ -104,7 +104,7 @@ _RESOLVE = _NO_MAGIC_LINKS | _NO_SYMLINKS | _BENEATH
 
 @cache
 def kernel_has_openat2() -> bool:
-    """Whether `openat2` is there and not forbidden; asked once."""
+    """Return whether `openat2` exists and is not forbidden. The system is asked only once."""
     if sys.platform != "linux" or os.uname().machine not in _SAME_NUMBER:
         return False
     folder = os.open("/", LOOK | _CLOSE_ON_EXEC)
@@ -120,9 +120,10 @@ def kernel_has_openat2() -> bool:
 @cache
 def _system() -> tuple[Callable[..., int], Callable[..., Any]]:
     """
-    `syscall`, and what raises the error it left behind.
+    Return `syscall`, and the function that raises the error that a call left behind.
 
-    Not `ctypes.get_errno`: it is an audit event, and previews, which read files, are refused all those of ctypes.
+    `ctypes.get_errno` is not used, because it is an audit event. Previews read files too, and all audit events of
+    ctypes are refused in a preview.
     """
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_How), ctypes.c_size_t]
@@ -134,7 +135,7 @@ def _system() -> tuple[Callable[..., int], Callable[..., Any]]:
 
 
 def _by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
-    # Python's own `open` tells the audit hooks; this one has to, or a preview could write.
+    # Python's own `open` calls the audit hooks. This function has to call them too, or a preview could write.
     sys.audit("open", path, None, flags)
     call, fail = _system()
     name = os.fsencode(path)
@@ -145,13 +146,13 @@ def _by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
             return opened
         try:
             fail(OSError)
-        except (BlockingIOError, InterruptedError):  # something was renamed just then, or a signal came
+        except (BlockingIOError, InterruptedError):  # a rename or a signal came in between
             if attempt == _MOST_TRIES - 1:
                 raise
     raise AssertionError("unreachable")  # pragma: no cover -- the last attempt raises
 
 
-# A walk.
+# The second way: a walk from descriptor to descriptor.
 
 
 def _by_walking(fd: int, path: str, flags: int, mode: int) -> int:
@@ -170,7 +171,11 @@ def _by_walking(fd: int, path: str, flags: int, mode: int) -> int:
 
 
 def open_step(fd: int, name: str) -> int:
-    """A descriptor of the folder *name* in the folder *fd*; `ELOOP` for a link, `ENOTDIR` for anything else."""
+    """
+    Open the folder *name* in the folder *fd*, and return its descriptor.
+
+    Raise `ELOOP` for a link, and `ENOTDIR` for anything else that is not a folder.
+    """
     return _opened(fd, name, LOOK | _DIRECTORY | _CLOSE_ON_EXEC, 0)
 
 
@@ -178,11 +183,11 @@ def _opened(fd: int, name: str, flags: int, mode: int) -> int:
     try:
         opened = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=fd)
     except NotADirectoryError:
-        # With O_DIRECTORY a link at the end is refused as no folder, and not as a link.
+        # With O_DIRECTORY, the system reports a link at the end as "not a folder", and not as a link.
         if stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         raise
-    # With O_PATH a link is opened itself.
+    # With O_PATH, the link itself is opened.
     if flags & LOOK == LOOK and stat.S_ISLNK(os.fstat(opened).st_mode):
         os.close(opened)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))

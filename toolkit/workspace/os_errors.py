@@ -1,6 +1,4 @@
-"""
-What the system's errors mean to whoever reads a result.
-"""
+"""Messages that explain the system's errors to the reader of a result."""
 
 from __future__ import annotations
 
@@ -15,11 +13,11 @@ __all__ = ["told"]
 
 def told(error: OSError, path: str, *, doing: str, after: str = "") -> ToolError:
     """
-    *error* in words: which path, what was tried, why it failed and what would help.
+    Return *error* in words: which path it is about, what was tried, why it failed and what would help.
 
     Args:
-        doing: "read", "written", "listed".
-        after: What holds all the same: "the file is as it was".
+        doing: The operation that was tried: "read", "written", "listed".
+        after: A fact that still holds: "the file is as it was".
     """
     words = _WORDS.get(error.errno or 0)
     if words is None:

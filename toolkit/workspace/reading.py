@@ -1,6 +1,4 @@
-"""
-Reading what is open: files only, and no more than was asked for.
-"""
+"""Functions that read an open descriptor: only files, and no more bytes than the caller asks for."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ _MOST_AT_ONCE = 1 << 20
 
 
 def check_file(mode: int, path: str) -> None:
-    """Raise `ToolError` unless *mode* is a file's; a pipe or a device could keep us waiting for ever."""
+    """Raise `ToolError` unless *mode* is a file's. Reading a pipe or a device could wait forever."""
     if stat.S_ISDIR(mode):
         raise ToolError(f"{shown(path)} is a folder; name a file in it")
     if not stat.S_ISREG(mode):
@@ -24,11 +22,11 @@ def check_file(mode: int, path: str) -> None:
 
 
 def content_of(fd: int, max_bytes: int) -> bytes | None:
-    """All that the file holds, from where it stands; None if that is more than *max_bytes*."""
+    """Return the content of the file from its current position, or None if it is more than *max_bytes*."""
     if os.fstat(fd).st_size > max_bytes:
         return None
     pieces: list[bytes] = []
-    left = max_bytes + 1  # it may be growing
+    left = max_bytes + 1  # one more byte, because the file may be growing
     while left and (piece := os.read(fd, min(left, _MOST_AT_ONCE))):
         pieces.append(piece)
         left -= len(piece)

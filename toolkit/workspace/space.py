@@ -1,10 +1,11 @@
 """
-The workspace: the folders that tools may touch, and the only door to them.
+The workspace: the folders that tools may touch, and the only way to access them.
 
-Every path is judged and opened here, such that what is opened is what was judged, whatever other
-processes rename or swap meanwhile: no link is passed that was not followed and judged first.
-What is inside a folder is taken for its own: a hard link cannot be told from a file, and a disk
-mounted inside counts as inside.
+Every path is judged and opened here. The path that is opened is always the path that was judged, even if other
+processes rename or swap things meanwhile: no link is passed that was not followed and judged first.
+
+Everything inside a folder counts as part of it. A hard link looks like an ordinary file, and a disk that is mounted
+inside the folder counts as inside.
 """
 
 from __future__ import annotations
@@ -43,20 +44,22 @@ class Workspace:
     """
     The folders that tools may touch.
 
-    Relative paths start at the root; absolute ones are fine if they lead inside. Links are followed as long
-    as they stay inside, and a write through a link changes the file that it leads to. Usable from any thread,
-    and after a fork. A folder is opened once: if it is moved or replaced, a new workspace has to be made.
+    Relative paths start at the root. Absolute paths are accepted if they lead inside. Links are followed as long as
+    they stay inside, and a write through a link changes the file that the link leads to. A workspace can be used from
+    any thread, and after a fork. Each folder is opened once. If a folder is moved or replaced, the application has to
+    make a new workspace.
 
     Args:
-        root: Where relative paths start; may be read and written.
-        folders: What else may be read and written.
-        read_only: What may only be read; of folders inside one another the innermost counts.
-        protected: Further patterns or paths that are neither read nor written, or `Protected` for other wishes.
+        root: The folder in which relative paths start. Tools may read and write it.
+        folders: Further folders that tools may read and write.
+        read_only: Folders that tools may only read. If one folder lies inside another, the innermost folder decides.
+        protected: Further patterns or paths that tools neither read nor write. A `Protected` object has its own
+            description, level and exceptions.
         unprotected: Built-in patterns that do not hold, by their exact text.
-        max_read_bytes: A file that is larger is not read whole, nor replaced.
-        max_write_bytes: No more is written at once.
-        timeout_seconds: How long a tool may take that can take long.
-        way: How files are opened; the best that the system has unless given.
+        max_read_bytes: A file that is larger is neither read whole nor replaced.
+        max_write_bytes: The largest number of bytes that one write may have.
+        timeout_seconds: The time limit for tools that can take long.
+        way: How files are opened. The default is the best way that the system has.
     """
 
     def __init__(
@@ -84,7 +87,8 @@ class Workspace:
         self.max_read_bytes = max_read_bytes
         self.max_write_bytes = max_write_bytes
         self.timeout_seconds = timeout_seconds
-        # As the checks get them, and once: a one-shot iterable, or another working folder, changes nothing later.
+        # The options are read once, in the form that the checks get. So a one-shot iterable, or another working folder
+        # later, makes no difference.
         lifted = several(unprotected, "unprotected")
         running = [each for each in _running() if each.pattern not in lifted]
         self._protected = [*running, *(_fixed(each) for each in several(protected, "protected"))]
@@ -97,31 +101,35 @@ class Workspace:
         every = dict.fromkeys((*self._folders.writable, *self._folders.read_only))
         self._borders: Borders | None = Borders(self._folders, self._files, [_held(path, way) for path in every])
         self._lock = _Lock()
-        # What others have found out about these folders, by its type: it ends with the workspace.
+        # Data that other modules keep about these folders, by its type. It ends with the workspace.
         self.remembered: dict[type, Any] = {}
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """What may be read and written, resolved; the root first."""
+        """The resolved folders that tools may read and write, with the root first."""
         return self._folders.writable
 
     @property
     def read_only(self) -> tuple[str, ...]:
-        """What may only be read, resolved."""
+        """The resolved folders that tools may only read."""
         return self._folders.read_only
 
     @property
     def protected_files(self) -> ProtectedFiles:
-        """The patterns that keep tools from files."""
+        """The patterns of the files that tools may not touch."""
         return self._files
 
     @property
     def protected_patterns(self) -> tuple[str, ...]:
-        """The same as text, whatever their level."""
+        """The texts of the protected patterns, of every level."""
         return self._patterns
 
     def safety(self, **options: Any) -> SafetyChecks:
-        """The same folders and protected files as checks, for `Dispatcher(safety=...)`; *options* are further ones."""
+        """
+        Return safety checks with the same folders and protected files, for `Dispatcher(safety=...)`.
+
+        *options* are further options of `SafetyChecks`.
+        """
         stated = options.keys() & {"folders", "read_only_folders", "protected", "unprotected"}
         if stated:
             raise TypeError(f"a workspace has its own {', '.join(sorted(stated))}; give them to Workspace(...)")
@@ -137,24 +145,31 @@ class Workspace:
 
     def place(self, path: str) -> str:
         """
-        Where *path* leads, whole and without links: one name for one file, also for one that is not there yet.
+        Return the whole path, without links, that *path* leads to.
 
-        `Safety` if a tool may not read it.
+        So each file has exactly one name, even a file that does not exist yet. Raises `Safety` if a tool may not read
+        it.
         """
         return self._reach(path, "read", _placed, doing="read")
 
     def is_kept(self, path: str, access: Literal["read", "write"]) -> bool:
-        """Whether a protected pattern keeps tools from *path*, a whole path that is taken by its name alone."""
+        """
+        Return whether a protected pattern forbids tools to access *path*.
+
+        *path* is a whole path. Only its text is compared, and links are not followed.
+        """
         return self._files.protecting(path, access) is not None
 
     def shown(self, path: str) -> str:
-        """*path* as a model is shown it, and may write it: relative to the root where it is inside."""
+        """
+        Return *path* as a model sees it and may write it: relative to the root if it is inside, otherwise absolute.
+        """
         whole = os.path.normpath(os.path.join(self.root, path))
         if whole == self.root:
             return "."
         start = self.root if self.root.endswith("/") else f"{self.root}/"
         inner = whole.removeprefix(start)
-        # A `~` at the start would be taken for somebody's home.
+        # At the start of a path, a `~` would be read as a user's home folder.
         return f"./{inner}" if inner.startswith("~") else inner
 
     # Reading.
@@ -165,12 +180,16 @@ class Workspace:
 
         Raises:
             Safety: The path leads outside, or to a protected file.
-            ToolError: It is not there, is no file, or may not be read.
+            ToolError: The path does not exist, is not a file, or may not be read.
         """
         return os.fdopen(self._opened(path), "rb")
 
     def read(self, path: str, *, max_bytes: int | None = None) -> bytes:
-        """All that a file holds; `ToolError` if that is more than *max_bytes*, `max_read_bytes` unless given."""
+        """
+        Return the content of a file. Raise `ToolError` if it has more than *max_bytes*.
+
+        The default of *max_bytes* is `max_read_bytes`.
+        """
         most = self.max_read_bytes if max_bytes is None else max_bytes
         fd = self._opened(path)
         try:
@@ -184,25 +203,25 @@ class Workspace:
         return content
 
     def stat(self, path: str) -> Entry:
-        """What *path* leads to; links are followed, as `open` does."""
+        """Return the entry that *path* leads to. Links are followed, as in `open`."""
         _, status = self._reach(path, "read", _looked_at, doing="read")
         whole = os.path.normpath(os.path.join(self.root, path))
         return entry_of(self.shown(path), os.path.basename(whole), status)
 
     def entries(self, path: str = ".") -> list[Entry]:
-        """What is in a folder, sorted by name; links as links, secrets by name."""
+        """Return the entries of a folder, sorted by name. Links are listed as links, and secrets by their names."""
         start = self._start(path)
         return self._reach(path, "read", lambda spot: entries_beneath(spot, spot.inner, start), doing="listed")
 
     def walk(self, path: str = ".", *, skip: Callable[[Entry], bool] | None = None) -> Iterator[Entry]:
         """
-        Everything below a folder: by name, each folder before what is in it.
+        Return an iterator over everything below a folder, sorted by name, with each folder before its content.
 
-        Links are not followed, and secrets are told by name and not looked into. What vanishes meanwhile
-        or may not be read is passed over.
+        Links are not followed. Secrets are listed by name, and folders of secrets are not opened. Entries that vanish
+        meanwhile are left out. A folder that may not be read is listed, but its content is left out.
 
         Args:
-            skip: What to leave out, with all that is below it.
+            skip: A function that returns True for an entry to leave out, with everything below it.
         """
         borders = self._open_borders()
         start = self._start(path)
@@ -215,17 +234,19 @@ class Workspace:
 
     def write(self, path: str, data: bytes, *, expected: str | EllipsisType | None = ...) -> Written:
         """
-        Write a file, whole or not at all; folders on the way are made.
+        Write a file completely or not at all. Folders on the way are made.
 
         Args:
-            expected: The SHA-256, in hexadecimal, that the present content must have; None if there must be no
-                such file. It is looked at just before the file is replaced, one write of this workspace at a
-                time. Another program that writes between the two goes unseen, unless the file is new.
+            expected: The SHA-256, in hexadecimal, that the present content must have. None means that there must be no
+                such file. `...` means that any content is accepted. The content is compared just before the file is
+                replaced, and only one write of this workspace does so at a time. A write of another program between the
+                comparison and the replacement is not noticed, unless the file is new.
 
         Raises:
-            Safety: The path leads outside, to a folder that is only read, or to a protected file.
-            Changed: There is something else than was expected.
-            ToolError: It could not be written; what was there is as it was.
+            Safety: The path leads outside, to a folder that is read-only, or to a protected file.
+            Changed: The present content is not the expected one.
+            ToolError: The file could not be written, and the old content is unchanged. Or the file was written, but may
+                be lost again, because the folder could not be flushed to the disk.
         """
         if len(data) > self.max_write_bytes:
             raise ToolError(
@@ -244,10 +265,10 @@ class Workspace:
 
     def sweep(self, *, older_than_seconds: float = 3600.0) -> list[str]:
         """
-        Remove what writes that were killed left behind; gives the paths of what is gone.
+        Remove the temporary files that killed writes left behind. Return the paths of the removed files.
 
-        Such files are never shown by `entries` and `walk`. A write that is under way in another process is not
-        harmed as long as it is not older.
+        `entries` and `walk` never show such files. A write that is running in another process is not harmed, as long as
+        it is not older than *older_than_seconds*.
         """
         before = time.time() - older_than_seconds
         gone: list[str] = []
@@ -266,15 +287,15 @@ class Workspace:
                 os.close(fd)
 
         try:
-            # Judged as a file there would be: a folder of the workspace itself may not be written.
+            # The path of a file in the folder is judged, because a folder of the workspace itself may not be written.
             return self._reach(os.path.join(path, temporary_name()), "write", sweep, doing="listed")
         except ToolError:
-            return []  # it vanished, or may not be written
+            return []  # the folder vanished, or may not be written
 
     # Ending.
 
     def close(self) -> None:
-        """Let go of the folders. What is under way is finished; whatever comes later is refused."""
+        """Release the folders. Operations that are running are finished. Later operations are refused."""
         self._borders = None
 
     def __enter__(self) -> Self:
@@ -289,7 +310,7 @@ class Workspace:
     # Helpers.
 
     def _opened(self, path: str) -> int:
-        """A descriptor of a file, and of nothing else, for reading."""
+        """Open a file for reading, and return its descriptor. Refuse everything that is not a file."""
         fd = self._reach(_file(path), "read", lambda spot: open_beneath(spot.folder, spot.inner, READ), doing="read")
         try:
             check_file(os.fstat(fd).st_mode, path)
@@ -307,7 +328,7 @@ class Workspace:
         try:
             return self._open_borders().reach(path, access, action)
         except ToolError:
-            raise  # one that is a system's error too, as a preview's guard raises it, has its words already
+            raise  # an error that is also an OSError, as a preview's guard raises it, already has its message
         except OSError as error:
             raise told(error, path, doing=doing) from error
 
@@ -327,20 +348,20 @@ def _looked_at(spot: Spot) -> tuple[Spot, os.stat_result]:
 
 
 def _placed(spot: Spot) -> str:
-    with suppress(FileNotFoundError):  # a link on the way would have been told all the same
+    with suppress(FileNotFoundError):  # a link on the way would have been reported all the same
         _looked_at(spot)
     return spot.path
 
 
 def _file(path: str) -> str:
-    """*path*, unless it can only be a folder's."""
+    """Return *path*, or raise `ToolError` if it can only name a folder."""
     if isinstance(path, str) and path.endswith(("/", "/.", "/..")):
         raise ToolError(f"{quoted(path)} names a folder; name a file in it")
     return path
 
 
 class _Lock:
-    """One lock for the threads of a process; a child that was forked has its own, which nobody holds yet."""
+    """One lock for the threads of a process. A forked child gets its own lock, which no thread holds yet."""
 
     def __init__(self) -> None:
         self._by_process: dict[int, threading.Lock] = {}
@@ -349,11 +370,15 @@ class _Lock:
         return self._by_process.setdefault(os.getpid(), threading.Lock())
 
 
-# What the application asked for, and what it runs on.
+# Helpers for the options of the application, and for the code that it runs on.
 
 
 def _running() -> list[Protected]:
-    """The code of this very process: whoever could write it would run outside every sandbox."""
+    """
+    Return rules that protect the code of this process.
+
+    A tool that could write it could run code outside every sandbox.
+    """
     places = {os.path.realpath(sys.prefix), os.path.dirname(os.path.dirname(os.path.realpath(__file__)))}
     return [Protected(f"{place}/**", "the code that this program runs", "not written") for place in sorted(places)]
 

@@ -1,7 +1,7 @@
 """
-Files that are being written, and what a killed process left of them.
+Temporary files for writes, and the removal of those that a killed process left behind.
 
-Their names are told from all others. No listing shows them, and no tool may write one.
+Their names differ from all other names. No listing shows them, and no tool may write one.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ TEMPORARY = re.compile(r"\.toolkit-[0-9a-f]{16}\.tmp")
 
 
 def temporary_name() -> str:
-    """A name that nobody has, nor can guess."""
+    """Return a name that no other file has and that cannot be guessed."""
     return f".toolkit-{secrets.token_hex(8)}.tmp"
 
 
 def swept(folder: int, before: float) -> list[str]:
-    """Remove the temporary files of an open folder that nobody wrote to since *before*; gives their names."""
+    """Remove the temporary files of an open folder that were not written to since *before*. Return their names."""
     with os.scandir(folder) as names:
         found = sorted(each.name for each in names if TEMPORARY.fullmatch(each.name))
     gone = []
     for name in found:
-        with suppress(OSError):  # somebody else removed it, or it may not be removed
+        with suppress(OSError):  # another process removed it, or it may not be removed
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and status.st_mtime <= before:
                 os.unlink(name, dir_fd=folder)

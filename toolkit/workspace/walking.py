@@ -1,8 +1,8 @@
 """
-Everything below a folder, in an order that is always the same.
+A walk over everything below a folder, always in the same order.
 
-Links are told and not followed. Folders that vanish, turn into links, may not be read, or lie too
-deep are passed over; secrets are told by name and never opened.
+Links are listed and not followed. Folders that vanish, turn into links, may not be read, or lie too deep are not
+entered. Secrets are listed by name and never opened.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def walked(
     is_hidden: Callable[[str], bool],
 ) -> Iterator[Entry]:
     """
-    The entries below *spot*: by name, each folder before what is in it.
+    Yield the entries below *spot*, sorted by name, with each folder before its content.
 
     Args:
         first: The entries of the folder itself.
-        skip: What is left out, with all that is below it.
-        is_hidden: Whether a folder, by its whole path, is told but not looked into.
+        skip: A function that returns True for an entry to leave out, with everything below it.
+        is_hidden: A function that returns True for the whole path of a folder that is listed but not opened.
     """
-    # Each level with what leads to it from the folder's descriptor.
+    # Each level is kept with the path that leads to it from the folder's descriptor.
     waiting = [(iter(first), "" if spot.inner == "." else f"{spot.inner}/")]
     while waiting:
         level, inner = waiting[-1]
@@ -53,7 +53,7 @@ def walked(
 
 
 def entries_beneath(spot: Spot, inner: str, start: str) -> list[Entry]:
-    """The entries of the folder *inner*, as `listed` gives them."""
+    """Return the entries of the folder *inner*, as `listed` returns them."""
     fd = open_beneath(spot.folder, inner, READ | os.O_DIRECTORY)
     try:
         return listed(fd, start)

@@ -1,10 +1,10 @@
 """
-Writing a file whole or not at all.
+A write that replaces a file completely or not at all.
 
-The content goes to a temporary file in the same folder, to the disk, and by one rename to its
-name; until then the old file stays. The new file has the permission bits of the old one, and its
-owner where that is permitted. It does not have its other names (hard links keep the old content),
-its extended attributes, or the bits that run it as another user.
+The content goes to a temporary file in the same folder and is flushed to the disk. One rename then gives the file its
+name; a file that must be new gets it by a hard link, if the disk has hard links. Until then the old file stays. The new
+file has the permission bits of the old one, and its owner where the system permits it. It does not have its other names
+(hard links keep the old content), its extended attributes, or the bits that run it as another user.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = ["Written", "written"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """
-    What a write did.
+    The effects of a write.
 
     Attributes:
         path: The file, as the model writes it.
-        old: What it held before; None if it is new.
+        old: The content that it had before, or None if it is new.
         created_folders: The folders that had to be made, outermost first.
     """
 
@@ -56,23 +56,25 @@ def written(
     lock: AbstractContextManager[object],
 ) -> tuple[bytes | None, list[str]]:
     """
-    Put *data* where *spot* is; gives what was there, and the folders that were made, by their whole paths.
+    Write *data* to the file at *spot*. Return the old content, and the whole paths of the folders that were made.
 
     Args:
-        path: What the file is called in messages.
-        expected: The SHA-256 of what has to be there; None if nothing may be, `...` if it does not matter.
+        path: The name of the file in messages.
+        expected: The SHA-256 that the present content must have. None means that no file may be there. `...` means that
+            any content is accepted.
         max_old_bytes: A file that is larger is not replaced.
-        lock: Held while what is there is compared and replaced.
+        lock: The lock that is held while the present content is compared and replaced.
 
     Raises:
-        Changed: Something else is there than was expected.
+        Changed: The present content is not the expected one.
         OSError: `ELOOP` if a link stands in the way.
-        ToolError: It could not be written; what was there still is.
+        ToolError: The file could not be written, and the old content is unchanged. Or the file was written, but the
+            folder could not be flushed to the disk; then the message says that the file may be lost again.
     """
     above, _, name = spot.inner.rpartition("/")
     if TEMPORARY.fullmatch(name):
         raise ToolError(f"{shown(path)} is named like an unfinished write, and would be swept; choose another name")
-    # The inner one is left first: what undoes needs descriptors that are still open.
+    # The inner stack is closed first, because the undo functions need descriptors that are still open.
     with ExitStack() as closing, ExitStack() as undoing:
         try:
             parents = _parents(spot, above, closing, undoing)
@@ -89,7 +91,7 @@ def written(
                 _put(folder, temporary, name, path, only_if_new=expected is None)
             undoing.pop_all()
         except OSError as error:
-            if error.errno == errno.ELOOP or isinstance(error, ToolError):  # the guard's, in a preview, is both
+            if error.errno == errno.ELOOP or isinstance(error, ToolError):  # the guard's error, in a preview, is both
                 raise
             raise told(error, path, doing="written", after="what was there is as it was") from error
         for each in parents.fds:
@@ -97,18 +99,20 @@ def written(
     return (None if old is None else old.content), parents.made
 
 
-# The folder.
+# Functions for the folders.
 
 
 class _Parents(NamedTuple):
-    """Descriptors of the folders that change, the file's own last; and the paths of those that were made."""
+    """
+    The descriptors of the folders that change, with the file's own folder last, and the paths of the made folders.
+    """
 
     fds: list[int]
     made: list[str]
 
 
 def _parents(spot: Spot, above: str, closing: ExitStack, undoing: ExitStack) -> _Parents:
-    """The folder *above*, made if it is not there."""
+    """Open the folder *above*, and make it if it does not exist."""
     with suppress(FileNotFoundError):
         fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
         closing.callback(os.close, fd)
@@ -132,12 +136,12 @@ def _parents(spot: Spot, above: str, closing: ExitStack, undoing: ExitStack) -> 
 
 
 def _remove_folder(fd: int, name: str) -> None:
-    with suppress(OSError):  # somebody put something into it
+    with suppress(OSError):  # another process put something into it
         os.rmdir(name, dir_fd=fd)
 
 
 def _check_unmoved(spot: Spot, above: str, folder: int) -> None:
-    """Raise `ESTALE` unless the folder is still where it was judged to be."""
+    """Raise `ESTALE` unless the folder is still at the place that was judged."""
     try:
         fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
     except (FileNotFoundError, NotADirectoryError):
@@ -150,21 +154,21 @@ def _check_unmoved(spot: Spot, above: str, folder: int) -> None:
 
 
 def _flush(folder: int, path: str) -> None:
-    """See that what a folder lists is on the disk."""
+    """Write the folder's list of names to the disk."""
     try:
         fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
-        return  # a folder that one may write in and not read
+        return  # this user may write in the folder, but not read it
     try:
         os.fsync(fd)
     except OSError as error:
-        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # disks that know no such thing
+        if error.errno not in {errno.EINVAL, errno.ENOTSUP}:  # some disks do not support it
             raise told(error, path, doing="kept for certain", after="it is written, and may be lost again") from error
     finally:
         os.close(fd)
 
 
-# The temporary file.
+# Functions for the temporary file.
 
 
 def _temporary(folder: int, mode: int, closing: ExitStack, undoing: ExitStack) -> tuple[str, int]:
@@ -190,18 +194,18 @@ def _fill(fd: int, data: bytes) -> None:
 def _take_after(fd: int, old: os.stat_result) -> None:
     """Give the file the owner and the permission bits of the old one."""
     new = os.fstat(fd)
-    # Each for itself: one may give a file to a group one is in, and to no other user.
+    # Set the group and the user separately: a user may give a file to a group of theirs, but not to another user.
     for user, group in ((-1, old.st_gid), (old.st_uid, -1)):
         if (user, group) not in {(new.st_uid, -1), (-1, new.st_gid)}:
             with suppress(OSError):
                 os.fchown(fd, user, group)
-    # As the system does when a file is written: new content does not run as somebody else.
+    # The system does the same when a file is written: new content must not run as another user.
     os.fchmod(fd, stat.S_IMODE(old.st_mode) & ~(stat.S_ISUID | stat.S_ISGID))
 
 
 def _put(folder: int, temporary: str, name: str, path: str, *, only_if_new: bool) -> None:
     if only_if_new:
-        # A rename would replace what came meanwhile; a second name is refused.
+        # A rename would replace a file that was made meanwhile. A hard link fails in that case.
         try:
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         except FileExistsError:
@@ -218,7 +222,7 @@ def _put(folder: int, temporary: str, name: str, path: str, *, only_if_new: bool
 _NO_SECOND_NAMES = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
-# What is there.
+# Functions for the file that is already there.
 
 
 class _Old(NamedTuple):
@@ -228,7 +232,7 @@ class _Old(NamedTuple):
 
 
 def _is_file(folder: int, name: str, path: str) -> bool:
-    """Whether there is a file; `ToolError` if there is something that is none."""
+    """Return whether there is a file. Raise `ToolError` if there is something else, and `ELOOP` if there is a link."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
@@ -240,7 +244,11 @@ def _is_file(folder: int, name: str, path: str) -> bool:
 
 
 def _present(folder: int, name: str, path: str, max_bytes: int) -> _Old | None:
-    """What is there, read from one descriptor; `EACCES` unless this user may write it."""
+    """
+    Return the file that is there, read from one descriptor, or None if there is none.
+
+    Raise `EACCES` unless this user may write the file.
+    """
     try:
         fd = _opened(folder, name)
     except FileNotFoundError:
@@ -260,18 +268,18 @@ def _present(folder: int, name: str, path: str, max_bytes: int) -> _Old | None:
 
 
 def _opened(folder: int, name: str) -> int:
-    # A rename asks only for the folder's permission. Opening the file for writing asks for its own.
+    # A rename needs only the permission of the folder. Opening the file for writing needs the permission of the file.
     flags = READ | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags | os.O_RDWR, dir_fd=folder)
     except OSError as error:
-        if error.errno != errno.ETXTBSY:  # a program that runs may be replaced
+        if error.errno != errno.ETXTBSY:  # a running program may be replaced
             raise
         return os.open(name, flags, dir_fd=folder)
 
 
 def _is_same(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
-    """Whether the file still has its name, and nobody wrote to it while it was read."""
+    """Return whether the file still has its name, and was not written to while it was read."""
     try:
         named = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

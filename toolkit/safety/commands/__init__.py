@@ -1,1 +1,1 @@
-"""Judge what a command line would do."""
+"""Checks of what a command line would do."""

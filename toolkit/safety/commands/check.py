@@ -1,9 +1,9 @@
 """
-Whether a command line is dangerous, as far as reading it can tell.
+The check whether a command line is dangerous, as far as the text can tell.
 
-The line is read (`shell`), every command in it is held against the tables (`dangers`), against the list of protected
-files (`files`) and against its neighbours (`data_flows`, `written_scripts`). A line that cannot be read asks.
-This is no boundary: a program that is allowed can do what it likes, and only a sandbox keeps it from doing so.
+The line is parsed (`shell`). Every command in it is compared with the tables (`dangers`), with the list of protected
+files (`files`) and with its neighbours (`data_flows`, `written_scripts`). A line that cannot be parsed leads to a
+question. This check is not a boundary: an allowed program can do anything, and only a sandbox can prevent it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _VARIABLE = re.compile(r"\$(?:(\w+|[@*])|\{(\w+|[@*])\})")
 
 def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
     """
-    Return what is dangerous about the command line *text*; None if nothing is.
+    Return a finding about the dangers of the command line *text*, or None if there are none.
 
     Args:
-        files: The protected files; those that everybody gets if not given.
+        files: The protected files. The default is the built-in list.
     """
     try:
         script = parsed(text)
@@ -52,7 +52,7 @@ def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
     found = list(_found(script, files or _files_of_everybody()))
     if not found:
         return None
-    # What is denied is said first; the same reason once.
+    # Reasons to deny come first. Equal reasons are given once.
     found.sort(key=lambda each: each[1].word != "deny")
     reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in found))
     more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
@@ -104,7 +104,7 @@ def _of_commands(
                 for danger in dangers(Args(below)):
                     is_denied = is_denied or danger.word == "deny"
                     yield command.source, danger
-            # Which files are lost with the disk need not be said.
+            # If the command is denied anyway, the files that would be lost with the disk need not be named.
             for danger in () if is_denied else files.dangers(Args(reading), folders, dots=dots):
                 yield command.source, danger
 
@@ -130,7 +130,7 @@ def _of_target(redirection: Redirection, target: str, folders: Sequence[str]) ->
 
 
 def _of_text(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
-    """What is dangerous about a script that the line itself writes, and then runs."""
+    """Yield the dangers of a script that the line itself writes and then runs."""
     try:
         script = parsed(text)
     except CannotParse:
@@ -140,14 +140,14 @@ def _of_text(command: SimpleCommand, text: str, files: CommandFiles, level: int)
 
 
 def _values(script: Script) -> dict[str, list[str]]:
-    """Every value that the text itself gives to a variable."""
+    """Return every value that the text itself gives to a variable."""
     values: dict[str, list[str]] = {}
     for assignment in script.assignments:
         known = values.setdefault(assignment.name, [])
         if assignment.is_literal:
             texts = [assignment.value]
         elif len(known) < _MOST_DERIVED:
-            # `x=$y/z`, and `x+=z`, which may also be put behind what is there.
+            # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
             filled = islice(_filled_in(assignment.value, values), _MOST_DERIVED)
             ends = [text for text in filled if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
             texts = ends + [before + text for before in known for text in ends]
@@ -163,14 +163,18 @@ def _values(script: Script) -> dict[str, list[str]]:
 
 
 def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[SimpleCommand]:
-    """The command as written, and as it reads after each `cd`."""
+    """Yield the command as written, and the command as it reads after each `cd`."""
     yield command
     for folder in folders:
         yield replace(command, plain=(command.plain[0], *(_below(folder, word) for word in command.plain[1:])))
 
 
 def _filled(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
-    """`$x` replaced by what it may be, and taken apart as the shell would if it is not quoted."""
+    """
+    Yield the command with `$x` replaced by each value that it may have.
+
+    A word that is not quoted is split as the shell would split it.
+    """
     for turn in range(_turns(" ".join(command.plain), values)):
         words: list[str] = []
         for written, plain in zip(command.words, command.plain, strict=True):
@@ -188,7 +192,7 @@ def _filled_in(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
-    """How often *text* has to be filled in until every value had its turn."""
+    """Return how often *text* has to be filled in until every value was used."""
     if not values or "$" not in text:
         return 0
     return max((len(values.get(found[1] or found[2], ())) for found in _VARIABLE.finditer(text)), default=0)

@@ -1,8 +1,8 @@
 """
-What is dangerous about a single command.
+The dangers of a single command.
 
-Most of it is a row in a table (`table_system` and the other tables). What takes more
-than a row, which folder is removed or which file is written, is a function here.
+Most dangers are rows in a table (`table_system` and the other tables). This module has a function for each danger that
+needs more than a row, such as which folder is removed or which file is written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["dangers"]
 
 
 def dangers(args: Args) -> Iterator[Danger]:
-    """Everything that is dangerous about a command by itself."""
+    """Yield everything that is dangerous about a command by itself."""
     name = args.command.name
     is_question = args.words[-1:] in _QUESTIONS
     for ready in _by_name().get(name, ()):
@@ -36,7 +36,7 @@ def dangers(args: Args) -> Iterator[Danger]:
 
 
 class _ReadyRow(NamedTuple):
-    """A row with its texts taken apart once, because every command of its program is held against it."""
+    """A row whose texts are split and compiled once, because every command of its program is compared with it."""
 
     row: Row
     begins: frozenset[tuple[str, ...]]
@@ -68,7 +68,7 @@ def _holds(ready: _ReadyRow, args: Args) -> bool:
         return False
     if ready.options and not args.has(*ready.options):
         return False
-    # Not abbreviated: what lets a command pass has to be there as a whole.
+    # Abbreviations do not count here. An option that makes a command harmless has to be written in full.
     if ready.unless and not args.options.isdisjoint(ready.unless):
         return False
     if ready.value is not None and not any(map(ready.value.fullmatch, args.values(*ready.options))):
@@ -81,9 +81,10 @@ def _holds(ready: _ReadyRow, args: Args) -> bool:
 
 def _only_asks(row: Row, args: Args) -> bool:
     """
-    Return whether a command that ends in `--help` shows its manual and nothing else.
+    Return whether a command that ends in `--help` or `--version` shows information and does nothing else.
 
-    That is so if the word stands alone or right behind the subcommand: in `docker run x --help` it is the container's.
+    This is so if the word stands alone or right behind the subcommand. In `docker run x --help` the word belongs to the
+    container.
     """
     if row.verdict == "deny":
         return False
@@ -94,7 +95,7 @@ def _only_asks(row: Row, args: Args) -> bool:
 
 
 def _removes(args: Args) -> Iterator[Danger | None]:
-    """`rm` and its kin."""
+    """Yield the dangers of `rm` and similar programs."""
     recursive = args.has("-r", "-R", "--recursive")
     if args.has("--no-preserve-root"):
         yield Danger("deny", "removes the whole file system")
@@ -117,14 +118,14 @@ def _finds(args: Args) -> Iterator[Danger | None]:
 
 
 def _found_files(args: Args) -> Iterator[Danger | None]:
-    """What `find` would give to a command that removes it."""
+    """Yield the dangers of removing the files that `find` would pass to another command."""
     roots = []
     for word in args.words:
         if word.startswith(("-", "(", "!")):
             break
         roots.append(word)
     names = [args.words[at + 1] for at, word in enumerate(args.words[:-1]) if word in _FIND_FILTERS]
-    # `find . -name '*.pyc'` is narrow enough; `find / -name '*.log'` is not.
+    # `find . -name '*.pyc'` is narrow enough. `find / -name '*.log'` is not.
     narrow = any(name.strip("*./?") for name in names) and _WIDENS.isdisjoint(args.words)
     for root in roots or ["."]:
         found = removal(root)
@@ -141,7 +142,7 @@ def _moves(args: Args) -> Iterator[Danger | None]:
     if target == "/dev/null":
         yield Danger("deny", "moves files to where nothing comes back from")
     for source in sources:
-        # Inside the project a file that is moved is still there.
+        # A file that is moved inside the project still exists.
         if source.startswith(("/", "~", "$")) or source.rstrip("/").endswith(".git"):
             danger = removal(source)
             if danger is None or danger.word == "deny" or not _shares_variable(source, target):
@@ -150,7 +151,7 @@ def _moves(args: Args) -> Iterator[Danger | None]:
 
 
 def _shares_variable(source: str, target: str) -> bool:
-    """Return whether both names are worked out from one variable: `mv "$x" "${x%.txt}.md"` only renames."""
+    """Return whether both names are built from one variable: `mv "$x" "${x%.txt}.md"` only renames."""
     variables = _VARIABLE.findall(source)
     return bool(variables) and not set(variables).isdisjoint(_VARIABLE.findall(target))
 
@@ -178,7 +179,7 @@ def _mirrors(args: Args) -> Iterator[Danger | None]:
 
 
 def _packs(args: Args) -> Iterator[Danger | None]:
-    """`tar --remove-files`, `zip -m` and `7z -sdel` remove what they have packed."""
+    """Yield the dangers of `tar --remove-files`, `zip -m` and `7z -sdel`, which remove the files they have packed."""
     options = {"zip": ("-m", "--move"), "tar": ("--remove-files",), "gtar": ("--remove-files",)}
     if args.has(*options.get(args.command.name, ("-sdel",))):
         yield from map(removal, args.operands)
@@ -193,7 +194,9 @@ def _cleans(args: Args) -> Iterator[Danger | None]:
 
 
 def _builds(args: Args) -> Iterator[Danger | None]:
-    """`uv build --clear`, `poetry build --clean` and `pdm build` empty the folder that they build into."""
+    """
+    Yield the dangers of `uv build --clear`, `poetry build --clean` and `pdm build`, which empty their output folder.
+    """
     if (
         args.begins("build")
         and (args.command.name == "pdm" or args.has("--clear", "--clean"))
@@ -230,7 +233,7 @@ def _downloads(args: Args) -> Iterator[Danger | None]:
 
 
 def _signals(args: Args) -> Iterator[Danger | None]:
-    """`kill -9 -1` is every process, and `kill -1 42` a signal for one."""
+    """Yield the dangers of `kill`: `kill -9 -1` kills every process, and `kill -1 42` sends a signal to one."""
     if not {"-l", "-L", "--list", "--table"}.isdisjoint(args.words):
         return
     for target in args.words[1:] if args.words[:1] != ("--",) else args.words:
@@ -241,7 +244,7 @@ def _signals(args: Args) -> Iterator[Danger | None]:
 
 
 def _owns(args: Args) -> Iterator[Danger | None]:
-    """`chmod`, `chown` and `chgrp` of what is not the project's."""
+    """Yield the dangers of `chmod`, `chown` and `chgrp` on files outside of the project."""
     recursive = args.has("-R", "--recursive")
     for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
         found = writing(target) or (removal(target) if recursive or target == "/" else None)

@@ -1,8 +1,8 @@
 """
-What is dangerous about commands together: what flows from one to another.
+The dangers of commands in combination: the data that flows from one to another.
 
-Downloads and unknown texts that reach an interpreter, secrets that reach the
-network, variables that change what a name means, functions without an end.
+The dangers are: downloads and unknown texts that reach an interpreter, secrets that reach the network, variables that
+change the meaning of a name, and functions that never end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SENDERS = DOWNLOADERS | frozenset({
 _TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
-# Variables by which a harmless name comes to mean something else.
+# Variables that can make a harmless name mean something else.
 _POWERFUL = re.compile(
     r"LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|BASH_LOADABLES_PATH|HOME|SHELL"
     r"|CDPATH|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|COMMON_DIR|ALLOW_PROTOCOL"
@@ -86,7 +86,7 @@ _COMMON = frozenset({
 
 
 def flows(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
-    """What is dangerous about where *command* gets its words, code or input from, and where they go."""
+    """Yield the dangers of where *command* gets its words, code or input from, and of where they go."""
     if not command.literal[0] or "{}" in command.words[0]:
         yield Danger("ask", "runs a program whose name is only worked out when it runs")
     args = Args(command)
@@ -102,7 +102,7 @@ def flows(command: SimpleCommand, files: CommandFiles) -> Iterator[Danger]:
 
 
 def _runs_text(args: Args) -> Iterator[Danger]:
-    """A shell, and what it is given to run."""
+    """Yield the dangers of the text or input that a shell, `eval`, `source` or `.` runs."""
     command = args.command
     by_name = command.name in ("eval", "source", ".")
     has_text = "-c" in args.options or by_name
@@ -143,7 +143,7 @@ def _read(command: SimpleCommand) -> Iterator[str]:
 
 
 def whole(script: Script) -> Iterator[tuple[str, Danger]]:
-    """What is dangerous about a command line as a whole; with the part that shows it."""
+    """Yield the dangers of a command line as a whole, each with the part that shows it."""
     for name in script.functions:
         calls = [each for each in script.commands if each.name == name and f"{name}()" in each.via]
         if len(calls) > 1 or any(each.fed_by for each in calls):
@@ -156,7 +156,7 @@ def whole(script: Script) -> Iterator[tuple[str, Danger]]:
         yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
     if script.spawns_in_loop:
         yield "&", Danger("ask", "starts programs in a loop and waits for none of them")
-    # `IFS= read -r line` is how a line is read, and says nothing about later ones.
+    # `IFS= read -r line` sets IFS only for reading this line. It does not affect later commands.
     reading = [id(each) for command in script.commands if command.name == "read" for each in command.assignments]
     for assignment in script.assignments:
         if id(assignment) not in reading and _POWERFUL.fullmatch(assignment.name) and not _is_harmless(assignment):

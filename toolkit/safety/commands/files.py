@@ -1,8 +1,9 @@
 """
-Protected files that a command reads or writes, by the one list that file tools go by.
+The check of protected files that a command reads or writes. It uses the same list as the file tools.
 
-Every way a word can name a file is looked at: operands, values of options, `@file`, `if=` and `of=`, globs, braces,
-scripts of `sed` and its kin, names that `find` or `echo` hand on, and folders that the line goes to.
+The check looks at every way in which a word can name a file: operands, values of options, `@file`, `if=` and `of=`,
+globs, braces, scripts of `sed` and similar programs, names that `find` or `echo` pass on, and folders that the line
+goes to.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = ["CommandFiles", "FileUse", "files_of"]
 
 Use: TypeAlias = Literal["read", "write"]
 _USES: dict[str, Use] = {"r": "read", "w": "write"}
-# What the shell would put there; anything else that is worked out at run time stays as it is.
+# The texts that the shell would insert. Any other text that is computed at run time stays as it is.
 _STANDS_FOR = (
     (re.compile(r"^(?:\$HOME|\$\{HOME\})(?=/|$)"), "~"),
     (re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`|\$\(git rev-parse --show-toplevel\))(?=/|$)"), "."),
@@ -62,11 +63,11 @@ _FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-i
 
 class FileUse(NamedTuple):
     """
-    A word that names a file, and what happens to the file.
+    A word that names a file, and how the file is used.
 
     Attributes:
-        dots: Whether `*` in it may be a leading dot.
-        tree: Whether a folder of that name is read with all that is in it.
+        dots: Whether `*` in the word may stand for a leading dot.
+        tree: Whether a folder of that name is read with all its content.
     """
 
     word: str
@@ -77,22 +78,22 @@ class FileUse(NamedTuple):
 
 class CommandFiles:
     """
-    The list of protected files, as the command check holds it against words.
+    The list of protected files, in the form in which the command check compares it with words.
 
     Args:
-        files: The list; the built-in one if none is given.
-        folders: Where relative names start, for patterns that begin at the root of the disk and for links. Without
-            it the disk is not looked at.
+        files: The list. The default is the built-in one.
+        folders: The folders in which relative names start. They are needed for patterns that begin at the root of the
+            disk, and for links. Without them the check does not look at the disk.
     """
 
     def __init__(self, files: ProtectedFiles | None = None, folders: Folders | None = None) -> None:
         self._files = files or ProtectedFiles(BUILT_IN)
-        # A root that is itself protected says nothing about the files in it.
+        # If the root itself is protected, its rule says nothing about the single files in it.
         is_free = folders is not None and self._files.protecting(f"{folders.root}/x", "write") is None
         self._folders = folders if is_free else None
 
     def protecting(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
-        """Return the rule that protects what *use* names, if the command runs in one of *folders*."""
+        """Return the rule that protects the file in *use* if the command runs in one of *folders*, or None."""
         names = spell_out(_fill_in(use.word))
         for name in names or ():
             for folder in folders:
@@ -102,22 +103,22 @@ class CommandFiles:
         return None
 
     def is_kept(self, path: str) -> bool:
-        """Return whether tools do not write the file *path*; a folder on the way to such a file does not count."""
+        """Return whether tools may not write the file *path*. A folder on the way to such a file does not count."""
         return self._files.protecting(path, "write", with_content=False) is not None
 
     def is_secret(self, word: str) -> bool:
-        """Return whether *word* names a file that is not even read."""
+        """Return whether *word* names a file that tools may not even read."""
         return self.protecting(FileUse(word, "read")) is not None
 
     def dangers(self, args: Args, folders: Sequence[str] = ("",), *, dots: bool = False) -> Iterator[Danger]:
-        """Yield what is wrong with the files that a command uses."""
+        """Yield the dangers of the files that a command uses."""
         uses = dict.fromkeys(files_of(_with_braces_spelled_out(args)))
         dangers = (self.danger(use._replace(dots=dots or use.dots), folders) for use in uses)
-        # A person reads three reasons at most.
+        # A finding shows three reasons at most, so the search can stop early.
         yield from islice((danger for danger in dangers if danger is not None), _MOST_DANGERS)
 
     def danger(self, use: FileUse, folders: Sequence[str] = ("",)) -> Danger | None:
-        """Return what is wrong with one use of a file."""
+        """Return the danger of one use of a file, or None if there is none."""
         if spell_out(use.word) is None:
             return TOO_MANY
         rule = self.protecting(use, folders)
@@ -142,7 +143,7 @@ class CommandFiles:
         return self._files.protecting(path, use.use, with_content=True if use.tree else None)
 
     def _rule_on_disk(self, path: str, use: FileUse) -> Protected | None:
-        """Look where links lead, and whether a repository takes the file for its settings."""
+        """Return the rule for the place that links lead to, or for a file that a repository uses as its settings."""
         if self._folders is None:
             return None
         try:
@@ -173,7 +174,7 @@ def files_of(args: Args) -> Iterator[FileUse]:
         if name not in NAMES_ONLY:
             yield from _handed_on(command)
     elif name not in NAMES_ONLY:
-        # A word with a blank is a text more often than a name.
+        # A word with a blank is more often a text than a name.
         words = [word for word in args.words if not re.search(r"\s", word)]
         yield from _row_files(args, FileRow(), words, is_known=False)
         yield from _handed_on(command)
@@ -203,7 +204,7 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
         elif letter in _USES:
             yield FileUse(word.rpartition("@")[2], _USES[letter], tree=reads_trees)
         if _ASSIGNED.fullmatch(word):
-            # `dd of=file`, and a variable that an awk program may write to.
+            # `dd of=file` writes the file. An awk program may write to a file that a variable names.
             is_written = word.startswith("of=") or (name in SCRIPTS and any(">" in text for text in words))
             yield FileUse(word.partition("=")[2].lstrip("@"), "write" if is_written else "read")
     if not is_known or row.operands == "r":
@@ -211,7 +212,7 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
 
 
 def _left_out(args: Args) -> set[str]:
-    """Return the words that are values and no files: what is excluded, and messages."""
+    """Return the words that are values of options and not files: excluded names, and messages."""
     has_message = args.command.name in WITH_MESSAGE
     return {
         value
@@ -233,7 +234,7 @@ def _at_file(value: str) -> str:
 
 
 def _parts(value: str) -> Iterator[str]:
-    """Yield the file in *value*, and the one in `link=file`, `1=file` and `type=local,dest=file`."""
+    """Yield *value*, and the file in `link=file`, `1=file` and `type=local,dest=file`."""
     yield value
     last = re.split(r"[=,]", value)[-1]
     if last != value:
@@ -241,14 +242,14 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _option_files(words: Sequence[str]) -> Iterator[FileUse]:
-    """Yield `--opt=file`, `-ofile` and `@file`; the word behind an option is an operand already."""
+    """Yield the file of `--opt=file`, `--opt=@file` and `-ofile`. The word behind an option is already an operand."""
     for word in words:
         if word.startswith("-") and not NOT_FILES.match(word):
             yield FileUse(word.partition("=")[2].rpartition("@")[2] if "=" in word else word[2:], "read")
 
 
 def _output_files(args: Args) -> Iterator[FileUse]:
-    """Yield the values of options that speak of output, whatever the program."""
+    """Yield the values of options whose names mean output, for any program."""
     for option, value in args.option_values:
         if OUTPUT.fullmatch(option):
             yield FileUse(value, "write")
@@ -276,7 +277,7 @@ def _named_by_others(args: Args) -> Iterator[FileUse]:
 
 
 def _written_into(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:
-    """Yield the target of a copy, and what the sources would be called in it."""
+    """Yield the target of a copy, and the names that the sources would have in it."""
     if not target.endswith("/") or args.has("-r", "-R", "-a", "--recursive", "--archive"):
         yield FileUse(target, "write")
     for source in sources:
@@ -302,7 +303,7 @@ def _git_files(args: Args) -> Iterator[FileUse]:
 
 
 def _subcommand_files(args: Args) -> Iterator[FileUse]:
-    """Yield the files of a subcommand that uses its operands otherwise than the program does."""
+    """Yield the files of a subcommand that uses its operands differently from the program itself."""
     rows = SUBCOMMANDS.get(args.command.name)
     subcommand = next((word for word in args.operands if rows and word in rows), None)
     if rows and subcommand is not None:
@@ -314,7 +315,7 @@ def _subcommand_files(args: Args) -> Iterator[FileUse]:
 
 
 def _handed_on(command: SimpleCommand) -> Iterator[FileUse]:
-    """Yield the names that `find -exec`, `| xargs` and `$(...)` give to a command."""
+    """Yield the names that `find -exec`, `| xargs` and `$(...)` pass to a command."""
     row = FILES.get(command.name, FileRow())
     use: Use = "write" if row.operands.endswith("w") and not row.if_any else "read"
     givers = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
@@ -332,7 +333,7 @@ def _handed_on(command: SimpleCommand) -> Iterator[FileUse]:
 
 
 def _with_braces_spelled_out(args: Args) -> Args:
-    """Return the command as it reads after the shell's braces: `cp x{,.bak}` has two operands."""
+    """Return the command with the shell's braces expanded: `cp x{,.bak}` has two operands."""
     command = args.command
     if not any("{" in word and "," in word for word in command.words):
         return args

@@ -1,8 +1,8 @@
 """
 The folders that the commands of a line may run in.
 
-Which `cd` holds for which command depends on what succeeds, on loops and on subshells. So every folder that the line
-may go to counts for every command: rather one reading too many than one too few.
+Which `cd` holds for which command depends on which commands succeed, on loops and on subshells. So every folder that
+the line may go to counts for every command. This may give too many readings, but it misses none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .options import Args
 __all__ = ["TooManyFolders", "folders_of"]
 
 _MOST_FOLDERS = 100
-# Options by which a program goes elsewhere before it does anything.
+# Options with which a program changes to another folder before it does anything.
 _OPTIONS = {
     "env": "-C --chdir",
     "sudo": "-D --chdir -R --chroot",
@@ -42,24 +42,24 @@ _OPTIONS = {
     "start-stop-daemon": "-d --chdir",
     "flatpak": "--cwd",
 }
-# Their first operand is the folder.
+# The first operand of these programs is the folder.
 _OPERANDS = frozenset({"cd", "pushd", "chdir", "z", "chroot", "direnv"})
 
 
-class TooManyFolders(ValueError):  # noqa: N818 -- named by what happened
-    """A line goes to more folders than can be looked at."""
+class TooManyFolders(ValueError):  # noqa: N818 -- the name says what happened
+    """The error for a line that goes to more folders than can be checked."""
 
 
 def folders_of(commands: Iterable[SimpleCommand], fill_in: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
     """
-    Return every folder that a command may run in; the first is "", where the line starts.
+    Return every folder that a command may run in. The first is "", the folder in which the line starts.
 
     Args:
-        commands: Of the line, in order.
-        fill_in: Returns what a word may be once its variables are filled in.
+        commands: The commands of the line, in order.
+        fill_in: Returns the texts that a word may become when its variables are filled in.
 
     Raises:
-        TooManyFolders: There are more than can be looked at.
+        TooManyFolders: There are more folders than can be checked.
     """
     folders = [""]
     for command in commands:
@@ -74,7 +74,7 @@ def folders_of(commands: Iterable[SimpleCommand], fill_in: Callable[[str], Itera
 def _targets(command: SimpleCommand) -> list[str]:
     if command.name in _OPERANDS:
         words = [word for word in command.plain[1:] if word == "-" or not word.startswith(("-", "+"))]
-        # `cd -` goes back to a folder that counts already.
+        # `cd -` goes back to a folder that is already in the list.
         return ["~"] if not words and command.name == "cd" else [word for word in words[:1] if word not in ("-", ".")]
     options = _OPTIONS.get(command.name)
     return Args(command).values(*options.split()) if options else []

@@ -1,8 +1,8 @@
 """
-Code in other languages, on the command line or at standard input.
+The check of code in other languages, on the command line or at standard input.
 
-Nobody reads Python with a bash grammar: code that may start programs, remove
-files or reach the network asks, and so does code that cannot be seen.
+A bash grammar cannot parse Python. So code that may start programs, remove files or reach the network leads to a
+question. So does code that cannot be seen.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DECODERS = frozenset({
     "rev", "tr", "od", "hexdump", "printf", "perl",
 })  # fmt: skip
 _PHP = "-r -R -B -E --run --process-code --process-begin --process-end"
-# Where the code stands on the command line, and how a program is told to read it from there.
+# For each interpreter, the options or the word behind which the code stands on the command line.
 _INTERPRETERS: dict[str, str] = {
     "python": "-c", "pypy": "-c", "ipython": "-c", "perl": "-e -E -n -p", "ruby": "-e", "php": _PHP,
     "lua": "-e", "tcc": "", "irb": "-e", "slsh": "-e",
@@ -53,19 +53,19 @@ _HARMFUL_CODE = re.compile(
 _RUNS_IN_QUOTES = frozenset({"perl", "ruby", "php", "julia", "raku"})
 _QUOTES = re.compile(r"`|%x\W|\bqx\b")
 _TEXT_IN_CODE = re.compile(r"""["']([^"'\n]+)["']""")
-# A pipe from or to a text, once the texts are taken for one letter.
+# A pipe from or to a text, after each text has been replaced by one letter.
 _AWK_TEXT = re.compile(r'"(\\.|[^"\\])*"')
 _HARMFUL_AWK = re.compile(r"@load\b|system\s*\(|(?<!\|)\|(?!\|)\s*(S|getline)|\|&")
 
 
 def language(name: str) -> str | None:
-    """The language that a program of this name runs: `python3.11` runs python."""
+    """Return the language that a program of this name runs, or None. `python3.11` runs python."""
     base = re.sub(r"[\d.]+$", "", name)
     return base if base in _INTERPRETERS else None
 
 
 def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
-    """What is wrong with the code that a command runs, if it is an interpreter."""
+    """Yield the dangers of the code that a command runs, if the command is an interpreter."""
     command = args.command
     spoken = language(command.name)
     is_awk = command.name in ("awk", "gawk", "mawk", "nawk")
@@ -74,7 +74,7 @@ def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
     if spoken is None:
         return
     code, known = _code(args, _INTERPRETERS[spoken].split())
-    # `deno run -` reads its program as `python -` does.
+    # `deno run -` reads its program from standard input, as `python -` does.
     operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
     if code is None and not [word for word in operands if word not in STANDARD_INPUT] and "-m" not in args.options:
         if not command.fed_by and not any(each.operator.startswith("<") for each in command.redirections):
@@ -96,13 +96,13 @@ def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
 
 
 def code_dangers(spoken: str, code: str) -> Iterator[Danger]:
-    """What is wrong with *code* in the language *spoken*."""
+    """Yield the dangers of *code* in the language *spoken*."""
     if _HARMFUL_CODE.search(code) or (spoken in _RUNS_IN_QUOTES and _QUOTES.search(code)):
         yield Danger("ask", "runs code that starts programs, removes files or reaches the network")
 
 
 def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
-    """The code on the command line, and whether it is known exactly."""
+    """Return the code on the command line, and whether it is known exactly."""
     for at, word in enumerate(args.words):
         for option in options:
             if word == option or (re.fullmatch(r"-\w+", word) and len(option) == 2 and word.endswith(option[1])):
@@ -116,7 +116,7 @@ def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
 
 
 def unseen(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
-    """What is wrong with running what *sources* write."""
+    """Yield the dangers of running the output of *sources*."""
     if any(each.name in DOWNLOADERS for each in sources):
         yield Danger("deny", "runs what it has just downloaded, unseen")
     elif any(each.name in _DECODERS for each in sources):

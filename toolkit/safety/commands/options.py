@@ -1,6 +1,4 @@
-"""
-A command's words as options and operands, the way most programs read them.
-"""
+"""Options and operands of a command, split as most programs split them."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from ..shell.records import SimpleCommand
 
 __all__ = ["Args"]
 
-# Options that take the next word, before a subcommand: without them `git -C x push` has the subcommand `x`.
+# Options before a subcommand that take the next word. Without them, `git -C x push` has the subcommand `x`.
 _VALUES = {
     "git": "-C -c --git-dir --work-tree --namespace --exec-path --config-env",
     "kubectl": "-n --namespace --context --cluster --kubeconfig -s --server --user --as",
@@ -36,13 +34,13 @@ _VALUES = {
     "scp": "-c -D -F -i -J -l -o -P -S -X",
     "sftp": "-B -b -c -D -F -i -J -l -o -P -R -S -s -X",
 }  # fmt: skip
-# Options that begin like longer ones and are no abbreviations of them.
+# Options that are the beginning of longer ones, but are not abbreviations of them.
 _WHOLE = frozenset({
     "--checkpoint", "--index", "--exec", "--delete", "--output", "--file", "--config", "--system", "--global", "--edit",
     "--volume", "--device", "--install", "--prune", "--input", "--script", "--eval", "--filter", "--write", "--no",
     "--user", "--form", "--data", "--cookie", "--trace", "--rm", "--all", "--init", "--template", "--run", "--use",
 })  # fmt: skip
-# The same for one program, where its manual lists an option that begins like one of its rows.
+# The same for one program: its manual lists an option that is the beginning of an option in one of its rows.
 _WHOLE_OF: dict[str, frozenset[str]] = {
     name: frozenset(options.split())
     for names, options in {
@@ -80,7 +78,7 @@ _WHOLE_OF: dict[str, frozenset[str]] = {
     }.items()
     for name in names.split()
 }
-# Short options whose value may be glued to them: the letters of `-oLogLevel=ERROR` are no options.
+# Short options whose value may be joined to them: the letters of `-oLogLevel=ERROR` are not options.
 _GLUED = {
     "ssh": "BbcDEeFIiJLlmOopQRSWw",
     "scp": "cDFiJloPSX",
@@ -99,22 +97,22 @@ _LONGEST_SUBCOMMAND = 3
 @dataclass(frozen=True)
 class Args:
     """
-    Options and operands of one command.
+    The options and operands of one command.
 
     Attributes:
-        command: The command they belong to.
+        command: The command that they belong to.
     """
 
     command: SimpleCommand
 
     @cached_property
     def words(self) -> tuple[str, ...]:
-        """All words but the name, quotes removed."""
+        """All words except the name, with quotes removed."""
         return self.command.plain[1:]
 
     @cached_property
     def options(self) -> frozenset[str]:
-        """Every option there may be: `-fdx` is `-fdx`, `-f`, `-d` and `-x`; `--force=yes` is `--force`."""
+        """Every option that there may be: `-fdx` is `-fdx`, `-f`, `-d` and `-x`; `--force=yes` is `--force`."""
         options: set[str] = set()
         glued = _GLUED.get(self.command.name)
         for word in self.words:
@@ -128,7 +126,11 @@ class Args:
         return frozenset(options)
 
     def has(self, *names: str) -> bool:
-        """Return whether one of the options *names* is there, whole or abbreviated as git and GNU programs permit."""
+        """
+        Return whether the command has one of the options *names*.
+
+        The option may be written in full, or abbreviated as git and GNU programs permit.
+        """
         if not self.options.isdisjoint(names):
             return True
         return any(_is_short_for(option, names) for option in self._long_options)
@@ -144,11 +146,11 @@ class Args:
 
     @cached_property
     def operands(self) -> tuple[str, ...]:
-        """The words that are no options, and everything behind `--`."""
+        """The words that are not options, and every word behind `--`."""
         return self.operands_of(self.words)
 
     def operands_of(self, words: Sequence[str]) -> tuple[str, ...]:
-        """The same for some of the words: those behind a subcommand."""
+        """Return the operands among *words*, for example among the words behind a subcommand."""
         at = 0
         found: list[str] = []
         takes = _VALUES.get(self.command.name, "").split()
@@ -163,7 +165,11 @@ class Args:
         return tuple(found)
 
     def begins(self, *subcommands: str) -> bool:
-        """Whether the operands begin so; after an option nobody knows, whether they hold it anywhere."""
+        """
+        Return whether the operands begin with *subcommands*.
+
+        If an unknown option stands before the operands, *subcommands* may stand anywhere among them.
+        """
         return subcommands in self.subcommands
 
     @cached_property
@@ -173,11 +179,15 @@ class Args:
         return frozenset(self.operands[at : at + size] for at in starts for size in range(1, _LONGEST_SUBCOMMAND + 1))
 
     def value(self, *names: str) -> str | None:
-        """What stands behind an option, in any spelling."""
+        """Return the first value of one of the options *names*, in any spelling, or None."""
         return next(iter(self.values(*names)), None)
 
     def values(self, *names: str) -> list[str]:
-        """Return what may stand behind one of the options *names*: `-o x`, `-ox`, `-fsSo x`, `--out=x`, `--out x`."""
+        """
+        Return the words that may be values of the options *names*.
+
+        All these spellings count: `-o x`, `-ox`, `-fsSo x`, `--out=x`, `--out x`.
+        """
         if not names:
             return []
         return [
@@ -188,7 +198,7 @@ class Args:
 
     @cached_property
     def option_values(self) -> tuple[tuple[str, str], ...]:
-        """Every option with what may be its value: the rest of the word, or the next one."""
+        """Every option with each text that may be its value: the rest of the word, or the next word."""
         found: list[tuple[str, str]] = []
         for at, word in enumerate(self.words):
             if not word.startswith("-") or word in ("-", "--"):
@@ -222,7 +232,7 @@ class Args:
 
 
 def _flags(word: str, glued: str) -> str:
-    """Return the letters of a cluster, up to the first one that takes the rest of the word as its value."""
+    """Return the letters of a cluster, up to the first letter that takes the rest of the word as its value."""
     for at, letter in enumerate(word[1:], start=2):
         if letter in glued:
             return word[1:at]

@@ -1,6 +1,4 @@
-"""
-Texts that a line shows: what a command prints, and what another one reads from it.
-"""
+"""The texts that a line itself shows: what a command prints, and what another command reads from it."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ _PASSES_THROUGH = frozenset({"cat", "tee", "sponge"})
 
 
 def input_text(command: SimpleCommand) -> str | None:
-    """Return what *command* reads from standard input, if the line shows it."""
+    """Return the text that *command* reads from standard input, or None if the line does not show it."""
     text = known_input(command)
     if text is not None:
         return text
@@ -26,14 +24,14 @@ def input_text(command: SimpleCommand) -> str | None:
 
 
 def output_text(command: SimpleCommand) -> str | None:
-    """Return what *command* prints, if the line shows it."""
+    """Return the text that *command* prints, or None if the line does not show it."""
     if command.name in _PASSES_THROUGH and (command.name != "cat" or len(command.words) == 1):
         return input_text(command)
     if command.name not in ("echo", "printf") or not all(command.literal):
         return None
     words = [word for word in command.words[1:] if not re.fullmatch(r"-[neE]+|--", word)]
     if command.name == "echo":
-        # Whether `echo` reads a backslash as a sign depends on the shell and its options.
+        # It depends on the shell and its options whether `echo` interprets a backslash.
         return None if any("\\" in word for word in words) else " ".join(words)
     if len(words) == 1 and not re.search(r"%|\\(?!n)", words[0]):
         return words[0].replace("\\n", "\n")

@@ -1,9 +1,10 @@
 """
-Which files a program reads and writes, as data: by its operands and by the values of its options.
+Table of the files that a program reads and writes, by its operands and by the values of its options.
 
-A program that has no row is taken to read every word without a blank. For every program, the value of an option whose
-name speaks of output (`OUTPUT`) is written. How the rows were held against manual pages stands in `table_runners`;
-looked for were options with a file or a folder as their value, and operands that are written, removed or unpacked into.
+A program that has no row is assumed to read every word without a blank. For every program, the value of an option whose
+name means output (`OUTPUT`) is written. `table_runners` describes how the rows were compared with manual pages. The
+comparison looked for options with a file or a folder as their value, and for operands that are written, removed or
+unpacked into.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class FileRow(NamedTuple):
     How a program uses files.
 
     Attributes:
-        operands: A letter for each operand, the last one for all that follow: `r` is read, `w` is written,
-            `n` is no file or only a name.
+        operands: A letter for each operand. The last letter holds for all operands that follow. `r` means read, `w`
+            means written, and `n` means that it is not a file, or that only its name is used.
         last: The letter of the last operand, if there are two or more.
         writes: Options whose value is written, or is the folder that is written into.
         reads: Options whose value is read.
-        if_any: Options without which *operands* are only read, and *last* does not hold: `sed -i`.
-        trees: Whether a folder is read with all that is in it: "always", or the options that say so.
+        if_any: Options such as `-i` of `sed`. Without them, *operands* are only read. *last* holds in any case.
+        trees: Whether a folder is read with all its content: "always", or the options that cause it.
     """
 
     operands: str = "r"
@@ -54,19 +55,19 @@ def _rows(table: dict[str, FileRow]) -> dict[str, FileRow]:
 _AWK_WRITES = "-d --dump-variables -p --profile -o --pretty-print"
 
 FILES: dict[str, FileRow] = _rows({
-    # shown or run
+    # programs that show or run a file
     "less": FileRow(writes="-o -O --log-file --LOG-FILE"),
     "cat head tail more most bat tac nl sort cut paste join comm diff vimdiff sdiff cmp": FileRow(),
     "strings od hexdump wc": FileRow(),
     "base64 base32 md5sum sha1sum sha256sum sha512sum b2sum cksum fold fmt column rev expand iconv pr": FileRow(),
     "fish": FileRow(writes="-p --profile --profile-startup"),
-    # a list of names is shown where it does not name files
+    # programs that show the lines of a list of names if the lines do not name files
     "file": FileRow("n", reads="-f --files-from"),
     "du": FileRow("n", reads="--files0-from -X --exclude-from"),
     "find": FileRow("n", reads="-files0-from"),
     "tree": FileRow("n", reads="--hintro --houtro --gitfile --infofile", writes="-o"),
     "source . sh bash zsh dash ksh open xdg-open pbcopy xclip": FileRow(),
-    # made, changed, removed
+    # programs that make, change or remove files
     "rm rmdir unlink trash del srm shred wipe tee touch sponge mkfifo mknod truncate": FileRow("w"),
     "logsave": FileRow("wn"),
     "mv rename": FileRow("w", writes="-t --target-directory"),
@@ -88,7 +89,7 @@ FILES: dict[str, FileRow] = _rows({
     "ed ex vim vi nvim view nano emacs micro pico kak hx joe mg": FileRow(
         "w", reads="-S -s -u -l --load --script -q", writes="-w -W -i -C --backupdir --startuptime"
     ),
-    # written by the second or the last operand
+    # programs that write the second or the last operand
     "uniq xxd": FileRow("rw"),
     "split": FileRow("rw"),
     "csplit": FileRow("rn", writes="-f --prefix"),
@@ -105,7 +106,7 @@ FILES: dict[str, FileRow] = _rows({
     ),
     "patch": FileRow("wr", writes="-o --output -r --reject-file -d --directory -B --prefix", reads="-i --input"),
     "script": FileRow("w", writes="-I -O -B -T -t --timing --log-in --log-out --log-io --log-timing"),
-    # changed in place
+    # programs that change files in place
     "sed gsed": FileRow("nw", reads="-f --file", if_any="-i --in-place"),
     "perl ruby": FileRow("w", if_any="-i"),
     "yq": FileRow("nw", if_any="-i --inplace --in-place"),
@@ -127,7 +128,7 @@ FILES: dict[str, FileRow] = _rows({
     "unrar": FileRow("nrw"),
     "dpkg": FileRow("rw", if_any="-x --extract -X --vextract -e --control -R --raw-extract -b --build"),
     "ar": FileRow("nwr"),
-    # from and to other machines
+    # programs that exchange data with other machines
     "curl": FileRow(
         "n",
         writes="-o --output --output-dir -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr --etag-save "
@@ -213,7 +214,7 @@ FILES: dict[str, FileRow] = _rows({
         reads="-a --arg-file --basefile --bf --transferfile --tf --trc --sshloginfile --slf",
     ),
     "mutt mail mailx": FileRow("n", reads="-a -A -i -H"),
-    # compilers and their kin
+    # compilers and similar programs
     "gcc g++ cc c++ clang clang++ tcc ld as ar nm": FileRow(
         "r",
         writes="-o -MF -MJ -aux-info -dumpdir --serialize-diagnostics -Map --dependency-file --out-implib --output-def "
@@ -271,7 +272,7 @@ FILES: dict[str, FileRow] = _rows({
     ),
     "strace ltrace perf": FileRow("r", writes="-o --output"),
     "make gmake": FileRow("n", reads="-f --file --makefile"),
-    # a pattern or a program comes first
+    # programs whose first operand is a pattern or a program
     "grep egrep fgrep rg ag ack jq python python3": FileRow("nr", reads="-f --file"),
     "node nodejs": FileRow(
         "nr",
@@ -283,7 +284,7 @@ FILES: dict[str, FileRow] = _rows({
     "fzf": FileRow("n", writes="--history"),
 })  # fmt: skip
 
-# What a subcommand of git does with its operands, the subcommand itself left out.
+# How a subcommand of git uses its operands. The subcommand itself is left out.
 GIT: dict[str, FileRow] = _rows({
     "clone": FileRow("nw", writes="--separate-git-dir"),
     "init": FileRow("w", writes="--separate-git-dir"),
@@ -319,7 +320,7 @@ SUBCOMMANDS: dict[str, dict[str, FileRow]] = {
     "openssl": {"rehash": FileRow("w"), "storeutl": FileRow("r")},
 }
 
-# They say a file's name, or list it, and never show what is in it.
+# These programs print or list the name of a file, and never show its content.
 NAMES_ONLY = frozenset({
     "echo", "printf", "ls", "test", "[", "[[", "((", "stat", "file", "find", "fd", "fdfind", "which", "type", "export",
     "ssh-add", "alias", "mkdir", "cd", "pushd", "popd", "basename", "dirname", "realpath", "readlink", "du", "df",
@@ -327,11 +328,11 @@ NAMES_ONLY = frozenset({
     "nohup", "time", "timeout", "eval", "trap", "watch", "direnv", "kill", "nice", "stdbuf", "setsid",
     "npm", "yarn", "pnpm", "cargo", "gh", "helm", "terraform", "for", "case",
 })  # fmt: skip
-# The value of such an option says what is left out, or is a text.
+# The value of such an option names what is left out, or is a text.
 NOT_FILES = re.compile(
     r"--(?:no-?|exclude|ignore|skip|not|without|omit|filter|message|title|body|grep|author)[\w-]*|-m"
 )
-# For others `-m` is a flag or a mode: `sort -m file`.
+# For other programs, `-m` is a flag or a mode: `sort -m file`.
 WITH_MESSAGE = frozenset({"git", "hg", "svn", "bzr", "jj", "gh", "python", "python3", "pytest", "alembic", "flask"})
 OUTPUT = re.compile(
     r"-o|-out|--(?:[\w-]*[-_])?(?:out|output|outfile|outdir|outputfile|dest|destination|target-dir|target-directory|"
@@ -361,12 +362,12 @@ _LOADED = re.compile(r"\b(load)\w*\(\s*\"([^\"]+)\"")
 _FILTER = re.compile(r"\b(?:stats_|log_)?(file)=([^:,\s'\"]+)")
 _MYSQL = re.compile(r"(?i)(?:^|[;\s])(tee|source|\\\.|\\T)\s+([^\s;]+)")
 
-# What stands before a file that is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
+# Words that stand before a file that is written: commands of sed, vim, sqlite3, psql and mysql, and awk's `>`.
 SAYS_WRITE = frozenset({
     "w", ">", "wq", "x", "up", "sav", "saveas", "write", "update", "output", "once", "backup", "save", "log", "clone",
     "trace", "o", "out", "g", "gx", "s", "tee", "\\t", "outfile", "dumpfile", "v", "wa", "wl", "wp", "file", "to",
 })  # fmt: skip
-# Texts in a language of the program's own: the first group says how the file in the second is used.
+# Texts in the program's own language. The first group says how the file in the second group is used.
 SCRIPTS: dict[str, tuple[re.Pattern[str], ...]] = {
     **dict.fromkeys(("sed", "gsed"), (_SED,)),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), (_AWK,)),

@@ -1,8 +1,8 @@
 """
-What makes a program dangerous, as data: options and subcommands that reach repositories, machines and clusters.
+Table of what makes a program dangerous: options and subcommands that reach repositories, machines and clusters.
 
-They come out of the manual pages (see `table_runners`), where they throw away work, hand a choice to the other side,
-open a port, give away secrets, or change what is installed or runs.
+They come from the manual pages (see `table_runners`). They discard work, leave a choice to the other side, open a port,
+give away secrets, or change what is installed or runs.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ REACH: tuple[Row, ...] = (
     Row("vercel", _PUBLISHES, options="--prod"),
     Row("bq", _CLOUD, "rm|cp|mk|load|update|insert|cancel"),
     Row("bq", _CLOUD, word=r"(?is).*\b(delete\s+from|update\s.*\sset|merge\s+into|insert\s+into)\b.*", reads=True),
-    # what others see
+    # things that other people see
     Row("gh", _TELLS, "auth status", "-t --show-token"),
     Row("gh", _REWRITES, "pr close", "-d --delete-branch"),
     Row("gh", _REWRITES, "pr checkout", "-f --force"),

@@ -1,19 +1,20 @@
 """
-What makes a program dangerous, as data: programs that run others in ways of their own.
+Table of what makes a program dangerous: programs that run others in their own ways.
 
-The rows of this file, of its neighbours (`table_system` and the other tables) and of `table_files` were held
-against manual pages in this way. A script took every program name out of the tables, rendered the pages of Debian 12
-that exist for them, and took every option with its text out of them: 1485 pages, 37 293 options. Programs that always
-ask were left out. Of all others, which the checks let run in some form, every option was read, flags too: 1328 pages,
-34 554 options, one line each, with its name, its value and the beginning of its text (the first 72 to 135 letters).
-Of what follows in a longer text, only the places were read that speak of running, loading, writing, removing, sending,
-signals, settings, rights or secrets. An option that repeats another one of the same family of pages with the same words
-was read once. A second script listed the options that begin like an option of a row (`_WHOLE_OF` in `options`).
+The rows of this file, of the other tables (`table_system` and so on) and of `table_files` were compared with manual
+pages in this way. A script took every program name from the tables, rendered the pages of Debian 12 that exist for
+them, and extracted every option with its text: 1485 pages, 37 293 options. Programs that always ask were left out. The
+checks let all other programs run in some form. Every option of these was read, including flags: 1328 pages, 34 554
+options, one line each, with its name, its value and the beginning of its text (the first 72 to 135 letters). In the
+rest of a longer text, only those places were read that mention running, loading, writing, removing, sending, signals,
+settings, rights or secrets. An option that repeats another one of the same family of pages with the same words was read
+once. A second script listed the options that are the beginning of an option in a row (`_WHOLE_OF` in `options`).
 
-Also read were the names in the environment sections, the keys of `git-config`, the options of MariaDB, and help texts
-of programs without a page. Not read were: the warnings of `ghc`, the second half of `openvpn` (which asks unless it
-only lists something), and the groups of `gcloud` below its first page. The packages and versions, the help texts, and
-the programs that have neither and were done from knowledge alone stand in `tests/safety/corpus/manuals.txt`.
+These were read too: the names in the environment sections, the keys of `git-config`, the options of MariaDB, and the
+help texts of programs without a page. These were not read: the warnings of `ghc`, the second half of `openvpn` (which
+asks unless it only lists something), and the groups of `gcloud` below its first page. `tests/safety/corpus/manuals.txt`
+lists the packages and versions, the help texts, and the programs that have neither and were entered from knowledge
+alone.
 """
 
 from __future__ import annotations
@@ -307,7 +308,7 @@ RUN: tuple[Row, ...] = (
     Row("apt apt-get dnf yum zypper", _INSTALLS, "install|reinstall|localinstall", word=r".*\.(deb|rpm)"),
     Row("rpm", _CHOICE, options="--pipe --load --macros --rcfile -E --eval --define -D --specfile"),
     Row("rpm", _INSTALLS, word=r"-[iUF]\w*|--install|--upgrade|--freshen|--reinstall"),
-    # programs that are there to run or to script something
+    # programs whose purpose is to run or to script something
     Row("rlwrap setarch linux32 linux64 sshpass logsave softlimit choom", _CHOICE, word=_A_SHELL),
     Row("run-parts byebug agetty getty ld.so ld-linux.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1", _CHOICE),
     Row("openvpn", _CHOICE, options="--up --down --script-security --plugin --route-up --ipchange --tls-verify"),

@@ -1,8 +1,8 @@
 """
-What makes a program dangerous, as data: the machine and the shell.
+Table of what makes a program dangerous: the machine and the shell.
 
-A row names programs, how their operands begin, and one option or word that makes
-them dangerous; every condition a row states has to hold.
+A row names programs, the beginning of their operands, and one option or word that makes them dangerous. A row applies
+only if all its conditions hold.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ class Row(NamedTuple):
     One kind of danger.
 
     Attributes:
-        names: The programs it is about.
+        names: The programs that the row is about.
         why: What the command does, as the end of a sentence.
-        begins: What the operands begin with, the subcommand; `a b|c` is `a b` or `c`.
-        options: Any of these has to be there, whole or abbreviated.
+        begins: The beginning of the operands, which is the subcommand. `a b|c` means `a b` or `c`.
+        options: The command must have one of these options, in full or abbreviated.
         word: A pattern that one whole word has to match.
         verdict: "ask" or "deny".
-        reads: Whether *word* is also looked for in what the program reads from standard input.
+        reads: Whether *word* is also searched for in the text that the program reads from standard input.
         value: A pattern that the value of one of *options* has to match.
         unless: Options with which the command does something else.
     """

@@ -1,8 +1,8 @@
 """
-What makes a program dangerous, as data: options of tools for text, archives, code and processes.
+Table of what makes a program dangerous: options of tools for text, archives, code and processes.
 
-They come out of the manual pages (see `table_runners`), where they run another program, load code or settings,
-write a file that the line does not name, or open a port.
+The options come from the manual pages (see `table_runners`). They run another program, load code or settings, write a
+file that the line does not name, or open a port.
 """
 
 from __future__ import annotations

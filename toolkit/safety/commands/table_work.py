@@ -1,6 +1,4 @@
-"""
-What makes a program dangerous, as data: repositories, data, containers, clouds, packages.
-"""
+"""Table of what makes a program dangerous: repositories, data, containers, clouds, packages."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ __all__ = ["WORK"]
 _LOSES = "throws away work that is not committed"
 _REWRITES = "rewrites or deletes what others may have"
 _GIT_RUNS = "changes what git runs or where it pushes to"
-# Keys of git 2.39's configuration whose value is run, or says where such values or programs are.
+# Keys of git 2.39's configuration. Git runs their value, or the value says where such values or programs are.
 _GIT_KEYS = (
     r"(?i:core\.(hookspath|sshcommand|pager|editor|fsmonitor|askpass|gitproxy|alternaterefscommand|attributesfile|worktree)"
     r"|alias\..+|credential\..*|diff\..*|merge\..*\.driver|filter\..*|gpg\..*|sequence\.editor|url\..*|include.*\.path"
@@ -182,7 +180,7 @@ WORK: tuple[Row, ...] = (
     Row("gh", _PUBLISHES, "auth login|auth logout|auth refresh|auth setup-git"),
     Row("gh", _PUBLISHES, "api", "-X --method -f -F --field --raw-field --input"),
     Row("glab hub", _PUBLISHES, word="delete|archive|transfer|merge|release|token"),
-    # packages from somewhere
+    # packages from an unusual source
     Row("pip pip3 pipx", _ANYBODY, "install|download|wheel|run|inject", word=_ADDRESS),
     Row(
         "pip pip3 pipx",

@@ -1,8 +1,8 @@
 """
-Paths that matter, as they stand on a command line.
+Rules for the paths on a command line that are dangerous to remove or to write.
 
-Nothing is looked up: a command line says where it reaches with names, and these
-are the names of what is hard to get back. Protected files have a list of their own.
+This module does not look at the disk. It compares the names on the command line with the names of files and folders
+that are hard to restore. Protected files have a list of their own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["TOO_MANY", "Danger", "removal", "spell_out", "writing"]
 
 
 class Danger(NamedTuple):
-    """What is wrong: whether to ask or to deny, and why."""
+    """A danger: whether to ask or to deny, and the reason."""
 
     word: Word
     why: str
@@ -30,7 +30,7 @@ _SYSTEM = frozenset({
     "cores", "Windows",
 })  # fmt: skip
 _HOMES = frozenset({"home", "Users"})
-# Where projects live on servers and in containers, although the folder above belongs to the system.
+# Folders in which projects lie on servers and in containers, although the folder above belongs to the system.
 _PROJECTS = re.compile(r"/(opt|srv|root|mnt|media|Volumes|usr/src|usr/local/src|var/www)/[^/*?$`]+/[^$`]+")
 _SCRATCH = re.compile(r"/(tmp|var/tmp|private/tmp|dev/shm|var/folders)/[^/*?]+")
 _EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
@@ -54,19 +54,23 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
 def removal(target: str, *, recursive: bool = True) -> Danger | None:
-    """Why *target* should not be removed, or emptied."""
+    """Return why *target* should not be removed or emptied, or None if there is no reason."""
     names = spell_out(target)
     return TOO_MANY if names is None else _worst(_removal(name, recursive=recursive) for name in names)
 
 
 def writing(target: str) -> Danger | None:
-    """Why *target* should not be written to."""
+    """Return why *target* should not be written to, or None if there is no reason."""
     names = spell_out(target)
     return TOO_MANY if names is None else _worst(map(_writing, names))
 
 
 def spell_out(target: str) -> list[str] | None:
-    """Return every name that braces stand for, `a{b,c}` is `ab` and `ac`; None if there are too many to look at."""
+    """
+    Return every name that braces stand for, or None if there are too many to check.
+
+    `a{b,c}` stands for `ab` and `ac`.
+    """
     if "{" not in target:
         return [target]
     waiting, names = [_RANGE.sub(_list_range, target)], []
@@ -83,7 +87,7 @@ def spell_out(target: str) -> list[str] | None:
 
 
 def _list_range(found: re.Match[str]) -> str:
-    """Write `{a..c}` as `{a,b,c}`."""
+    """Write `{a..c}` as `{a,b,c,}`, with a comma even for a range of one letter."""
     first, last = sorted((ord(found[1]), ord(found[2])))
     return "{" + ",".join(map(chr, range(first, last + 1))) + ",}"
 
@@ -144,9 +148,9 @@ def _absolute_removal(path: str, first: str, rest: list[str], *, recursive: bool
 
 
 def _normal(text: str) -> str:
-    """One spelling for a path: `$HOME//x/../y/` is `~/y`."""
+    """Return a path in one spelling: `$HOME//x/../y/` is `~/y`."""
     text = re.sub(r"^(\$HOME|\$\{HOME\})(?=/|$)", "~", text)
     text = re.sub(r"^(\$PWD|\$\{PWD\})(?=/|$)", ".", text)
     path = posixpath.normpath(text) if text else text
-    # Two leading slashes survive `normpath`; they are one to the system.
+    # `normpath` keeps two leading slashes. To the system they are one.
     return "/" + path.lstrip("/") if path.startswith("/") else path

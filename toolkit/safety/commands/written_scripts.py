@@ -1,8 +1,9 @@
 """
-What a line writes and then runs: `curl -o x url; sh x` is in two steps what `curl url | sh` is in one.
+Files that a line writes and then runs: `curl -o x url; sh x` does in two steps what `curl url | sh` does in one.
 
-A text that the line itself shows is handed back to be read. Downloads and texts that were made unreadable are denied,
-and any other text that the line writes and runs asks. What a compiler makes counts as the project's own.
+A text that the line itself shows is returned to the caller, which parses it. Downloads and texts that were made
+unreadable are denied. Any other text that the line writes and runs leads to a question. The output of a compiler counts
+as the project's own.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ __all__ = ["WrittenText", "written_and_run"]
 _DOWNLOADED = Danger("deny", "runs what it has just downloaded, unseen")
 _UNSEEN = Danger("ask", "runs a text that it has just written, and that nobody has seen")
 _MAYBE_DOWNLOADED = Danger("ask", "may run what it has just downloaded: the names come from a list or from a server")
-# Options with which only a list or the server says what the files are called.
+# With these options, only a list or the server gives the files their names.
 _NAMELESS = {
     "wget": "-i --input-file --input-metalink -r --recursive -m --mirror --content-disposition --trust-server-names",
     "curl": "-K --config -J --remote-header-name",
     "aria2c": "-i --input-file -T --torrent-file -M --metalink-file",
 }
 _OUTPUT_OPTIONS = ("-o", "--output", "-O", "--output-document", "--out")
-# Programs that read commands of their own language from a file.
+# Programs that read commands in their own language from a file.
 _READ_SCRIPTS = {
     "make": "-f --file --makefile", "gmake": "-f --file --makefile", "awk": "-f --file", "gawk": "-f --file",
     "sed": "-f --file", "gdb": "-x --command", "vim": "-S -s -u", "nvim": "-S -s -u", "expect": "-f", "at": "-f",
@@ -42,13 +43,13 @@ _PASSES_ON = frozenset({"cp", "mv", "ln", "install"})
 
 
 class WrittenText(NamedTuple):
-    """A shell script that the line writes itself."""
+    """A shell script that the line itself writes."""
 
     text: str
 
 
 class _Written(NamedTuple):
-    """What a file holds: a text that is known, or why it should not run."""
+    """The content of a file: a text that is known, or the reason why it should not run."""
 
     text: str | None
     danger: Danger = _UNSEEN
@@ -58,7 +59,7 @@ Outcome: TypeAlias = Danger | WrittenText
 
 
 def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
-    """Yield each command that runs what the line wrote, with what is wrong or with the text to read."""
+    """Yield each command that runs a file that the line wrote, with the danger or with the text to parse."""
     files: dict[str, _Written] = {}
     is_nameless = False
     for command in script.commands:
@@ -78,17 +79,21 @@ def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
             if source is not None:
                 files[_name(args.operands[-1])] = source
         for file in _written_files(args):
-            # A second text behind the first one makes a file that nobody has seen as a whole, unless both are known.
+            # A text that is appended to another makes a file that is not known as a whole, unless both texts are known.
             files[_name(file)] = _append_text(files.get(_name(file)), _content(command), command)
 
 
 def _names_any(text: str | None, files: Iterable[str]) -> bool:
-    """Return whether a script names a file that the line writes as well: then what it runs is not in its own text."""
+    """
+    Return whether a script names a file that the line also writes.
+
+    Then the script's own text does not show all it runs.
+    """
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text or "") for name in files if name)
 
 
 def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
-    """Yield what is wrong with `make -f -` and `awk -f <(...)`: their program comes from another command."""
+    """Yield the dangers of `make -f -` and `awk -f <(...)`, whose program comes from another command."""
     command = args.command
     options = _READ_SCRIPTS.get(command.name, "").split()
     for value in args.values(*options):
@@ -110,7 +115,7 @@ def _outcomes(command: SimpleCommand, written: _Written) -> Iterator[Outcome]:
 
 
 def _language_of(text: str) -> str | None:
-    """Return the language that the first line names, `#!/usr/bin/env python3`; None for a shell."""
+    """Return the language that the first line names, as in `#!/usr/bin/env python3`. Return None for a shell."""
     found = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(\S+)", text)
     return language(found[1]) if found else None
 
@@ -136,7 +141,7 @@ def _written_files(args: Args) -> Iterator[str]:
         yield from args.operands
     if command.name in DOWNLOADERS:
         yield from args.values(*_OUTPUT_OPTIONS)
-        # Without a name of its own a file is called like the end of its address.
+        # Without a name of its own, a file gets the last part of its address as its name.
         yield from (word for word in args.operands if "/" in word)
     if command.name in _DECODES:
         yield from (use.word for use in files_of(args) if use.use == "write")
@@ -146,7 +151,7 @@ _DECODES = frozenset({"openssl", "base64", "gpg", "uudecode", "xxd"})
 
 
 def _content(command: SimpleCommand) -> _Written:
-    """Return what a command writes to its file."""
+    """Return the content that a command writes to its file."""
     sources = (command, *command.fed_by, *command.inner)
     if any(source.name in DOWNLOADERS - {"openssl"} for source in sources):
         return _Written(None, _DOWNLOADED)
@@ -166,5 +171,5 @@ def _append_text(before: _Written | None, content: _Written, command: SimpleComm
 
 
 def _name(path: str) -> str:
-    """Return what tells a file from others: its last name, because the folder may be written in many ways."""
+    """Return the last name of *path*, which identifies the file. The folder may be written in many ways."""
     return path.rstrip("/").rsplit("/", 1)[-1]

@@ -1,1 +1,1 @@
-"""Read a command line as bash would."""
+"""Parser that reads a command line as bash would."""

@@ -1,11 +1,12 @@
 """
-Texts that run later than they are written: as a number, through a prompt, from a file.
+Refusal of texts that run later than they are written: as a number, through a prompt, or from a file.
 
-Where bash works out a number it also runs `$(...)` inside a subscript, and it does so with what a variable holds:
-after `a='x[$(id)]'` the harmless `((a))` runs `id`. The text is refused where it enters a variable, so that `((i++))`
-and `$((count + 1))` stay readable whatever they count, and so that a shell that lives on has no such value. What
-another program prints or a file holds is not looked at: `n=$(cat size); ((n))` is read, and so are pieces that
-several calls put together.
+When bash computes a number, it also runs a `$(...)` inside a subscript. It does this with the value of a variable too:
+after `a='x[$(id)]'`, the harmless `((a))` runs `id`. Such a text is refused where it enters a variable. So `((i++))`
+and `$((count + 1))` can be read with any variable in them, and a shell that stays open never holds such a value.
+
+The output of another program and the content of a file are not checked: `n=$(cat size); ((n))` is accepted. Neither are
+values that are put together over several calls.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _READERS = frozenset({"read", "mapfile", "readarray"})
 _TAKE_VALUES = frozenset(
     {"set", "read", "mapfile", "readarray", "printf", "declare", "typeset", "export", "readonly", "local"}
 )
-# Variables whose value bash expands, or reads as commands, by itself.
+# Bash expands the values of these variables, or reads them as commands, by itself.
 _EXPANDED = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
 _ALWAYS_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
 _SUBSTITUTES = re.compile(r"\$\(|`|<\(")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _SIGNS = re.compile(r"[;&|<>()$`\n]")
-# Programs that give a text to a shell; of `eval` and the shells themselves `data_flows` says the same.
+# These programs pass a text to a shell. `data_flows` covers `eval` and the shells themselves.
 _RUN_TEXTS = frozenset({
     "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
     "flock", "npx",
@@ -42,10 +43,10 @@ _INSIDE = frozenset({"$()", "``", "<()"})
 
 def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
     """
-    Raise `CannotParse` if a text in *script* may run although it is no command.
+    Raise `CannotParse` if a text in *script* may run although it is not a command.
 
     Args:
-        evaluates: Whether the script works out numbers or names from variables.
+        evaluates: Whether the script computes numbers or names from variables.
     """
     _refuse_variables(script)
     assigned = [assignment.unexpanded for assignment in script.assignments]
@@ -63,7 +64,7 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
 
 
 def runs_unseen_text(command: SimpleCommand) -> bool:
-    """Whether *command* runs a text that only exists once it runs: what is piped to a shell, or `eval "x $(y)"`."""
+    """Return whether *command* runs a text that exists only at run time: input piped to a shell, or `eval "x $(y)"`."""
     if not command.literal[0]:
         return False
     if command.name in ("eval", "trap"):
@@ -81,7 +82,7 @@ def _known_words(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
 
 
 def _shell_texts(command: SimpleCommand) -> Iterator[bool]:
-    """Whether a shell has a script or a text, so that its input is only data; its first operand decides."""
+    """Yield True if the shell has a script or a text, so that its input is only data. The first operand decides."""
     for at, word in enumerate(command.plain[1:], start=1):
         if word in STANDARD_INPUT:
             return
@@ -94,14 +95,19 @@ def _shell_texts(command: SimpleCommand) -> Iterator[bool]:
 
 
 def _runs_as_number(value: str) -> bool:
-    """Whether a subscript in *value* holds a substitution, which bash runs if the value is a number or a name."""
+    """
+    Return whether a subscript in *value* holds a substitution.
+
+    Bash runs this substitution if it uses the value as a number or a name.
+    """
     for begins in _OPENS_SUBSCRIPT.finditer(value):
         depth = 1
         for found in _IN_SUBSCRIPT.finditer(value, begins.end()):
             sign = found.group()
             if sign in ("$(", "${", "`"):
                 return True
-            # A quoted bracket does not end a subscript, so quotes are taken for the worst.
+            # A quoted bracket does not end a subscript. So after a quote or a backslash the subscript counts as never
+            # closed.
             depth += (sign == "[") - (sign == "]") + (sign in "'\"\\") * len(value)
             if not depth:
                 break
@@ -117,12 +123,12 @@ def _refuse_variables(script: Script) -> None:
 
 
 def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
-    """Yield what a command may put into a variable."""
+    """Yield the texts that a command may put into a variable."""
     into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
     takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
     if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
-        # The words may be put together. Of one with a live substitution only a subscript counts: `[info] $(date)` is a
-        # message.
+        # The shell may join the words. Of a word with a live substitution only a subscript counts, because
+        # `[info] $(date)` is a message.
         yield "".join(word if known else "".join(_SUBSCRIPT.findall(word)) for word, known in _known_words(command))
     if (
         command.name in _READERS
@@ -135,7 +141,7 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
 
 
 def _refuse_made_texts(script: Script) -> None:
-    """Refuse `trap "x $y"` and the like if what is filled in may hold further commands."""
+    """Refuse `trap "x $y"` and similar commands if the inserted value may hold further commands."""
     odd = {assignment.name for assignment in script.assignments if _SIGNS.search(assignment.unexpanded)}
     for command in script.commands:
         if command.name not in _RUN_TEXTS:

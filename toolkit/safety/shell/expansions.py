@@ -1,8 +1,8 @@
 """
-What the shell works out before a command runs: `$name`, `${name}`, `$()`, backticks, arithmetic.
+Reader for the parts that the shell expands before a command runs: `$name`, `${name}`, `$()`, backticks, arithmetic.
 
-The grammar is lenient here and bash is not the same program; wherever they may
-take a text apart differently, it is `CannotParse`.
+The grammar is lenient here, and differs from bash. Where the two may split a text differently, the reader raises
+`CannotParse`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Expansions"]
 
-# What the shell may take apart differently when it stands inside `${...}`.
+# Characters that the shell may read differently inside `${...}`.
 _ODD_IN_EXPANSION = re.compile(r"['\"\\{}\n`]")
 _ODD_IN_PATTERN = re.compile(r"[\s;&'\"`]")
-# `${!name}`, `${name[index]}`, `${name:offset}`.
+# Matches `${!name}`, `${name[index]}` and `${name:offset}`.
 _EVALUATES = re.compile(r"\$\{!|\[|:[^-=+?]")
 _OPENINGS = {"`": "``", "``": "``", "<(": "<()", ">(": ">()"}
 
 
 class Expansions(Source):
-    """The parts of words, and comments."""
+    """The reader for the parts of words and for comments."""
 
     def substitution(self, node: Node, around: Around) -> None:
         self.has_substitution = True
@@ -47,7 +47,7 @@ class Expansions(Source):
             raise CannotParse("backticks that do not match")
         if "\\\\\n" in text:
             raise CannotParse("a joined line inside backticks")
-        # Inside backticks a backslash is removed once more before anything is read.
+        # Inside backticks the shell removes one more level of backslashes before it reads the text.
         text = re.sub(r'\\([$`\\"])' if around.quoted else r"\\([$`\\])", r"\1", text)
         found = self.reread(text, inside.via)
         self.commands += found.commands
@@ -58,7 +58,7 @@ class Expansions(Source):
         self.evaluates = self.evaluates or found.evaluates
 
     def expansion(self, node: Node, around: Around) -> None:
-        """`${name...}`, of which the grammar and the shell have different ideas as soon as it holds quotes."""
+        """Read `${name...}`. The grammar and the shell read it differently as soon as it holds quotes."""
         self.has_substitution = True
         self.evaluates = self.evaluates or _EVALUATES.search(self.source_of(node)) is not None
         for child in node.children:
@@ -96,7 +96,7 @@ class Expansions(Source):
             self.visit(child, around)
 
     def string(self, node: Node, around: Around) -> None:
-        # What lies between the parts is text here; `read_word` reads it again.
+        # The text between the parts belongs to the string. `read_word` reads it again.
         for child in node.children:
             self.visit(child, around._replace(quoted=True))
 
@@ -110,11 +110,11 @@ class Expansions(Source):
             raise CannotParse(f"the pattern `{self.source_of(node)[:40]}` is not understood")
 
     def quoted(self, node: Node, around: Around) -> None:
-        """Single quotes: nothing inside is alive."""
+        """Accept text in single quotes. The shell expands no part of it."""
 
     def comment(self, node: Node, around: Around) -> None:
         before = self.text[: node.start_byte]
-        # After a joined line `#` is in the middle of a word, and what follows it runs.
+        # After a joined line, `#` is in the middle of a word, and the text behind it runs.
         if before and (before[-1] not in " \t\n;&|()" or re.search(r"(?<!\\)(?:\\\\)*\\[ \t\n]$", before[-100:])):
             raise CannotParse("`#` in the middle of a word")
         if "\n" in self.source_of(node):

@@ -1,5 +1,5 @@
 """
-Options of a program, read as `getopt` reads them: in clusters, abbreviated, with a value that is joined or follows.
+Reader for a program's options that follows `getopt`: clusters, abbreviations, and values that are joined or follow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Option", "options_of", "read_option", "values_of"]
 
 
 class Option(NamedTuple):
-    """An option as it was written: what kind it is, how many words it takes, and its value if that is attached."""
+    """An option as it was written: its kind, the number of words it takes, and its value if that is attached."""
 
     kind: str
     steps: int
@@ -30,10 +30,10 @@ def options_of(prefix: Prefix) -> Mapping[str, str]:
 
 
 def read_option(word: str, options: Mapping[str, str]) -> Option | None:
-    """Read the option *word*; None if nobody knows how many words it takes."""
+    """Read the option *word*. Return None if it is not known how many words the option takes."""
     if word.startswith("--"):
         written, equals, value = word.partition("=")
-        # An abbreviation may mean several options, as long as all of them take the same.
+        # An abbreviation may stand for several options, as long as all of them are of the same kind.
         kinds = (
             {options[written]}
             if written in options
@@ -61,7 +61,7 @@ def read_option(word: str, options: Mapping[str, str]) -> Option | None:
 
 
 def values_of(command: SimpleCommand, letter: str, takes: str) -> Iterator[str]:
-    """Yield the values of an option; *takes* are the letters of all options with one."""
+    """Yield the values of the option *letter*. *takes* holds the letters of all options that have a value."""
     at = 1
     while at < len(command.plain):
         word = command.plain[at]

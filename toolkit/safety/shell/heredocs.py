@@ -1,9 +1,9 @@
 """
-Where a here-document really ends.
+A check of where a here-document really ends.
 
-The grammar ends one at an indented `EOF` and does not see backticks in it; the
-shell does neither. So the lines are read again the way the shell reads them, and
-where the two disagree, text that we take for data might run: `CannotParse`.
+The grammar ends a here-document at an indented `EOF`, and it does not see backticks inside it. The shell does not end
+it there, and it does run the backticks. So this module reads the lines again as the shell reads them. It raises
+`CannotParse` if the two readings differ, because text that we treat as data might then run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _JOINS = re.compile(r"(?<!\\)(?:\\\\)*\\$")
 
 
 def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
-    """The text of a here-document, and whether the shell expands what is in it."""
+    """Return the text of a here-document, and whether the shell expands the variables and substitutions in it."""
     parts = {child.type: child for child in node.children}
     start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
     if start is None or end is None:
@@ -49,7 +49,7 @@ def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
 
 
 def _end(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) -> int | None:
-    """Where the delimiter stands alone on its line."""
+    """Return the offset at which the delimiter stands alone on its line, or None if there is no such line."""
     while at < len(text):
         stop = text.find("\n", at)
         line = text[at:] if stop < 0 else text[at:stop]
@@ -68,7 +68,7 @@ def _end(text: str, at: int, delimiter: str, *, strips_tabs: bool, joins: bool) 
 
 
 def _without(body: str, first: int, node: Node | None) -> str:
-    """The body without the expansions that the grammar found in it."""
+    """Return the body without the expansions that the grammar found in it."""
     for child in reversed(node.children if node is not None else []):
         if child.is_named and child.type != "heredoc_content":
             body = body[: child.start_byte - first] + " " + body[child.end_byte - first :]

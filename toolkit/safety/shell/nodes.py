@@ -1,7 +1,7 @@
 """
-The grammar's tree over a text, and what every part of the reading needs.
+The grammar's syntax tree over a text, and the helpers that every part of the parser needs.
 
-Offsets are bytes, so the text is kept with one character a byte.
+Offsets count bytes. So the text is kept with one character for each byte.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENDS_WORD = " \t\n;&|()<>"
 EXPANSIONS = frozenset(
     ["simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion", "array"]
 )
-# Where a word's expansions may lie deeper; what is not here and not a leaf cannot be part of a word.
+# Expansions of a word may lie inside these nodes. Any other node that is not a leaf cannot be part of a word.
 IN_WORDS = frozenset(
     [
         "command_name",
@@ -67,14 +67,14 @@ Chunk: TypeAlias = "tuple[int, int, list[Node]]"
 
 class Around(NamedTuple):
     """
-    What a statement is given by those it stands in; the tail belongs to its last command only.
+    The properties that a statement inherits from the statements around it. The tail belongs to its last command only.
 
-    One is created for nearly every node, which is why this is no dataclass: a named tuple takes a third of the time.
+    An object is created for nearly every node. So this is not a dataclass: a named tuple takes a third of the time.
     """
 
     via: tuple[str, ...] = ()
     level: int = 0
-    parent: str = ""  # the kind of node around; the tree itself is slow to tell
+    parent: str = ""  # the kind of the node around; the tree itself is slow to tell it
     quoted: bool = False
     fed_by: tuple[SimpleCommand, ...] = ()
     redirections: tuple[Redirection, ...] = ()
@@ -82,16 +82,20 @@ class Around(NamedTuple):
     tail: Tail | None = None
 
     def inside(self, kind: str) -> Around:
-        """For the parts of a node of this kind; `_replace` would take four times as long, for every node."""
+        """
+        Return the value for the parts of a node of this kind.
+
+        `_replace` would take four times as long, and this method runs for every node.
+        """
         via, level, _, quoted, fed_by, redirections, inner, tail = self
         return Around(via, level + 1, kind, quoted, fed_by, redirections, inner, tail)
 
     def for_words(self) -> Around:
-        """For the words of a command: what the command reads, and where its output goes, is not theirs."""
+        """Return the value for the words of a command. They do not share the command's input and its redirections."""
         return Around(self.via, self.level, self.parent, self.quoted)
 
     def opened(self) -> Around:
-        """For the statements inside a compound: what was redirected for all is redirected for each."""
+        """Return the value for the statements inside a compound. Each gets the redirections of the whole compound."""
         if self.tail is None:
             return self
         redirections = (*self.redirections, *self.tail.redirections)
@@ -107,11 +111,11 @@ class Tail:
 
 class Source(ABC):
     """
-    One text on its way to commands, and what was found in it.
+    One text that is being parsed into commands, and the commands and other things that were found in it.
 
     Args:
-        text: The source, one character a byte.
-        reread: Reads the text inside backticks, which has a quoting of its own.
+        text: The source, with one character for each byte.
+        reread: The function that reads the text inside backticks, which has its own quoting.
     """
 
     def __init__(self, text: str, reread: Callable[[str, tuple[str, ...]], Any]) -> None:
@@ -123,14 +127,14 @@ class Source(ABC):
         self.functions: list[str] = []
         self.spawns = False
         self.has_substitution = False
-        self.evaluates = False  # whether a number or a name is worked out from what a variable holds
-        # Where things stand, for the comparison with the second reading.
+        self.evaluates = False  # whether a number or a name is computed from the value of a variable
+        # The positions of words, backticks and targets, which are compared with those of the second reading.
         self.word_spans: set[tuple[tuple[int, int], ...]] = set()
         self.backticks: set[tuple[int, int]] = set()
         self.targets: set[tuple[int, int]] = set()
 
     def add(self, command: SimpleCommand) -> None:
-        """Keep a command that was found."""
+        """Add a command that was found. Raise `CannotParse` if there are too many."""
         if len(self.commands) >= MOST_COMMANDS:
             raise CannotParse(f"it runs more than {MOST_COMMANDS} commands")
         self.commands.append(command)
@@ -141,14 +145,18 @@ class Source(ABC):
         ...
 
     def field(self, node: Node, name: str) -> Node:
-        """The part of *node* that the grammar calls *name*."""
+        """Return the part of *node* that the grammar calls *name*."""
         part = node.child_by_field_name(name)
         if part is None:
             raise CannotParse(f"a `{node.type}` without its {name}")
         return part
 
     def no_text_between(self, node: Node, allowed: re.Pattern[str]) -> None:
-        """Refuse text between the parts of *node* that *allowed* does not match; every *allowed* matches no text."""
+        """
+        Refuse text between the parts of *node* that *allowed* does not match.
+
+        Every *allowed* matches the empty text.
+        """
         text, at = self.text, node.start_byte
         children = node.children
         for child in children:
@@ -161,17 +169,17 @@ class Source(ABC):
             raise CannotParse(f"`{self.text_between(at, end).strip()[:40]}` is not understood")
 
     def stands_alone(self, node: Node) -> bool:
-        """Whether a token is a word of its own to the shell."""
+        """Return whether the shell takes a token for a word of its own."""
         after = self.text[node.end_byte : node.end_byte + 2]
         return self.begins_word(node) and after != "\\\n" and (not after or after[0] in _ENDS_WORD)
 
     def begins_word(self, node: Node) -> bool:
-        """Whether nothing that the shell would take for the same word stands before a node."""
+        """Return whether a node begins a word: the text before it does not belong to the same word for the shell."""
         before = self.text[max(node.start_byte - 2, 0) : node.start_byte]
         return not before or (before[-1] in _ENDS_WORD and before[:1] != "\\")
 
     def separated(self, nodes: Sequence[Node]) -> None:
-        """Refuse a redirection or assignment that goes on where the grammar sees the next word."""
+        """Refuse a redirection or an assignment that continues where the grammar sees the next word."""
         for node, following in pairwise(nodes):
             between = self.text[node.end_byte : following.start_byte]
             ends = node.type in ENDS_WITH_WORD and following.type not in REDIRECTIONS
@@ -179,7 +187,7 @@ class Source(ABC):
                 raise CannotParse(f"where `{self.source_of(node)[:40]}` ends is not understood")
 
     def chunks(self, nodes: Sequence[Node], *, before_redirection: bool = False) -> list[Chunk]:
-        """Nodes that touch are one word, whatever the grammar says."""
+        """Join the nodes that touch each other into one word, even if the grammar separates them."""
         chunks: list[Chunk] = []
         for node in nodes:
             between = self.text[chunks[-1][1] : node.start_byte] if chunks else " "
@@ -188,7 +196,7 @@ class Source(ABC):
                 chunks[-1] = (start, node.end_byte, [*before, node])
             else:
                 chunks.append((node.start_byte, node.end_byte, [node]))
-        # `{name}` before a redirection is no word, but where the descriptor's number goes.
+        # `{name}` before a redirection is not a word. It names the variable that receives the descriptor's number.
         chunks = [chunk for chunk in chunks if not self.names_descriptor(chunk)]
         if before_redirection and len(chunks) > 1 and self.is_descriptor(chunks[-1]):
             # The grammar takes the `0` of `>& file 0>&1` for a word.

@@ -1,14 +1,13 @@
 """
 A second reading of a command line, by the rules that bash itself follows.
 
-The grammar behind `tree` was written to colour text, and takes some lines apart
-otherwise than bash does. So the same text is read here once more, from left to right and
-with bash's own rules for words: where a word ends, which words are reserved where, what an
-assignment or a redirection is. Only the places of things are noted, not what they mean.
-`shell` compares both readings, and a line about which they differ is `CannotParse`.
+The grammar behind `tree` was written to colour text, and it splits some lines differently from bash. So this module
+reads the same text once more, from left to right, with bash's own rules for words: where a word ends, which words are
+reserved at which places, and what an assignment or a redirection is. It records only the positions of things, not their
+meaning. `parser` compares both readings, and raises `CannotParse` for a line on which they differ.
 
-What is rare and hard to read right (a subscript with blanks, `$[1]`, quotes in `${...}`,
-extended globs) is refused rather than followed.
+Constructs that are rare and hard to read correctly (a subscript with blanks, `$[1]`, quotes in `${...}`, extended
+globs) are refused.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ _JOINED = "\\\n"
 
 
 class LineOutline(WordOutline):
-    """Statements, read one after the other."""
+    """The second reading of statements, one after the other."""
 
     def read(self) -> Outline:
-        """Read the whole text; return the words of its commands, its backticks, and the targets of redirections."""
+        """Read the whole text. Return the words of its commands, its backticks, and the targets of redirections."""
         self.statements(frozenset())
         if self.at < len(self.text):
             refuse(f"`{self.text[self.at : self.at + 20]}` is not understood")
@@ -52,7 +51,7 @@ class LineOutline(WordOutline):
         return self.commands, self.backticks, self.targets
 
     def nested(self, at: int) -> int:
-        """Read the statements of a substitution that begins at *at*; return the place behind its `)`."""
+        """Read the statements of a substitution that begins at *at*. Return the place behind its `)`."""
         before, self.heredocs, self.at = self.heredocs, [], at
         self.statements(frozenset(")"))
         self.expect(")")
@@ -62,7 +61,7 @@ class LineOutline(WordOutline):
         return self.at
 
     def statements(self, stops: frozenset[str]) -> None:
-        """Read up to one of *stops*, which is left to the caller."""
+        """Read statements up to one of *stops*. The caller reads the stop itself."""
         while True:
             self.skip_newlines()
             if self.at >= len(self.text) or self.stop_at(stops):
@@ -89,7 +88,7 @@ class LineOutline(WordOutline):
         return word if word in stops else None
 
     def reserved(self) -> str | None:
-        """Return the reserved word that stands here, as it is only where a command may begin."""
+        """Return the reserved word that stands here, or None. Words are reserved only where a command may begin."""
         found = _RESERVED.match(self.text, self.at)
         return found.group() if found else None
 
@@ -121,7 +120,7 @@ class LineOutline(WordOutline):
         prefix: list[Span] = []
         word = self.reserved()
         if piped and word == "time":
-            # Behind a pipe it is no reserved word, but a program.
+            # Behind a pipe, `time` is not a reserved word but a program.
             word = None
         while word in ("!", "time", "coproc"):
             if prefix or piped:
@@ -153,7 +152,7 @@ class LineOutline(WordOutline):
         self.redirections()
 
     def redirections(self) -> None:
-        """Read what is redirected for a whole compound command."""
+        """Read the redirections of a whole compound command."""
         while True:
             self.skip_blanks()
             begins = self.at
@@ -215,7 +214,7 @@ class LineOutline(WordOutline):
         return _DESCRIPTOR.match(self.text[begins:end].replace(_JOINED, "")) is not None
 
     def redirection(self) -> bool:
-        """Read one redirection, from its operator on; return whether there is one."""
+        """Read one redirection, beginning at its operator. Return whether there is one."""
         found = _OPERATOR.match(self.text, self.at)
         if found is None:
             return False
@@ -246,7 +245,7 @@ class LineOutline(WordOutline):
         return True
 
     def function(self, name: Span | None) -> None:
-        """Read `()` and the body; *name* is None behind `function`."""
+        """Read `()` and the body of a function. *name* is None if no `()` follows the name behind `function`."""
         if name is not None:
             if not re.fullmatch(r"[\w.:-]+", self.text[slice(*name)]):
                 refuse("the name of a function is not understood")
@@ -304,7 +303,7 @@ class LineOutline(WordOutline):
         self.expect(closing)
 
     def branches(self) -> None:
-        """Read an `if` behind its word."""
+        """Read an `if` from behind its keyword."""
         self.statements(frozenset({"then"}))
         self.expect("then")
         while True:
@@ -322,7 +321,7 @@ class LineOutline(WordOutline):
                 return
 
     def loop(self) -> None:
-        """Read a `for` or a `select` behind its word."""
+        """Read a `for` or a `select` from behind its keyword."""
         self.skip_blanks()
         if self.text.startswith("((", self.at):
             self.at = self.arithmetic_end(self.at + 2)
@@ -358,7 +357,7 @@ class LineOutline(WordOutline):
                 refuse("the words of a loop are not understood")
 
     def case(self) -> None:
-        """Read a `case` behind its word."""
+        """Read a `case` from behind its keyword."""
         self.skip_blanks()
         begins = self.at
         if self.word_end() == begins:
@@ -393,7 +392,7 @@ class LineOutline(WordOutline):
 
 
 def outline(text: str) -> Outline:
-    """Read *text*, in which a character is a byte; `CannotParse` if it is not understood."""
+    """Read *text*, with one character for each byte. Raise `CannotParse` if it is not understood."""
     try:
         return LineOutline(text).read()
     except IndexError:

@@ -1,6 +1,4 @@
-"""
-Where a word ends, by bash's own rules; the part of the second reading that is about letters.
-"""
+"""The part of the second reading that deals with characters: it finds where a word ends, by bash's own rules."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ _MOST_NESTED = 60
 
 
 def refuse(why: str) -> NoReturn:
-    """Give the text up."""
+    """Raise `CannotParse` with the reason *why*."""
     raise CannotParse(why)
 
 
@@ -40,13 +38,13 @@ def _end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -
 
 class WordOutline(ABC):
     """
-    A text, the place that was reached in it, and what was found.
+    A text, the place that was reached in it, and the things that were found.
 
     Attributes:
-        commands: The words of every simple command, by their places.
-        backticks: Where `` `...` `` stands; what is inside is a text of its own.
-        targets: The words behind redirections, here-documents aside.
-        heredocs: The ends of those whose text comes with the next line, and whether tabs are removed.
+        commands: The positions of the words of every simple command.
+        backticks: The positions of `` `...` ``. The text inside is read separately.
+        targets: The positions of the words behind redirections, except here-documents.
+        heredocs: The delimiters of the here-documents that begin on the next line, and whether tabs are removed.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,10 +58,10 @@ class WordOutline(ABC):
 
     @abstractmethod
     def nested(self, at: int) -> int:
-        """Read the statements of a substitution; return the place behind its `)`."""
+        """Read the statements of a substitution that begins at *at*. Return the place behind its `)`."""
 
     def skip_blanks(self) -> None:
-        """Step over blanks, joined lines and a comment; the end of the line stays."""
+        """Step over blanks, joined lines and a comment, but not over the end of the line."""
         self.at = _end(_BLANKS, self.text, self.at)
 
     def skip_newlines(self) -> None:
@@ -81,7 +79,7 @@ class WordOutline(ABC):
 
         Args:
             assigns: Whether an assignment may stand here, so that `a[b c]` is one word.
-            arrays: Whether `a=(...)` may.
+            arrays: Whether `a=(...)` may stand here.
         """
         text, begins, at = self.text, self.at, self.at
         if assigns:
@@ -127,7 +125,7 @@ class WordOutline(ABC):
         return at
 
     def _inside(self, at: int) -> int:
-        """Read the statements of `$(`, `<(` or `>(`."""
+        """Read the statements of `$(`, `<(` or `>(`, and return the end."""
         self._depth += 1
         if self._depth > _MOST_NESTED:
             refuse("it is nested too deeply")
@@ -136,7 +134,7 @@ class WordOutline(ABC):
         return end
 
     def _dollar(self, at: int, *, quoted: bool) -> int:
-        """Return the end of what begins with the `$` at *at*."""
+        """Return the end of the expansion that begins with the `$` at *at*."""
         text = self.text
         sign = text[at + 1 : at + 2]
         if sign == "(":
@@ -172,7 +170,7 @@ class WordOutline(ABC):
             at = self._live(at, sign)
 
     def _live(self, at: int, sign: str) -> int:
-        """Return the end of what a shell still sees inside double quotes."""
+        """Return the end of an escape, backticks or expansion that is still active inside double quotes."""
         if sign == "\\":
             return at + 2
         return self._backticks(at) if sign == "`" else self._dollar(at, quoted=True)
@@ -185,7 +183,7 @@ class WordOutline(ABC):
         return at + 1
 
     def _braces(self, at: int, *, quoted: bool) -> int:
-        """Return the end of `${...}`, of which the first `}` is the last."""
+        """Return the end of `${...}`. The first `}` that is not part of an inner expansion or string ends it."""
         text = self.text
         if text[at] in " \t\n|(":
             refuse("`${ ` is not understood")
@@ -203,7 +201,7 @@ class WordOutline(ABC):
                 at += 1
 
     def arithmetic_end(self, at: int) -> int:
-        """Return the end of `((...))`, from behind its parentheses on."""
+        """Return the end of `((...))`. *at* is the place behind the opening parentheses."""
         text, depth = self.text, 0
         while True:
             sign = text[at]
@@ -223,7 +221,7 @@ class WordOutline(ABC):
                 at += 1
 
     def condition_end(self, at: int) -> int:
-        """Return the end of `[[ ... ]]`, from behind its opening on."""
+        """Return the end of `[[ ... ]]`. *at* is the place behind the opening brackets."""
         text, before = self.text, ""
         self.at = at
         while True:
@@ -300,7 +298,7 @@ class WordOutline(ABC):
             self.at = behind
 
     def _body_end(self, delimiter: str, *, strips_tabs: bool, joins: bool) -> int:
-        """Step over the lines up to *delimiter* and over its own; return where its line begins."""
+        """Step over the lines up to *delimiter* and over its own line. Return the place where its line begins."""
         text = self.text
         while self.at < len(text):
             begins = self.at
@@ -313,7 +311,7 @@ class WordOutline(ABC):
                     break
                 line, self.at = line[:-1], stop + 1
             if (line.lstrip("\t") if strips_tabs else line) == delimiter:
-                # The end of the line is left, unless more text stands behind it.
+                # Step over the end of the line too, unless the text ends here.
                 self.at = min(self.at + 1, len(text))
                 return begins
             self.at += 1

@@ -1,12 +1,12 @@
 """
-Reads a command line the way bash will, without running it.
+Parser that reads a command line as bash will read it, without running it.
 
-`parsed("sudo rm -rf build && git push")` lists every simple command: also those
-inside substitutions, here-documents, functions and loops, and those that another
-command would run (`sudo`, `env`, `xargs`, `find -exec`, `sh -c`, `ssh`). Whatever
-is not understood is `CannotParse`; nothing is left out in silence.
+`parsed("sudo rm -rf build && git push")` lists every simple command. The list includes commands inside substitutions,
+here-documents, functions and loops, and commands that another command would run (`sudo`, `env`, `xargs`, `find -exec`,
+`sh -c`, `ssh`). The parser raises `CannotParse` for any text that it does not understand. It never leaves a part out
+without an error.
 
-This is a reading, no boundary: a program can still do what it likes.
+This is a parser and not a boundary: a program that runs can still do anything.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _MOST_SIGNS = (("<<", 50, "here-documents"), ("`", 200, "backticks"), ("|", MOST
 _MOST_READ = 60_000
 _PIECE = 256
 _MOST_OPENED = 12
-# Control characters, and those that make a text look different from what it is.
+# Control characters, and characters that make a text look different from what it is.
 _INVISIBLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
-# Builtins that evaluate `a[$(id)]` in what looks like the name of a variable.
+# Builtins that evaluate `a[$(id)]` where the name of a variable is expected.
 _EVALUATE_NAMES = frozenset({
     "let", "declare", "typeset", "export", "readonly", "local", "unset", "read", "printf", "test", "[", "mapfile",
     "readarray", "wait", "getopts",
@@ -58,16 +58,16 @@ _NAME = re.compile(r"(\w+)(?:\[.*\])?\+?", re.DOTALL)
 
 
 class MissingShellParser(CannotParse):
-    """The grammar is not installed."""
+    """The error for a grammar that is not installed."""
 
     def __init__(self) -> None:
         super().__init__(f"commands cannot be read without the extra; pip install '{DISTRIBUTION}[shell]'")
 
 
-# The checks and every rule ask for the same line, one after the other. A script is never changed, so it can be shared.
+# The checks and every rule parse the same line, one after the other. A script is never changed, so it can be shared.
 @lru_cache(maxsize=8)
 def parsed(text: str) -> Script:
-    """Everything that *text* would run; `CannotParse` if any of it is not understood."""
+    """Return everything that *text* would run. Raise `CannotParse` if any part of it is not understood."""
     gathered = _Gathered()
     try:
         top = gathered.read(text, (), 0)
@@ -87,7 +87,7 @@ def parsed(text: str) -> Script:
 
 
 class _Gathered:
-    """All that was found so far, over every text that is read."""
+    """Everything that was found so far, in all texts that were read."""
 
     def __init__(self) -> None:
         self.commands: list[SimpleCommand] = []
@@ -123,7 +123,7 @@ class _Gathered:
             self.assignments += [each for each in _declared(command) if (each.name, each.value) not in seen]
         if command.name in _EVALUATE_NAMES:
             self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
-            # `declare -i b=a` works `a` out.
+            # `declare -i b=a` evaluates `a` as a number.
             self.evaluates = self.evaluates or any(re.match(r"-\w*i", word) for word in command.plain[1:])
             if any("[" in word and ("$(" in word or "`" in word) for word in command.plain[1:]):
                 raise CannotParse(f"`{command.name}` may run what stands in its brackets")
@@ -137,9 +137,9 @@ class _Gathered:
 
 def _declared(command: SimpleCommand) -> Iterator[Assignment]:
     """
-    Yield the variables that `export a=1` and the like set.
+    Yield the variables that `export a=1` and similar commands set.
 
-    The grammar sees them only if the word `export` is not quoted; behind `\\export` and `command export` they are
+    The grammar finds them only if the word `export` is not quoted. In `\\export` and `command export` it sees plain
     words.
     """
     for word, is_literal in zip(command.plain[1:], command.literal[1:], strict=True):
@@ -151,7 +151,7 @@ def _declared(command: SimpleCommand) -> Iterator[Assignment]:
 
 
 def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
-    """A command of a text that *outer* runs reads what *outer* reads."""
+    """Return *command*, from a text that *outer* runs, with the input and the redirections of *outer*."""
     return replace(
         command,
         outer=outer if command.outer is None else command.outer,
@@ -182,7 +182,7 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
     root = _tree(plain).root_node
     if root.has_error:
         raise CannotParse("the shell's grammar does not fit")
-    # Backticks hold bytes of the same text, which `reread` gets one character a byte.
+    # Backticks hold bytes of the same text. `reread` gets them with one character for each byte.
     characters = source.decode("latin-1")
     reader = Reader(characters, lambda inner, path: _read(inner.encode("latin-1").decode(errors="replace"), path))
     reader.read(root, via)
@@ -191,15 +191,15 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
     return reader
 
 
-# The grammar looks letters up in tables that end at 255, and beyond them reads whatever is there: some texts end the
-# process. To a shell every other letter is a letter as `%` is, byte for byte, so that stands in its place; only the
-# line that ends a here-document would be mistaken.
+# The grammar looks letters up in tables that end at 255. For other letters it reads the memory behind the table, and
+# some texts then crash the process. To a shell, any such letter is as ordinary as `%`, byte for byte, so `%` takes its
+# place. Only the line that ends a here-document could be mistaken, so such a delimiter is refused.
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _ODD_DELIMITER = re.compile(r"<<[^\n]*?(?:%|[^\x00-\x7f])")
 
 
 def _tree(source: bytes) -> Any:
-    """The grammar's tree; a text that makes the parser go over it again and again is given up."""
+    """Return the grammar's tree. Raise `CannotParse` for a text that makes the parser read it again and again."""
     language = _language()
     from tree_sitter import Parser
 
@@ -211,7 +211,7 @@ def _tree(source: bytes) -> Any:
         reads += 1
         return source[offset : offset + _PIECE] if reads <= most else b""
 
-    # A parser must not be shared by threads, and costs next to nothing; the language is kept.
+    # Threads must not share a parser, and a new one costs next to nothing. Only the language is cached.
     tree = Parser(language).parse(read)
     if reads > most:
         raise CannotParse("it is too tangled")

@@ -1,12 +1,13 @@
 """
-Programs whose last words are another command, as data: how the words before it look.
+Table of the programs whose last words are another command, and of the words that may stand before it.
 
-The options of the programs of coreutils, findutils and util-linux are all of those that `--help`
-lists (coreutils 9.1, findutils 4.9, util-linux 2.38) and those that later releases added; `--help` and
-`--version` run nothing and are left out. An option with a value that has to be attached is a flag, as it takes
-no further word. Abbreviations (`--sig` for `--signal`) are worked out from the table. Of every other
-program the options in use are listed; one that is not listed makes every word behind it a possible
-beginning.
+For the programs of coreutils, findutils and util-linux, the table has all options that `--help` lists (coreutils 9.1,
+findutils 4.9, util-linux 2.38), and those that later releases added. `--help` and `--version` run nothing and are left
+out. An option whose value has to be attached counts as a flag, because it takes no further word. Abbreviations (`--sig`
+for `--signal`) are derived from the table.
+
+For every other program, the table has the options in use. If a command has an option that is not listed, every word
+behind the program's name may be the beginning of the inner command.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ __all__ = ["PREFIXES", "Prefix"]
 @dataclass(frozen=True, slots=True)
 class Prefix:
     """
-    What may stand between a program's name and the command that it runs.
+    The words that may stand between a program's name and the command that it runs.
 
     Attributes:
         values: Options with a value.
-        flags: Options without one.
+        flags: Options without a value.
         attached: Options of one letter whose value, if there is one, ends the word: `-i` and `-i{}`.
         texts: Options whose value is a command line.
-        skip: How many words come first: the seconds of `timeout`, the host of `ssh`.
-        sets: Whether `NAME=value` may stand there too.
-        guess: Whether words that are no options may stand there, so that any word may begin the command.
-        joins: Whether the rest is joined and given to a shell.
-        after: The subcommands that take one: `uv run`.
+        skip: The number of words that come before the command: the seconds of `timeout`, the host of `ssh`.
+        sets: Whether `NAME=value` may also stand before the command.
+        guess: Whether words that are not options may stand before the command, so that any word may begin it.
+        joins: Whether the remaining words are joined and given to a shell.
+        after: The subcommands that take a command: `uv run`.
     """
 
     values: str = ""
@@ -62,7 +63,7 @@ _LAUNCHERS = (
 )
 
 PREFIXES: dict[str, Prefix] = {
-    # with other rights
+    # programs that run a command with other rights
     "sudo": Prefix(
         values="-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot --role --type",
         flags="-A -b -B -E -e -H -i -K -k -l -n -N -P -S -s -V -v --preserve-env --login --shell --stdin "
@@ -72,7 +73,7 @@ PREFIXES: dict[str, Prefix] = {
     "doas": Prefix(values="-u -C", flags="-n -s -L"),
     "pkexec": Prefix(values="--user", flags="--disable-internal-agent --keep-cwd"),
     "fakeroot": Prefix(values="-l -s -i -b", flags="-u -v"),
-    # in other surroundings
+    # programs that run a command in another environment
     "env": Prefix(
         values="-u -C -a --unset --chdir --argv0",
         flags="- -i -0 -v --ignore-environment --null --debug --block-signal --default-signal --ignore-signal "
@@ -117,7 +118,7 @@ PREFIXES: dict[str, Prefix] = {
     "arch": Prefix(flags="-x86_64 -arm64"),
     "busybox": Prefix(),
     "toybox": Prefix(),
-    # at another pace
+    # programs that change when, how fast or how long a command runs
     "nohup": Prefix(),
     "setsid": Prefix(flags="-c -f -w --ctty --fork --wait"),
     "nice": Prefix(values="-n --adjustment"),
@@ -150,7 +151,7 @@ PREFIXES: dict[str, Prefix] = {
     "caffeinate": Prefix(values="-t -w", flags="-d -i -m -s -u"),
     "stdbuf": Prefix(values="-i -o -e --input --output --error"),
     "unbuffer": Prefix(flags="-p"),
-    # watched
+    # programs that watch or record a command
     "time": Prefix(values="-f -o --format --output", flags="-p -a -v -q -V --portability --append --verbose --quiet"),
     "strace": Prefix(
         values="-e -o -p -s -u -E -a -I -O -P -S -X -b",
@@ -176,14 +177,14 @@ PREFIXES: dict[str, Prefix] = {
     "rr": Prefix(after="record", guess=True),
     "heaptrack": _GUESS,
     "entr": Prefix(flags="-a -c -d -n -p -r -s -x -z"),
-    # by the shell itself
+    # builtins and keywords of the shell
     "exec": Prefix(values="-a", flags="-c -l"),
     "command": Prefix(flags="-p -v -V"),
     "builtin": Prefix(),
     "coproc": Prefix(),
     "noglob": Prefix(),
     "nocorrect": Prefix(),
-    # many times, or elsewhere
+    # programs that run a command many times, or on another machine
     "xargs": Prefix(
         values="-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars --process-slot-var",
         flags="-0 -r -t -p -x -o --null --no-run-if-empty --verbose --interactive --exit --open-tty --show-limits "
@@ -210,7 +211,7 @@ PREFIXES: dict[str, Prefix] = {
         skip=1,
         joins=True,
     ),
-    # with a project's own programs
+    # programs that run a command with a project's own programs
     "uv": Prefix(
         values="--with --python -p --extra --group --env-file --project --directory",
         flags="--isolated --no-project --frozen --locked --no-sync --all-extras -q --quiet --active --no-dev",

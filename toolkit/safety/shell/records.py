@@ -1,6 +1,4 @@
-"""
-What a command line consists of, once somebody has read it.
-"""
+"""The records that describe a command line after it has been parsed."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ from dataclasses import dataclass
 __all__ = ["Assignment", "CannotParse", "Redirection", "Script", "SimpleCommand"]
 
 
-class CannotParse(ValueError):  # noqa: N818 -- named by what happened, and what happens next is a question
-    """A text that the shell may understand and we do not; it is never taken for harmless."""
+class CannotParse(ValueError):  # noqa: N818 -- the name says what happened, and a question to the user follows
+    """A text that the shell may understand and this parser does not. It never counts as harmless."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,9 +18,9 @@ class Assignment:
 
     Attributes:
         name: The variable's name, without an index.
-        value: What it is set to, quotes removed, expansions left as written.
+        value: The value that is assigned, with quotes removed and expansions left as written.
         is_literal: Whether the value is known exactly.
-        unexpanded: The value with an `x` for all that the shell expands; a `$(` in it was quoted, and is text.
+        unexpanded: The value with an `x` for every part that the shell expands. A `$(` in it was quoted, and is text.
     """
 
     name: str
@@ -34,11 +32,11 @@ class Assignment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirection:
     """
-    Where input comes from or output goes.
+    A redirection of the input or the output.
 
     Attributes:
-        operator: As written, without the descriptor: `>`, `>>`, `<`, `<<`, `<<<`, `>&`.
-        target: The file, quotes removed; for a here-document or here-string, its text.
+        operator: The operator as written, without the descriptor: `>`, `>>`, `<`, `<<`, `<<<`, `>&`.
+        target: The file, with quotes removed. For a here-document or a here-string, its text.
         is_literal: Whether the target is known exactly.
     """
 
@@ -48,7 +46,7 @@ class Redirection:
 
     @property
     def writes(self) -> bool:
-        """Whether a file is written; `2>&1` and `>&-` only move descriptors."""
+        """Whether a file is written. `2>&1` and `>&-` only move descriptors."""
         return ">" in self.operator and not (self.operator.startswith((">&", "<&")) and self.moves)
 
     @property
@@ -63,17 +61,18 @@ class SimpleCommand:
     One command with its words.
 
     Attributes:
-        words: As the command will get them, quotes and escapes removed; one that is not literal keeps its source.
-        literal: For each word, whether it is known exactly: no expansion, pattern, braces or tilde.
-        plain: Like *words*, but quotes are removed in every word: `"$HOME"/x` is `$HOME/x`.
-        source: As written.
-        via: How it was reached: () at the top, ("sudo",), ("sh -c",), ("$()",), ("f()",)
-            inside a function; from the outside in.
-        outer: The command that runs this one, if it is a wrapper: `sudo`, `find -exec`, `sh -c`.
+        words: The words as the command receives them, with quotes and escapes removed. A word that is not literal keeps
+            its source text.
+        literal: For each word, whether it is known exactly: it has no expansion, pattern, braces or tilde.
+        plain: The same words, but with the quotes removed in every word: `"$HOME"/x` is `$HOME/x`.
+        source: The command as written.
+        via: The way that leads to the command, from the outside in: () at the top, ("sudo",), ("sh -c",), ("$()",), or
+            ("f()",) inside a function.
+        outer: The wrapper that runs this command, if there is one: `sudo`, `find -exec`, `sh -c`.
         fed_by: The commands whose output it reads through a pipe.
         inner: The commands in substitutions among its words, assignments and redirections.
-        assignments: The variables set for it alone.
-        redirections: Its own, and those of the compound it stands in.
+        assignments: The variables that are set for this command alone.
+        redirections: Its own redirections, and those of the compound command around it.
     """
 
     words: tuple[str, ...]
@@ -89,12 +88,12 @@ class SimpleCommand:
 
     @property
     def name(self) -> str:
-        """The program's name without its folder; its source if it is not known."""
+        """The program's name without its folder, or its source text if the name is not known."""
         return self.words[0].rsplit("/", 1)[-1] if self.literal[0] else self.words[0]
 
     @property
     def piped_from(self) -> SimpleCommand | None:
-        """The command just before the pipe."""
+        """The command just before the pipe, or None."""
         return self.fed_by[-1] if self.fed_by else None
 
 
@@ -104,12 +103,13 @@ class Script:
     Everything that a command line would run.
 
     Attributes:
-        commands: Every simple command, in order: also inside substitutions, here-documents, functions, loops,
-            and inside wrappers; the wrapper is listed too.
-        top: Those that a person sees in the text: substitutions yes, wrappers not opened.
-        redirections: All of them.
-        assignments: All of them, `export` and loop variables included.
-        functions: The names of functions that are defined.
+        commands: Every simple command, in order. This includes commands inside substitutions, here-documents,
+            functions, loops and wrappers. The wrapper itself is listed too.
+        top: The commands that a person sees in the text, including those in substitutions, but not those inside
+            wrappers.
+        redirections: All redirections.
+        assignments: All assignments, including `export` and loop variables.
+        functions: The names of the functions that are defined.
         spawns_in_loop: Whether a loop that may never end starts commands in the background.
         has_substitution: Whether there is any `$()`, backtick, `<()`, `$name` or arithmetic.
     """
@@ -124,7 +124,7 @@ class Script:
 
     @property
     def has_redirection(self) -> bool:
-        """Whether anything is redirected, descriptors included."""
+        """Whether there is any redirection, including those of descriptors."""
         return bool(self.redirections)
 
     @property

@@ -1,6 +1,4 @@
-"""
-Simple commands: their words, the variables set for them, their redirections.
-"""
+"""Reader for simple commands: their words, the variables that are set for them, and their redirections."""
 
 from __future__ import annotations
 
@@ -30,13 +28,13 @@ _SIGNS_IN_TESTS = {
 _LOOKS_ASSIGNED = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=")
 _ESCAPED_SUBSCRIPT = re.compile(r"\w\[.*?\\[$`]", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_]\w*")
-# These two are reserved words to the shell, but a plain command after them reads like any other.
+# These two are reserved words to the shell, but a plain command after them is read like any other.
 _LIKE_COMMANDS = frozenset({"time", "coproc"})
 _NEVER_COMMANDS = _RESERVED - _LIKE_COMMANDS
 
 
 class SimpleCommands(Expansions):
-    """Commands without a structure of their own."""
+    """The reader for commands that contain no other statements."""
 
     def command(self, node: Node, around: Around) -> None:
         mark = len(self.commands)
@@ -98,7 +96,11 @@ class SimpleCommands(Expansions):
         )
 
     def _behind_keyword(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
-        """Take out the assignments that follow `time` or `coproc`, which the grammar reads as plain words."""
+        """
+        Remove the assignments that follow `time` or `coproc` from the words.
+
+        The grammar reads them as plain words.
+        """
         at = 1
         if not chunks or assignments or self.text[slice(*chunks[0][:2])] not in _LIKE_COMMANDS:
             return chunks
@@ -126,7 +128,7 @@ class SimpleCommands(Expansions):
         return self.text[chunk[0] : chunk[1]]
 
     def test(self, node: Node, around: Around) -> None:
-        """`[ ... ]`, `[[ ... ]]` and `(( ... ))` as commands of three words."""
+        """Read `[ ... ]`, `[[ ... ]]` or `(( ... ))` as a command of three words."""
         self.evaluates = True
         self.no_text_between(node, SPACE)
         mark = len(self.commands)
@@ -157,7 +159,11 @@ class SimpleCommands(Expansions):
         )
 
     def _no_other_signs(self, node: Node) -> None:
-        """Inside `[ ]` the shell still ends a command at `&` or `;`, whatever the grammar makes of them."""
+        """
+        Refuse signs such as `&` or `;` inside a test.
+
+        Inside `[ ]` the shell still ends a command at these signs, even if the grammar reads them differently.
+        """
         kind = node.children[0].type
         covered = [each for each in below(node) if each.type in _COVERS_SIGNS]
         rest, at = "", node.children[0].end_byte
@@ -188,7 +194,7 @@ class SimpleCommands(Expansions):
         return found
 
     def _unexpanded(self, node: Node, word: Word) -> str:
-        """What an assignment sets, without what is expanded; of an array, the same of all its values."""
+        """Return the value of an assignment without its expansions. For an array, join those of all its values."""
         values = [part for child in node.children if child.type == "array" for part in child.children if part.is_named]
         if not values:
             return word.unexpanded
@@ -199,7 +205,7 @@ class SimpleCommands(Expansions):
             raise CannotParse("words after a redirection without a command")
 
     def redirect(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
-        """The redirections that *node* makes, and the words behind its target, which are the command's."""
+        """Return the redirections in *node*, and the words behind its target, which belong to the command."""
         around = around.for_words()
         if node.type == "heredoc_redirect":
             return self.heredoc(node, around)
@@ -214,7 +220,7 @@ class SimpleCommands(Expansions):
             self.visit(child, around)
         chunks = self.chunks(targets, before_redirection=True)
         if operator.type.endswith("-"):
-            # `<&-` closes a descriptor; what follows is the command's, even if it touches.
+            # `<&-` closes a descriptor. The words that follow belong to the command, even if they touch the sign.
             target, rest = Word("", is_literal=True), chunks
         elif chunks:
             target, rest = self.word_of(chunks[0]), chunks[1:]

@@ -1,9 +1,8 @@
 """
-From the grammar's tree to simple commands.
+Conversion of the grammar's tree into simple commands.
 
-Nothing is taken on trust: a node of an unknown kind, a character between two
-nodes, or a leaf that hides a substitution is `CannotParse`. Every child of every
-node is visited.
+The tree is checked in full: a node of an unknown kind, a character between two nodes, or a leaf that hides a
+substitution raises `CannotParse`. Every child of every node is visited.
 """
 
 from __future__ import annotations
@@ -23,18 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 _MOST_LEVELS = 120
-# To the grammar `!x` is `! x` and `[x ]` is `[ x ]`; to the shell they are words. Signs mean other things elsewhere.
+# The grammar reads `!x` as `! x` and `[x ]` as `[ x ]`. To the shell they are words. Signs are listed with their parent
+# (`_SIGNS`), because they have other meanings elsewhere.
 _KEYWORDS = frozenset({
     "if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function",
     "in", "[[", "]]", "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv",
 })  # fmt: skip
 _CASE_ENDS = frozenset({";;", ";&", ";;&"})
-# Nothing is visited inside these, so they need no surroundings of their own.
+# No node inside these is visited, so they need no `Around` of their own.
 _HAVE_NO_PARTS = frozenset({
     "word", "number", "string_content", "variable_name", "special_variable_name", "test_operator", "file_descriptor",
     "raw_string", "ansi_c_string", "heredoc_content", "comment", "regex", "extglob_pattern",
 })  # fmt: skip
-# What has a last command that words behind a redirection belong to.
+# Nodes with a last command, to which words behind a redirection belong.
 _TAKES_WORDS = frozenset({
     "command", "declaration_command", "unset_command", "list", "pipeline", "negated_command", "redirected_statement",
 })  # fmt: skip
@@ -46,7 +46,7 @@ _BEFORE_REDIRECTION = re.compile(r"(?:[ \t]|\\\n)*(?:-[ \t]+)?")
 
 
 class Reader(SimpleCommands):
-    """Statements: what runs after, beside or inside what."""
+    """The reader for statements: it records which command runs after, beside or inside another one."""
 
     def read(self, root: Node, via: tuple[str, ...]) -> Reader:
         """Visit the whole tree."""
@@ -103,7 +103,7 @@ class Reader(SimpleCommands):
         inside = around.opened()
         for child in node.children:
             if child.type == "variable_assignment":
-                # `for ((i = 0; ...))`: arithmetic, where spaces mean nothing.
+                # `for ((i = 0; ...))` is arithmetic, where spaces have no meaning.
                 self.has_substitution = self.evaluates = True
                 self.assignments.append(Assignment(name=self.source_of(child.children[0]), value="", is_literal=False))
                 self.parts(child, inside)
@@ -130,7 +130,7 @@ class Reader(SimpleCommands):
             mark = len(self.commands)
             tail = around.tail if stage == stages[-1] else None
             if stage.type == "list" and stage != stages[0]:
-                # `a | b && c` is read as `a | (b && c)`; only `b` is at the end of the pipe.
+                # The grammar reads `a | b && c` as `a | (b && c)`. Only `b` is at the end of the pipe.
                 self.no_text_between(stage, SPACE)
                 self.visit(stage.children[0], around._replace(fed_by=before, tail=None))
                 for child in stage.children[1:]:
@@ -175,7 +175,7 @@ class Reader(SimpleCommands):
             self.after_heredoc(heredoc, around._replace(tail=None), self.at_level(mark, around))
 
     def after_heredoc(self, node: Node, around: Around, fed_by: tuple[SimpleCommand, ...]) -> None:
-        """What stands on the line of `<<EOF` behind it: `| sh`, `&& make`."""
+        """Visit the commands behind `<<EOF` on the same line: `| sh`, `&& make`."""
         for child in node.children:
             if child.type == "pipeline":
                 self.no_text_between(child, SPACE)

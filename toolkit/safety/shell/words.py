@@ -1,9 +1,9 @@
 """
-What a word of a command line is once the shell has removed its quotes.
+The value of a word of a command line after the shell has removed its quotes.
 
-A second opinion: the grammar says where a word starts and ends and where its
-expansions are, and this reads the same characters again. Where the two
-disagree, nobody knows what will run, and that is `CannotParse`.
+This is a second reading. The grammar says where a word starts and ends and where its expansions are. This module reads
+the same characters again. It raises `CannotParse` if the two readings differ, because then it is not known what will
+run.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .records import CannotParse
 
 __all__ = ["Word", "read_word", "unescaped_live"]
 
-# A word that is what it looks like: nothing in it is special to the shell, wherever it stands.
+# An ordinary word has no character that is special to the shell, at any position.
 _ORDINARY = re.compile(r"[\w./,:=@%+#^!\]}-]+")
 # Braces expand only around a comma or two dots.
 _BRACES = re.compile(r"\{[^{}]*(?:,|\.\.)")
-# What would run or expand if the shell saw it outside single quotes, and the grammar did not.
+# Texts that would run or expand if the shell saw them outside single quotes and the grammar did not see them.
 _LIVE = re.compile(r"\\.|(`|\$[({\[]|[<>]\()", re.DOTALL)
 _MAY_LIVE = re.compile(r"[`$<>]")
 _ANSI = re.compile(
@@ -35,7 +35,7 @@ _ANSI_NAMES = {
 
 
 class Word(NamedTuple):
-    """A word without its quotes, whether it is known exactly, and what of it stays if nothing is expanded."""
+    """A word without its quotes, whether it is known exactly, and its text with an `x` for each expansion."""
 
     plain: str
     is_literal: bool
@@ -43,25 +43,25 @@ class Word(NamedTuple):
 
 
 def unescaped_live(text: str) -> bool:
-    """Whether *text* holds a substitution that no backslash hides."""
+    """Return whether *text* holds a substitution that no backslash hides."""
     return _MAY_LIVE.search(text) is not None and any(found.group(1) for found in _LIVE.finditer(text))
 
 
 def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> Word:
     """
-    The word that *text* stands for.
+    Return the word that *text* stands for.
 
     Args:
-        text: One word's source; a byte is a character.
-        spans: Where the grammar found expansions: from offset to offset.
+        text: The source of one word. Each character is one byte.
+        spans: The expansions that the grammar found, from start offset to end offset.
         start: The offset of *text* itself.
-        tilde_after: Characters after which a tilde is a home folder too: `=` and `:` in an assignment.
+        tilde_after: Characters after which a tilde also means a home folder: `=` and `:` in an assignment.
     """
     if not spans and _ORDINARY.fullmatch(text):
         return Word(text, is_literal=True, unexpanded=text)
     plain: list[str] = []
     expansions: list[int] = []
-    # Where braces and patterns are looked for: what is quoted counts as one harmless letter.
+    # The text in which braces and patterns are searched. Each quoted part counts as a harmless letter.
     bare: list[str] = []
     literal, seen, at, quoted = True, 0, 0, False
     while at < len(text):
@@ -94,7 +94,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
             bare.append("x")
             literal, at = literal and known, end + 1
         elif not quoted and text.startswith('$"', at):
-            # A translated string: which words come out depends on the locale.
+            # This is a translated string. The words that it becomes depend on the locale.
             literal, at = False, at + 1
         elif here == "`" or (here == "$" and text[at + 1 : at + 2] in tuple("({[")):
             raise CannotParse(f"a substitution in {_shown(text)} is not understood")
@@ -115,7 +115,7 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
 
 
 def _stays(bare: str, tilde_after: str) -> bool:
-    """Whether the shell leaves a word without `$` as it is: no pattern, no braces, no home folder."""
+    """Return whether the shell leaves a word without `$` as it is: it has no pattern, no braces and no home folder."""
     pattern = "*" in bare or "?" in bare or ("[" in bare and "]" in bare[bare.index("[") :])
     home = bare.startswith("~") or any(f"{each}~" in bare for each in tilde_after)
     return not (pattern or home or _BRACES.search(bare))
@@ -130,7 +130,7 @@ def _closing(text: str, at: int, *, escapes: bool = False) -> int:
 
 
 def _ansi(text: str) -> tuple[str, bool]:
-    """The text inside `$'...'`, and whether every escape in it is one character for sure."""
+    """Return the text inside `$'...'`, and whether every escape in it is certainly one character."""
     known = True
 
     def value(found: re.Match[str]) -> str:

@@ -1,9 +1,8 @@
 """
-Commands that run other commands, and what they would run.
+Commands that run other commands, and the commands that they would run.
 
-`sudo -u bob nice rm x` runs `nice rm x`, which runs `rm x`. Where an option is
-not known, nobody can say where the inner command starts, and every place it
-might start at is listed: rather one command too many than one too few.
+`sudo -u bob nice rm x` runs `nice rm x`, which runs `rm x`. If an option is not known, it is not known either where the
+inner command starts. Then every place where it might start is listed, so that no command is missed.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _ENV_ASSIGNMENT = re.compile(r"([^=]*)=(.*)", re.DOTALL)
 
 
 class Text(NamedTuple):
-    """A text that a command hands to a shell."""
+    """A text that a command passes to a shell."""
 
     text: str
     via: str
@@ -38,7 +37,7 @@ Opened: TypeAlias = SimpleCommand | Text
 
 
 def opened(command: SimpleCommand) -> Iterator[Opened]:
-    """What *command* runs in its turn; nothing if it is no wrapper."""
+    """Yield the commands and texts that *command* runs. Yield none if it is not a wrapper."""
     if not command.literal[0]:
         return
     name = command.name
@@ -51,7 +50,7 @@ def opened(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def known_input(command: SimpleCommand) -> str | None:
-    """What *command* reads from standard input, if the text says so."""
+    """Return the text that *command* reads from standard input, or None if the command line does not show it."""
     for redirection in reversed(command.redirections):
         if redirection.operator.startswith("<<"):
             return redirection.target
@@ -64,7 +63,7 @@ def known_input(command: SimpleCommand) -> str | None:
         return known_input(source) if len(source.words) == 1 else None
     words = [word for at, word in enumerate(source.words) if at and not (at == 1 and word in ("-n", "--"))]
     text = " ".join(words)
-    # Escapes and formats make another text of it.
+    # Escapes and formats would change the text.
     return None if "\\" in text or "%" in text or text.startswith("-") else text
 
 
@@ -99,7 +98,7 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
             skip -= 1
             at += 1
         elif not known and at + 1 < len(command.words) and not _is_quoted(command, at):
-            # `sudo $options rm x`: what it expands to may be options, or nothing.
+            # In `sudo $options rm x` the variable may expand to options or to nothing.
             sure = False
             break
         else:
@@ -115,7 +114,7 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
 
 
 def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> int:
-    """Return the place behind the subcommand that runs a command; 0 if there is none."""
+    """Return the place behind the subcommand that runs a command, or 0 if there is none."""
     for at, word in enumerate(command.plain[1:], start=1):
         # `npm x` runs a program, and `npm install x` does not.
         if word in subcommands and (at == 1 or len(word) > 1):
@@ -124,7 +123,7 @@ def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> in
 
 
 def _assigned(name: str, word: str) -> tuple[str, str] | None:
-    """Return the variable and the value that *word* sets; to `env` every word with a `=` does."""
+    """Return the variable and the value that *word* sets, or None. For `env`, every word with a `=` sets a variable."""
     found = (_ENV_ASSIGNMENT if name == "env" else _ASSIGNMENT).fullmatch(word)
     if found is None or (name == "env" and word.startswith("-")):
         return None
@@ -134,13 +133,13 @@ def _assigned(name: str, word: str) -> tuple[str, str] | None:
 
 
 def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Opened]:
-    """Open an option whose value is a command line; *behind* is the place of the word after it."""
+    """Yield the command line in an option's value. *behind* is the place of the word after the value."""
     if command.name != "env":
         yield Text(value, f"{command.name} -c")
     elif "\\" in value or "#" in value:
         raise CannotParse("`env -S` has escapes and comments of its own")
     else:
-        # What is split begins with options and variables of `env`, and goes on with its other words.
+        # The value begins with options and variables of `env`. The other words of the command follow it.
         words = zip(command.words[behind:], command.literal[behind:], strict=True)
         rest = [shlex.quote(word) if known else word for word, known in words]
         yield Text(" ".join(["env", value, *rest]), "env")
@@ -148,7 +147,7 @@ def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Op
 
 def _rest(command: SimpleCommand, start: int, prefix: Prefix, assigned: list[Assignment]) -> Opened:
     if prefix.joins:
-        # `parallel rm ::: a b` gives `a` and `b` to `rm`.
+        # `parallel rm ::: a b` passes `a` and `b` to `rm`.
         return Text(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
     return _part(command, start, len(command.words), assigned)
 
@@ -170,7 +169,7 @@ def _is_quoted(command: SimpleCommand, at: int) -> bool:
 
 
 def _shell(command: SimpleCommand) -> Iterator[Opened]:
-    """`sh -c text`, or a shell that reads its commands."""
+    """Yield the text of `sh -c text`, or the text that the shell reads from standard input."""
     at, has_text = 1, False
     while at < len(command.words):
         word = command.plain[at]
@@ -185,7 +184,7 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
                 if word[0] == "-" and "s" in word and not has_text:
                     at = len(command.words)
                     break
-                at += word.count("o") + word.count("O")  # -eo pipefail
+                at += word.count("o") + word.count("O")  # `-eo pipefail`: each `o` takes a word
             at += 1
         else:
             break
@@ -198,7 +197,7 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _input(command: SimpleCommand) -> Iterator[Opened]:
-    """What a shell reads from standard input."""
+    """Yield the text that a shell reads from standard input."""
     files = [each.target for each in command.redirections if each.operator == "<"]
     if any(file.startswith(("<(", "$(", "`")) for file in files):
         raise CannotParse(f"`{command.name}` runs what another command prints")
@@ -219,7 +218,11 @@ def _trap(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _su(command: SimpleCommand) -> Iterator[Opened]:
-    """`su bob -c text`, `script -c text`, `flock file -c text`: the text is the word behind `-c`, or joined to it."""
+    """
+    Yield the text of `su bob -c text`, `script -c text` and `flock file -c text`.
+
+    The text is the word behind `-c`, or it is joined to `-c`.
+    """
     for at, word in enumerate(command.plain):
         following = command.plain[at + 1 : at + 2]
         if word == "--" and command.name == "script" and following:
@@ -243,13 +246,13 @@ _FLOCK = Prefix(
 
 
 def _flock(command: SimpleCommand) -> Iterator[Opened]:
-    # `-c` may stand behind the file, and belong to the command behind the file.
+    # `-c` may stand behind the file. It may also belong to the command behind the file.
     yield from _su(command)
     yield from _prefixed(command, _FLOCK)
 
 
 def _entr(command: SimpleCommand) -> Iterator[Opened]:
-    """`entr make all` runs a command, and `entr -s 'make all'` a command line."""
+    """Yield the command of `entr make all`, or the command line of `entr -s 'make all'`."""
     flags = [*takewhile(lambda word: word.startswith("-"), command.plain[1:])]
     if any("s" in word for word in flags):
         yield from (Text(word, "entr -s") for word in command.plain[1 + len(flags) : 2 + len(flags)])
@@ -257,14 +260,14 @@ def _entr(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _history(command: SimpleCommand) -> Iterator[Opened]:
-    """`history -s text` stores a line that `fc -s` runs, and `fc -e program` runs the program."""
+    """Yield the line that `history -s text` stores for `fc -s` to run, or the program that `fc -e program` runs."""
     is_stored = command.plain[:2] == ("history", "-s")
     texts = [" ".join(command.plain[2:])] if is_stored else values_of(command, "e", "e")
     yield from (Text(text, command.name) for text in texts if text != "-")
 
 
 def _find(command: SimpleCommand) -> Iterator[Opened]:
-    """Each `-exec`, up to its `;`, or to a `+` behind `{}`."""
+    """Yield the command of each `-exec`, which ends at its `;` or at a `+` behind `{}`."""
     words = command.plain
     for at, word in enumerate(words):
         if word in ("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"):
@@ -291,7 +294,7 @@ def _git(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _module(command: SimpleCommand) -> Iterator[Opened]:
-    """`python -m pip install x` is `pip install x`."""
+    """Yield the program that `-m` runs: `python -m pip install x` runs `pip install x`."""
     for at, word in enumerate(command.plain[1:-1], start=1):
         if not word.startswith("-"):
             return
@@ -300,7 +303,11 @@ def _module(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _container(command: SimpleCommand) -> Iterator[Opened]:
-    """`docker exec web sh -c text`: which word is the image is not known, but a shell can be told."""
+    """
+    Yield the shell command in `docker exec web sh -c text`.
+
+    It is not known which word is the image, but the name of a shell can be recognised.
+    """
     for at, word in enumerate(command.plain[1:], start=1):
         if word.rsplit("/", 1)[-1] in SHELLS and command.literal[at]:
             yield _part(command, at, len(command.words))
@@ -308,7 +315,7 @@ def _container(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _terminal(command: SimpleCommand) -> Iterator[Opened]:
-    """`tmux new -d 'make all'`: a word with a space in it is a command line."""
+    """Yield the command lines in `tmux new -d 'make all'`: a word with a space in it is a command line."""
     yield from _container(command)
     for word in command.plain[1:]:
         if " " in word:
@@ -321,13 +328,13 @@ def _source(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _mapfile(command: SimpleCommand) -> Iterator[Opened]:
-    """`mapfile -C text -c 1`: the text runs for every line."""
+    """Yield the text of `mapfile -C text -c 1`, which runs for the lines that are read."""
     for text in values_of(command, "C", "dnOsuCc"):
         yield Text(text, f"{command.name} -C")
 
 
 def _completion(command: SimpleCommand) -> Iterator[Opened]:
-    """`compgen -C command`, `-F function` and `-W words`, of which the words are expanded."""
+    """Yield the commands of `compgen -C command`, `-F function` and `-W words`. The shell expands the words."""
     for text in (*values_of(command, "C", "oAGWFCXPS"), *values_of(command, "F", "oAGWFCXPS")):
         yield Text(text, f"{command.name} -C")
     for text in values_of(command, "W", "oAGWFCXPS"):
@@ -341,7 +348,7 @@ def _alias(command: SimpleCommand) -> Iterator[Opened]:
 
 
 def _hash(command: SimpleCommand) -> Iterator[Opened]:
-    """`hash -p file name`: from now on the name runs the file."""
+    """Yield the file of `hash -p file name`. After this command, the name runs the file."""
     for at, word in enumerate(command.plain[:-1]):
         if re.fullmatch(r"-[lrdt]*p", word):
             yield _part(command, at + 1, at + 2)
@@ -355,12 +362,12 @@ def _enable(command: SimpleCommand) -> Iterator[Opened]:
     yield from ()
 
 
-# Options that change how every later line is read.
+# Options that change how the shell reads every later line.
 _CHANGE_READING = frozenset({"expand_aliases", "extglob", "posix", "keyword", "compat31", "sourcepath"})
 
 
 def _settings(command: SimpleCommand) -> Iterator[Opened]:
-    """`shopt -s extglob`, `set -k`: the words after it are read by other rules."""
+    """Refuse `shopt -s extglob`, `set -k` and similar commands, because the shell reads later words by other rules."""
     words = command.plain[1:]
     sets = command.name == "set"
     letters = "".join(word for word in words if re.fullmatch(r"-[a-zA-Z]+", word)) if sets else ""
