@@ -37,7 +37,9 @@ _FINITE = (list, tuple, dict, set, frozenset)
 
 def as_text(value: Any) -> str:
     """
-    Return the text that a model reads: a string as it is, any other value as compact JSON. *value* is strict JSON.
+    Return the text that a model reads: a string as it is, any other value as compact JSON.
+
+    *value* must be strict JSON.
     """
     return value if type(value) is str else _ENCODER.encode(value)
 
@@ -95,7 +97,9 @@ def keyed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 class _Conversion:
     """
-    The state of one conversion to JSON: the objects that contain the current value, and how many may still be made.
+    The state of one conversion to JSON.
+
+    It knows the objects that contain the current value, and how many containers may still be made.
     """
 
     __slots__ = ("_codecs", "_inside", "_left")
@@ -126,7 +130,7 @@ class _Conversion:
         self._inside.add(identity)
         try:
             return self._structured(value, kind)
-        except (Exception, SystemExit):  # noqa: BLE001 -- a broken __iter__ or __dict__; the text of the value is still of use
+        except (Exception, SystemExit):  # noqa: BLE001 -- a broken __iter__ or __dict__; its text is still of use
             return described(value)
         finally:
             self._inside.discard(identity)
@@ -157,7 +161,7 @@ class _Conversion:
         if codec is not None:
             try:
                 encoded = codec.encode(value)
-            except (Exception, SystemExit):  # noqa: BLE001 -- the value breaks its own annotations; its fields are still of use
+            except (Exception, SystemExit):  # noqa: BLE001 -- it breaks its own annotations; its fields are of use
                 encoded = value
             if encoded is not value:
                 return self.of(encoded)

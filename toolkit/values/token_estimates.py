@@ -1,8 +1,8 @@
 """
 Estimate how many tokens a text has.
 
-Each model counts tokens in its own way, and this module counts with none of their tokenizers. In English and in compact
-JSON, one token is about four characters. In snake_case names, tokens are shorter.
+Each model counts tokens in its own way. This module uses no model's tokenizer. In English and in compact JSON, one
+token is about four characters. In snake_case names, tokens are shorter.
 """
 
 from __future__ import annotations

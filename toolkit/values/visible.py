@@ -5,7 +5,7 @@ A character that would move the cursor, reorder the line or take no room is show
 letter that looks like an ASCII letter is shown with its code point, `p‹а U+0430›ypal`, where it could deceive: in a
 word that mixes scripts, or in a word made only of such letters. Honest text in its own script is not changed. If text
 is shown twice, the result is the same as after the first time.
-"""  # noqa: RUF002 -- the example shows what is meant
+"""  # noqa: RUF002 -- the example needs such a letter
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _code(character: str) -> str:
     return _SHORT.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
 
 
-# Letters that look like ASCII letters even when they stand alone: Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu.
+# Letters that look like ASCII letters even when they are alone: Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu.
 _TWINS = frozenset(
     "асеорхуѕіјһӏԁԛԝѵүАВЕКМНОРСТХУЅІЈӀԌԚԜҮѴ"
     "ονϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺ"  # noqa: RUF001 -- as above
@@ -96,7 +96,7 @@ _FALSE_SIGNS = "\u01c3\u037e\u2010\u2011\u2024\u2044\u2215\u2216\u2236\u29f5\u29
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _WORD = rf"(?:[^\W\d_][{_MARKS}]*)+"
 _PIECES = re.compile(
-    rf"(?P<done>‹(?P<letter>.)[{_MARKS}]* U\+(?P<code>[0-9A-F]{{4,6}})›)"  # noqa: RUF001 -- our own quotation marks
+    rf"(?P<done>‹(?P<letter>.)[{_MARKS}]* U\+(?P<code>[0-9A-F]{{4,6}})›)"  # noqa: RUF001 -- our quotation marks
     r"|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])"
     rf"|(?P<sign>[{_FALSE_SIGNS}\U0001d7ce-\U0001d7ff]|(?<=[!-~])[\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff5e](?=[!-~]))"
     rf"|(?P<word>{_WORD})"
@@ -162,7 +162,7 @@ def _is_styled(character: str) -> bool:
 
 
 def _is_deceptive(word: str, text: str, start: int, stop: int) -> bool:
-    """Return whether a reader could take letters of *word*, which stands in *text*, for other letters."""
+    """Return whether a reader could mistake letters of *word*, which is part of *text*, for other letters."""
     if word.isascii():
         return False
     letters = _letters(word)
@@ -192,14 +192,16 @@ def _words_beside(text: str, start: int, stop: int) -> Iterator[str]:
 
 
 def _is_honest(word: str, scripts: set[str]) -> bool:
-    """Return whether *word* uses only the one script in *scripts* and cannot be taken for a word in another script."""
+    """Return whether *word* uses only the one script in *scripts* and cannot be mistaken for ASCII text."""
     letters = _letters(word)
     return set(map(_script, letters)) == scripts and not all(map(_is_twin, letters))
 
 
 def _script(letter: str) -> str:
     """
-    Return the script of *letter*, which is the first word of its Unicode name. A styled letter has a script of its own.
+    Return the script of *letter*, which is the first word of its Unicode name.
+
+    East Asian scripts count as one script. A styled letter has a script of its own.
     """
     if letter.isascii():
         return "LATIN"

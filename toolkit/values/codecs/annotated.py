@@ -1,5 +1,5 @@
 """
-Read `Annotated`: descriptions, limits, and codecs that stand in the annotation itself.
+Read `Annotated`: descriptions, limits, and codecs that are written in the annotation itself.
 
 Limits can come from annotated-types, pydantic's `Field` and msgspec's `Meta`. None of these packages is imported.
 Unknown metadata is ignored.

@@ -126,7 +126,7 @@ class Refusal(ValueError):  # noqa: N818 -- named after what happens next
 
     @classmethod
     def expected(cls, what: str, got: Any) -> Refusal:
-        """Return the refusal of one value. A union joins the *wanted* texts of its members into one sentence."""
+        """Return the refusal of one value. A union joins the `wanted` texts of its members into one sentence."""
         return cls(Problem(f"expected {what}, got {show(got)}"), wanted=what)
 
     def __str__(self) -> str:
@@ -177,7 +177,7 @@ class Reader:
         origin = get_origin(hint) or hint
         try:
             factory = FORMS.get(origin)
-        except TypeError:  # an unhashable object stands where a type should be
+        except TypeError:  # an unhashable object is used where a type should be
             factory = None
         if factory is not None:
             return factory(hint, self)
@@ -221,7 +221,9 @@ class Reader:
     @contextmanager
     def inside(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
         """
-        Read hints with the meaning that they have in another place: in a class's own module, with its type variables.
+        Read hints with the meaning that they have in another place.
+
+        For example, a class has its own module and its own type variables.
         """
         kept = self.namespaces, self.variables
         self.namespaces = [*kept[0], *namespaces]
@@ -275,7 +277,9 @@ class Reader:
 
     def complete(self, codec: Codec) -> Codec:
         """
-        Return the finished codec to which *codec* refers, once its definition is complete; otherwise *codec* itself.
+        Return the finished codec to which *codec* refers, or *codec* itself.
+
+        The finished codec has all attributes. It is available once the definition is complete.
         """
         reference = codec.schema.get("$ref", "")
         return self._finished.get(reference.removeprefix("#/$defs/"), codec)
@@ -310,7 +314,7 @@ def _parsed(annotation: str) -> CodeType:
     """
     Compile *annotation*, with a cache.
 
-    The same few annotations stand on most parameters, and parsing one costs more than all other work on it.
+    Most parameters use the same few annotations, and parsing one costs more than all other work on it.
     """
     return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
 

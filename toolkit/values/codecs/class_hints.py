@@ -98,7 +98,9 @@ def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
 
 def class_description(cls: type) -> Docstring:
     """
-    Return the description that the author of a class wrote. Text that Python generates (`Point(x, y)`) is ignored.
+    Return the description that the author of a class wrote.
+
+    Text that Python generates itself (`Point(x, y)`) is ignored.
     """
     text = cls.__dict__.get("__doc__") or ""
     return parse_docstring(None if text.startswith(f"{cls.__name__}(") else text)

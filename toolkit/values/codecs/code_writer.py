@@ -119,8 +119,9 @@ class Writer:
     @property
     def level(self) -> str:
         """
-        Return an expression for the depth, in the arguments, of the value whose code is being written. It is never too
-        low.
+        Return an expression for the depth, in the arguments, of the value whose code is being written.
+
+        The expression is never too low.
         """
         return f"depth + {self._level - 1}"
 
@@ -166,7 +167,7 @@ def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
     """Compile the check-and-convert function for *codec*. Call the function with the value and 0."""
     writer = Writer()
     name = writer.finish(codec)
-    exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.names)  # noqa: S102 -- we wrote the text
+    exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.names)  # noqa: S102 -- our own text
     function: Callable[[Any, int], Any] = writer.names[name]
     return function
 

@@ -29,7 +29,7 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
     Teach every later `@tool` the JSON form of *kind*.
 
     Args:
-        kind: The class that stands in signatures.
+        kind: The class that is used in signatures.
         schema: The schema that a model sees, draft 2020-12.
         decode: Converts JSON that fits the schema. A `ValueError` is reported as a problem of the call.
         encode: Converts the value back to JSON.

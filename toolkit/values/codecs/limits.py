@@ -77,7 +77,11 @@ def _json_number(number: Any) -> int | float:
 
 
 def _tolerant(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    """Wrap *holds* so that it accepts values that it cannot check, if the values of *codec* may be of several types."""
+    """
+    Return *holds*, or a form of it that accepts values that it cannot check.
+
+    The second form is for a codec whose values may be of several types.
+    """
     if codec.type is not None:
         return holds
 
@@ -167,7 +171,11 @@ def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
 
 
 def digits(name: str, most: int) -> Limit:
-    """Limit the digits of a decimal number: all of them (`max_digits`) or those after the point (`decimal_places`)."""
+    """
+    Return a limit for the digits of a decimal number.
+
+    *name* is `max_digits` for all digits, or `decimal_places` for the digits after the point.
+    """
 
     def holds(value: Any) -> bool:
         if not isinstance(value, Decimal):

@@ -85,7 +85,9 @@ def with_default(codec: Codec, default: Any) -> Schema:
 
 def object_schema(fields: Sequence[Field], extras: Codec | None) -> Schema:
     """
-    Return the schema of an object with *fields*. *extras* is for further properties; without it, none are allowed.
+    Return the schema of an object with *fields*.
+
+    *extras* is the codec of further properties. Without it, no further properties are allowed.
     """
     schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
     required = [field.name for field in fields if field.required]

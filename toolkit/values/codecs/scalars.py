@@ -60,7 +60,7 @@ def _encode_float(value: Any) -> float:
 
 def _emit_float(writer: Writer, value: str) -> str:
     with writer.block(f"if type({value}) is float:"):
-        # NaN and the infinities are excluded: minus themselves, they do not give zero.
+        # This excludes NaN and the infinities, because x - x is not zero for them.
         writer.line(f"if {value} - {value} != 0.0: return U")
     writer.line(f"elif type({value}) is int: {value} = float({value})")
     writer.line("else: return U")

@@ -72,7 +72,9 @@ _NOT_UNDERSTOOD = frozenset(
 
 def plain_emitter(schema: Any) -> Callable[[Writer, str], str] | None:
     """
-    Return code that checks a value against *schema* and returns it unchanged; None if a keyword is not understood.
+    Return code that checks a value against *schema* and returns the value unchanged.
+
+    Return None if a keyword is not understood.
     """
     try:
         _write(Writer(), "value", schema)

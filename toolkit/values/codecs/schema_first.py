@@ -1,5 +1,5 @@
 """
-Make codecs strict if their schema was not derived from the type.
+Make codecs strict if a user or another library wrote their schema.
 
 The functions of such a codec accept more than its schema allows. So here they only convert, and jsonschema checks the
 value against the schema first.

@@ -36,7 +36,9 @@ def text_codec(
     breadth: int = 5,
 ) -> Codec:
     """
-    Return a codec for a class whose JSON form is a string. *parse* raises `ValueError` for text that it does not know.
+    Return a codec for a class whose JSON form is a string.
+
+    *parse* must raise `ValueError` for text that it does not know.
     """
     expected = f"{schema.get('format', kind.__name__).replace('-', ' ')} such as {example}"
 

@@ -161,7 +161,11 @@ def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
 
 
 def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: Reader) -> Any:
-    """Return *form* as it will be read back. If another member accepts it too, that member may have defaults to add."""
+    """
+    Return *form* as it will be read back.
+
+    If another member accepts the form too, that member may have defaults to add.
+    """
     for _ in range(3):
         try:
             again = _encoded(members, reader, decode(form))
@@ -174,7 +178,7 @@ def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], 
 
 
 def _tagged_together(members: Sequence[Codec], reader: Reader) -> list[Codec]:
-    """Return *members*, with the records that a literal field tells apart combined into one."""
+    """Return *members*, but with all records that a literal field tells apart combined into one codec."""
     records = [member for member in members if reader.complete(member).tags is not None]
     tag = _tag(records, reader) if len(records) > 1 else None
     if tag is None:

@@ -21,7 +21,12 @@ __all__ = ["Pattern", "Undecidable", "compile_pattern"]
 
 
 def compile_pattern(source: str) -> Pattern:
-    """Compile *source* for searching, and remember the result. Raise `ValueError` if it is not a regular expression."""
+    """
+    Compile *source* for searching, and remember the result.
+
+    Raises:
+        ValueError: *source* is not a regular expression.
+    """
     from .pattern import compile_pattern as compiled  # the engines are loaded with the first pattern
 
     return compiled(source)

@@ -148,7 +148,9 @@ class Linear:
 
     def _moves(self, state: _State, known: int) -> tuple[list[tuple[_Members, int]] | None, int]:
         """
-        Return the moves from *state* if the next symbol is as *known* says, or None if there is a match; also the work.
+        Return the possible moves at a place, or None if there is already a match; also return the work.
+
+        *state* comes before the place, and *known* describes the symbol after it.
         """
         nfa = self._nfa
         seen = set(state.kernel)

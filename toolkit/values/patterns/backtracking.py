@@ -135,10 +135,7 @@ class _Estimate:
         return known
 
     def peek(self, node: Node, after: Next) -> Next:
-        """
-        Return the characters with which the search goes on before *node*, and the price of finding out that it does
-        not.
-        """
+        """Return the next characters with which the search can enter *node*, and the price of ruling out the others."""
         match node:
             case Chars():
                 return node.mask, node.price

@@ -1,8 +1,8 @@
 """
 Search for a pattern with the engine that is sure to finish.
 
-`re` is used if it is affordable. For each pattern, one number tells that: the length of the longest affordable text.
-Generated code may compare the length itself.
+`re` is used if it is affordable. Each pattern has one number for that: the length of the longest affordable text.
+Generated code may make that comparison itself.
 """
 
 from __future__ import annotations

@@ -67,7 +67,9 @@ class Either(NamedTuple):
 
 class Repeat(NamedTuple):
     """
-    A body that is repeated *low* to *high* times. *width* is the least number of characters that the body consumes.
+    A body that is repeated *low* to *high* times.
+
+    *width* is the least number of characters that the body consumes.
     """
 
     low: int

@@ -103,7 +103,11 @@ def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 @functools.cache
 def _validator_class() -> Any:
-    """Return jsonschema's draft 2020-12 validator class with our `KEYWORDS`; its `format_checker` must be a `Work`."""
+    """
+    Return jsonschema's validator class for draft 2020-12 with our `KEYWORDS`.
+
+    The `format_checker` of its instances must be a `Work`.
+    """
     from jsonschema import Draft202012Validator, validators
 
     made: Any = validators.extend(Draft202012Validator, KEYWORDS)
@@ -136,7 +140,7 @@ def _judged(validator: Any, instance: Any, path: Any, schema_path: Any) -> Itera
     if schema is False:
         about = {"validator": None, "validator_value": None, "instance": instance, "schema": schema}
         yield error_of(path=_steps(path), schema_path=_steps(schema_path), **about)
-    for check, keyword, value in validator._validators:  # noqa: SLF001 -- jsonschema's own loop does this too, here and below
+    for check, keyword, value in validator._validators:  # noqa: SLF001 -- like jsonschema's own loop, here and below
         for error in check(validator, value, instance, schema) or ():
             if not isinstance(error.schema, (dict, bool)):
                 error._set(validator=keyword, validator_value=value, instance=instance, schema=schema)  # noqa: SLF001

@@ -174,7 +174,7 @@ _WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
 
 
 def _of_union(error: Any) -> list[Problem]:
-    """Return the problems of the member that was meant, or what all members expect if none stands out."""
+    """Return the problems of the member that was meant, or what all members expect if no member is the clear best."""
     members: dict[Any, list[Any]] = {}
     for each in error.context:
         members.setdefault(each.schema_path[0], []).append(each)

@@ -85,8 +85,9 @@ class _Mending:
 
     def fitted(self, value: Any, judge: Any, place: Path) -> _Done | None:
         """
-        Return *value*, which stands at *place*, repaired until *judge* finds no errors. The repair may change *value*
-        itself.
+        Return *value* repaired until *judge* finds no errors, or None if that is impossible.
+
+        *place* is the path of the value. The repair may change *value* itself.
         """
         # The value is in a list, so that it can be replaced in the same way as its parts.
         box = [value]
@@ -155,8 +156,9 @@ class _Mending:
 
     def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _Done | None:
         """
-        Return what *value* was probably meant to be. A reading that fits at once comes before one that needs more
-        repairs.
+        Return what *value* was probably meant to be, or None if no reading fits.
+
+        A reading that fits at once comes before a reading that needs more repairs.
         """
         candidates = [(meaning, [self._note(where, value, what)]) for meaning, what in _candidates(value)]
         for candidate, note in candidates:
@@ -190,7 +192,7 @@ class _Mending:
         return [f"{Problem('', (*place, declared[0])).where}: took the key {show(wrong)} for {show(declared[0])}"]
 
     def _count_folded(self, holder: dict[str, Any]) -> Counter[str]:
-        """Return how often each folded key stands in *holder*. Renaming a key does not change these counts."""
+        """Return how often each folded key occurs in *holder*. Renaming a key does not change these counts."""
         if id(holder) not in self._folded_keys:
             self._folded_keys[id(holder)] = (holder, Counter(map(_fold, holder)))
         return self._folded_keys[id(holder)][1]

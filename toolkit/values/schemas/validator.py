@@ -69,7 +69,7 @@ def _check_parts(schema: Any, subject: str) -> None:
         if not isinstance(part, Mapping) or id(part) in parts:
             continue
         if not waiting and parts:
-            # This part stands under an unknown keyword, so the meta-schema has not checked it.
+            # This part is under an unknown keyword, so the meta-schema has not checked it.
             Draft202012Validator.check_schema(part, format_checker=None)
         parts[id(part)] = part
         where = f"{subject}: {place or 'the top'}"

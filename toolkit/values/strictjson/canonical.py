@@ -20,7 +20,7 @@ from .checks import INT_LIMIT, MAX_DEPTH, MAX_TEXT, class_name, show
 
 __all__ = ["canonical", "digest"]
 
-# Arguments stand a few levels below the top of the record that contains them.
+# Arguments are a few levels below the top of the record that contains them.
 _MOST_LEVELS = MAX_DEPTH + 16
 _MOST_CHARACTERS = 4 * MAX_TEXT
 _QUOTED = json.JSONEncoder(ensure_ascii=False).encode
@@ -56,7 +56,9 @@ def canonical(value: Any) -> str:
 
 def digest(*parts: str | None) -> str:
     """
-    Return the SHA-256 of *parts* in hexadecimal. The borders between parts count, and None differs from empty text.
+    Return the SHA-256 of *parts* in hexadecimal.
+
+    The borders between parts count, and None differs from empty text.
     """
     made = hashlib.sha256()
     for part in parts:

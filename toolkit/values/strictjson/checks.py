@@ -2,9 +2,9 @@
 Define strict JSON, which allows less than Python's parser does.
 
 These are refused, and the message names the place: NaN, infinities, duplicate keys, lone surrogates, and values that
-are too deep, too long or too many for a tool's arguments. The checks do not recurse, so no input can exhaust the stack;
-only `copied` recurses. The checks never call a method that a subclass could have replaced, so no object can misreport
-its content.
+are too deep, too long or too many for a tool's arguments. The checks do not recurse, so deep input cannot exhaust the
+stack. `copied` recurses, and so does `show` for a dictionary whose keys are dictionaries. The checks never call a
+method that a subclass could have replaced, so no object can misreport its content.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MAX_VALUES = 200_000
 """
 The most values in an object that no parser made.
 
-A shared part counts in every place where it stands. Without this limit, an object that shares parts could unfold
+A shared part counts in every place where it occurs. Without this limit, an object that shares parts could unfold
 without end.
 """
 
@@ -117,7 +117,7 @@ def is_clean(text: str) -> bool:
 
 def is_plain(value: Any, level: int = 0) -> bool:
     """
-    Return whether *value*, which stands at depth *level*, is strict JSON.
+    Return whether *value*, which is at depth *level*, is strict JSON.
 
     Its types must be exactly the types that Python's parser makes.
     """
@@ -126,8 +126,8 @@ def is_plain(value: Any, level: int = 0) -> bool:
     shared = False
     for _ in range(level, MAX_DEPTH + 1):
         deeper: list[Any] = []
-        # An object that stands in several places, which no parser makes, is visited once a level, because it could
-        # unfold without end.
+        # An object that occurs in several places is visited once in each level, because it could unfold without end. No
+        # parser makes such objects.
         seen: dict[int, Any] = {}
         for each in values:
             kind = type(each)
@@ -162,7 +162,7 @@ def is_plain(value: Any, level: int = 0) -> bool:
 
 
 def _unfolded(layers: list[dict[int, Any]]) -> int:
-    """Count the values in *layers*, where an object that stands in several places counts in each of them."""
+    """Count the values in *layers*. An object that occurs in several places counts in each of them."""
     sizes: dict[int, int] = {}
     for layer in reversed(layers):
         sizes = {
@@ -294,7 +294,11 @@ _AS_IT_IS = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def show(value: Any, *, most: int = 60) -> str:
-    """Show *value* as a short piece of JSON for a message. The text is always short, and the function never fails."""
+    """
+    Show *value* as a short piece of JSON for a message.
+
+    The text is always short, and the call does not raise, unless a dictionary is one of its own keys.
+    """
     kind = type(value)
     if value is None or kind is bool:
         return {None: "null", True: "true", False: "false"}[value]
