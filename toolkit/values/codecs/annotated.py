@@ -22,7 +22,7 @@ _FAMILIES = ("annotated_types", "pydantic", "msgspec")
 
 @dataclass(frozen=True, slots=True)
 class FieldNotes:
-    """The default in a pydantic `FieldInfo` that is itself the default of a parameter."""
+    """The default that a pydantic `FieldInfo` states besides its limits."""
 
     has_default: bool
     default: Any = None

@@ -25,7 +25,11 @@ _MEMORY = _Memory()
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Keep the results of `remembered` functions until the end of the block. The decoded values must live as long."""
+    """
+    Keep the results of `remembered` functions until the end of the block.
+
+    The JSON values must stay alive until then, because the results are stored by the identity of the value.
+    """
     outer = _MEMORY.known
     _MEMORY.known = {}
     try:

@@ -225,7 +225,7 @@ def _emit_object(
     results: dict[str, str] = {}
     for field in required:
         name = writer.fresh()
-        writer.line(f"{name} = {value}[{field.name!r}]")  # KeyError: don't know
+        writer.line(f"{name} = {value}[{field.name!r}]")  # a KeyError means `UNSURE`
         results[field.name] = writer.convert(field.codec, name)
     if optional or extras is not None:
         found = writer.fresh()

@@ -153,7 +153,7 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
     for name, subschema in properties.items():
         each = writer.fresh()
         if name in required:
-            writer.line(f"{each} = {value}[{name!r}]")  # KeyError: don't know
+            writer.line(f"{each} = {value}[{name!r}]")  # a KeyError means `UNSURE`
             _write_nested(writer, each, subschema)
         else:
             with writer.block(f"if {name!r} in {value}:"):

@@ -32,8 +32,8 @@ class Pattern:
     Attributes:
         source: The expression as written.
         fast_limit: The length of the longest text for which `fast_search` may be called.
-        fast_search: The search function of `re`, for callers that compare the length themselves: `fast_search(text) if
-            len(text) <= fast_limit else pattern.search(text)`.
+        fast_search: The search function of `re`, for callers that compare the length themselves:
+            `fast_search(text) if len(text) <= fast_limit else pattern.search(text)`.
     """
 
     __slots__ = ("_linear", "_tree", "fast_limit", "fast_search", "source")
