@@ -1,9 +1,8 @@
 """
-What a docstring says: prose, parameters, and what comes back.
+Parse a docstring into prose, parameters and the description of the result.
 
-Google, NumPy, Sphinx and epydoc docstrings are told apart by their own marks,
-section by section, so a text may even mix them. Nothing here raises, whatever
-the text, and the time taken grows with its length and no faster.
+The styles of Google, NumPy, Sphinx and epydoc are recognised by their own marks, section by section, so a text may even
+mix them. Parsing never raises, for any text. Its time is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ __all__ = ["Docstring", "attribute_docstrings", "parse", "words"]
 @dataclass(frozen=True, slots=True)
 class Docstring:
     """
-    A docstring taken apart.
+    A parsed docstring.
 
     Attributes:
-        description: Summary and paragraphs as written, without the sections.
-        parameters: Text by parameter, attribute or field; never an empty text.
-        returns: Text of the returns or yields section, or an empty string.
+        description: The summary and paragraphs as written, without the sections.
+        parameters: The text for each parameter, attribute or field. A text is never empty.
+        returns: The text of the returns or yields section, or an empty string.
     """
 
     description: str
@@ -38,7 +37,7 @@ class Docstring:
 
 
 def parse(text: str | None) -> Docstring:
-    """Take *text* apart; anything that is no text gives an empty `Docstring`."""
+    """Parse *text*. A value that is not a string gives an empty `Docstring`."""
     if not isinstance(text, str):
         return Docstring("", {}, "")
     if "\r" in text or "\t" in text:
@@ -46,7 +45,7 @@ def parse(text: str | None) -> Docstring:
     if ":`" in text:
         text = _ROLE.sub("`", text)
     text = _dedented(text)
-    # Most docstrings are only prose: one cheap search spares them the walk.
+    # Most docstrings are only prose. One cheap search avoids the full parsing for them.
     if ":\n" not in text and text[-1:] != ":" and _HINT.search("\n" + text) is None:
         return Docstring(text, {}, "")
     lines = [line.rstrip() for line in text.split("\n")]
@@ -54,14 +53,14 @@ def parse(text: str | None) -> Docstring:
 
 
 def attribute_docstrings(cls: type) -> Mapping[str, str]:
-    """The strings written beneath attributes of *cls* and its bases; none where there is no source to read."""
+    """Return the strings below the attributes of *cls* and its bases. A class without readable source has none."""
     found: dict[str, str] = {}
-    # A TypedDict forgets its bases, except here.
+    # A TypedDict keeps its bases only in this attribute.
     for base in filter(inspect.isclass, vars(cls).get("__orig_bases__", ())):
         found |= attribute_docstrings(base)
     for owner in reversed(cls.__mro__):
-        with suppress(Exception):  # the source may be missing, stale or broken in any way at all
-            # A framework's classes say nothing of a user's fields, and reading them takes 50 ms.
+        with suppress(Exception):  # the source may be missing, outdated or broken in any way
+            # The classes of a framework do not describe the user's fields, and reading them takes 50 ms.
             if owner.__module__.partition(".")[0] not in _FRAMEWORKS:
                 texts = _beneath(inspect.getsource(sys.modules[owner.__module__]))
                 found |= texts.get(owner.__qualname__.replace(".<locals>", ""), {})
@@ -71,7 +70,7 @@ def attribute_docstrings(cls: type) -> Mapping[str, str]:
 def words(name: str) -> str:
     """Spell an identifier as a phrase: `getHTTPStatus` becomes "Get HTTP status"."""
     parts = _WORD_EDGE.sub(" ", name).split()
-    # Two capitals are an acronym, unless the whole name is shouted.
+    # Two capital letters mark an acronym, unless the whole name is in capital letters.
     shouted = len(parts) > 1 and name.isupper()
     phrase = " ".join(part.lower() if shouted or len(part) < 2 or not part[:2].isupper() else part for part in parts)
     return phrase[:1].upper() + phrase[1:]
@@ -80,7 +79,7 @@ def words(name: str) -> str:
 _SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAMEWORKS = sys.stdlib_module_names | {"attr", "msgspec", "pydantic", "typing_extensions"}
 _WORD_EDGE = re.compile(r"[\W_]++|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-# Every repetition here is possessive or bounded: 1 MB of junk must not turn a search quadratic.
+# Every repetition here is possessive or bounded, so that a search is not quadratic even in 1 MB of junk.
 _PAD = re.compile(r"\n( *+)[^ \n]")
 _NAME = re.compile(r"\w++")
 _GAP = re.compile(r"\n\n\n++")
@@ -91,7 +90,7 @@ _FIELD = re.compile(r"[:@]([a-z]++)(?: ++([^:]++))?: *+(.*)")
 _INLINE = re.compile(r"\*{0,2}(Returns?|Yields?|Raises):\*{0,2} ++(.*)")
 _BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s")
 _ENTRY = re.compile(
-    r" *+(?:[-+*•] ++|[:@]param ++)?"  # some write the parameters as a list
+    r" *+(?:[-+*•] ++|[:@]param ++)?"  # some authors write the parameters as a list
     r"([\w*`\\]++(?:, *+[\w*`\\]++)*+) *+"
     r"(?:\((?:[^()]++|\([^()]*+\))*+\) *+)?"  # the type, with brackets inside brackets
     r"(?::(?!:)|--? |[\u2013\u2014] ) *+(.*)"
@@ -102,7 +101,7 @@ def _table(**names: str) -> dict[str, str]:
     return {name: kind for kind, listed in names.items() for name in listed.split(", ")}
 
 
-# In the singular; fields and titles that are not in these tables are prose, and stay.
+# The names are in the singular. Fields and titles that are not in these tables are prose, and stay in the text.
 _FIELDS = _table(
     parameters="param, parameter, arg, argument, key, keyword, kwarg, kwparam, ivar, var, cvar, attribute, attr",
     returns="return, yield",
@@ -119,12 +118,12 @@ _TITLES = _table(
 _Mark = tuple[str, str, str, str]  # style, kind, name, text
 
 
-@lru_cache(maxsize=16)  # one pass for a module; `inspect.getsource(cls)` parses it anew for every class
+@lru_cache(maxsize=16)  # one pass for each module; `inspect.getsource(cls)` would parse it again for each class
 def _beneath(source: str) -> dict[str, dict[str, str]]:
-    """The texts beneath attributes, by the qualified name of the class."""
+    """Return the texts below attributes, by the qualified name of the class."""
     found: dict[str, dict[str, str]] = {}
     nodes: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
-    for outer, node in nodes:  # which grows meanwhile
+    for outer, node in nodes:  # the list grows during the loop
         name = f"{outer}.{node.name}".strip(".") if isinstance(node, _SCOPES) else outer
         nodes += [(name, child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt)]
         for pair in pairwise(node.body) if isinstance(node, ast.ClassDef) else ():
@@ -142,8 +141,8 @@ def _indent(line: str) -> int:
 
 
 def _dedented(text: str) -> str:
-    # What `inspect.cleandoc` does, in two thirds of its time.
-    pad = min(_PAD.findall(text), default="")  # among blanks alone, the smallest string is the shortest
+    # This does the same as `inspect.cleandoc`, in two thirds of its time.
+    pad = min(_PAD.findall(text), default="")  # among strings of blanks, the smallest is the shortest
     text = text.replace("\n" + pad, "\n")
     if " \n" in text:
         text = "\n".join([line.rstrip() for line in text.split("\n")])
@@ -151,14 +150,14 @@ def _dedented(text: str) -> str:
 
 
 def _pruned(lines: Sequence[str]) -> list[str]:
-    """Leave out interpreter sessions, and directives other than admonitions and code."""
+    """Remove interpreter sessions, and directives other than admonitions and code."""
     kept: list[str] = []
     index = 0
     while index < len(lines):
         line, index = lines[index], index + 1
         directive = _DIRECTIVE.match(line.lstrip())
         if line.lstrip().startswith(">>>"):
-            # A session ends with a blank line or further out; a fence around it goes along.
+            # A session ends at a blank line or at a line with less indentation. A fence around it is removed too.
             if kept and kept[-1].lstrip().startswith("```"):
                 index = _after_fence(lines, index) or len(lines)
                 kept.pop()
@@ -178,14 +177,14 @@ def _after_fence(lines: Sequence[str], start: int) -> int:
 
 
 def _marks(lines: Sequence[str]) -> dict[int, _Mark]:
-    """The lines that start a section or a field, in order."""
+    """Return the lines that start a section or a field, in order."""
     marks: dict[int, _Mark] = {}
     resume = 0
     for index, line in enumerate(lines):
         bare = line.lstrip()
         if index < resume or not bare or (bare[-1] not in ":*" and bare[0] not in ":@*`-=RY"):
             continue
-        if bare[:3] == "```":  # within a fence nothing is a mark; one that never closes is no fence
+        if bare[:3] == "```":  # lines inside a fence are not marks; a fence that never closes is not a fence
             resume = _after_fence(lines, index + 1)
         if bare[-1] in ":*" and (kind := _TITLES.get(bare.strip("*: ").lower().rstrip("s"), "prose")) != "prose":
             marks[index] = "google", kind, "", ""
@@ -201,7 +200,7 @@ def _marks(lines: Sequence[str]) -> dict[int, _Mark]:
 
 
 def _end(lines: Sequence[str], start: int, indent: int, marks: Mapping[int, _Mark] | None = None) -> int:
-    """Where the lines deeper than *indent* end; given *marks*, lines that follow without a gap belong too."""
+    """Return where the lines deeper than *indent* end. With *marks*, lines that follow without a gap belong too."""
     end, gap = start, False
     for index in range(start, len(lines)):
         if not lines[index]:
@@ -227,7 +226,7 @@ def _walk(lines: Sequence[str]) -> Docstring:
             end = next(titles, len(lines))
             body = _dedented("\n".join(["", *lines[start + 1 : end]])).split("\n")
         else:
-            # A body not indented may be a list, or bad style, or that of a title on the very first line.
+            # A body that is not indented may be a list, bad style, or the body of a title on the very first line.
             first = next((i for i in range(start, len(lines)) if lines[i]), index)
             flush = first > index and _indent(lines[first]) <= _indent(line)
             if flush and style == "google" and _BULLET.match(lines[first].lstrip()):
@@ -245,10 +244,10 @@ def _walk(lines: Sequence[str]) -> Docstring:
 
 
 def _entries(given: str, body: Sequence[str]) -> Iterator[tuple[str, str]]:
-    # docstring_parser reads only NumPy here. For Google style it raises at a line without a colon, knows no keyword
-    # sections, splits `x (a: b)` at the wrong colon, and alone takes 33 µs where all of `parse` takes 22. For fields
-    # it raises at `:param dict[str, int] x:`, adds later prose to the last one, and is quadratic with epydoc.
-    # A field's `x`, `int x`, `dict[str, int] x` and `\*args` all end in the name.
+    # docstring_parser is used only for NumPy style. For Google style it raises at a line without a colon, does not know
+    # keyword sections, and splits `x (a: b)` at the wrong colon. It also takes 33 µs by itself, where all of `parse`
+    # takes 22. For fields it raises at `:param dict[str, int] x:`, adds later prose to the last field, and is quadratic
+    # with epydoc. The fields `x`, `int x`, `dict[str, int] x` and `\*args` all end with the name.
     found = [(name, list(body)) for name in _NAME.findall(given)[-1:]]
     margin = _indent(next(filter(None, body), ""))
     for line in () if given else body:
@@ -263,7 +262,7 @@ def _entries(given: str, body: Sequence[str]) -> Iterator[tuple[str, str]]:
 def _numpy_entries(body: Sequence[str]) -> Iterator[tuple[str, str]]:
     from docstring_parser.numpydoc import ParamSection
 
-    # Its pattern for `name : type` is quadratic in runs of blanks, so none are left.
+    # The parser's pattern for `name : type` is quadratic in runs of blanks, so these are removed first.
     squeezed = "\n".join(line if line[:1] == " " else " ".join(line.split()) for line in body)
     for item in ParamSection("Parameters", "param").parse(squeezed):
         names = filter(str.isidentifier, (name.strip(" *`\\") for name in item.args[1].split(",")))
@@ -271,7 +270,7 @@ def _numpy_entries(body: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _numpy_returns(body: Sequence[str]) -> str:
-    # A line with text beneath it is a type, perhaps with a name: `int: The count.`, as Google style has it.
+    # A line with text below it is a type, perhaps with a name. It is written as in Google style: `int: The count.`
     heads = {line for line, below in pairwise(body) if line[:1] not in ("", " ") and below[:1] == " "}
     return _flowed([f"{line}:" if line in heads else line.strip() for line in body])
 

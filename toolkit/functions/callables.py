@@ -1,8 +1,8 @@
 """
-Where a callable was written, and whether two callables are the same one.
+Find where a callable was written, and whether two callables are the same.
 
-Partials, methods, wrappers and callable objects are layers around a plain
-function; names, files and lines are those of the function at the bottom.
+Partials, methods, wrappers and callable objects are layers around a plain function. Names, files and lines are those of
+the innermost function.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 __all__ = ["is_same", "is_written_again", "place_of", "qualified_name", "run_by", "subject_of", "underlying"]
 
 _MOST_LAYERS = 100
-"""A wrapper may claim to wrap itself; no honest one is that deep."""
+"""The most layers that are unwrapped. A wrapper may claim to wrap itself, and no honest wrapper is that deep."""
 
 
 def underlying(function: Any) -> Any:
-    """The plain function at the bottom of partials, methods, wrappers and callable objects."""
+    """Return the plain function inside partials, methods, wrappers and callable objects."""
     for _ in range(_MOST_LAYERS):
         inner = _bound(function)
         if inner is None:
@@ -32,26 +32,30 @@ def underlying(function: Any) -> Any:
 
 
 def run_by(function: Any) -> Any:
-    """What runs when *function* is called: a wrapper itself, not what it wraps and may run in another way."""
+    """
+    Return the function that runs when *function* is called.
+
+    For a wrapper, this is the wrapper itself, because it may run the wrapped function in another way.
+    """
     while (inner := _bound(function)) is not None or (inner := _called(function)) is not None:
         function = inner
     return function
 
 
 def _bound(function: Any) -> Any:
-    """What a partial or a method calls."""
+    """Return the function that a partial or a method calls, or None."""
     if isinstance(function, functools.partial):
         return function.func
     return function.__func__ if isinstance(function, (MethodType, staticmethod, classmethod)) else None
 
 
 def _wrapped(function: Any) -> Any:
-    """What a wrapper says it wraps."""
+    """Return the function that a wrapper claims to wrap, or None."""
     return None if hasattr(function, "__signature__") else getattr(function, "__wrapped__", None)
 
 
 def _called(function: Any) -> Any:
-    """The method that runs when a callable object is called."""
+    """Return the method that runs when a callable object is called, or None."""
     if isinstance(function, (FunctionType, type)) or not callable(function):
         return None
     call = type(function).__call__
@@ -59,13 +63,13 @@ def _called(function: Any) -> Any:
 
 
 def qualified_name(function: Any) -> str:
-    """The name with its owners; empty for what has none, or claims to have something else."""
+    """Return the name with its owners, or empty text if there is no such name or it is not a string."""
     name = getattr(function, "__qualname__", None)
     return name if isinstance(name, str) else ""
 
 
 def subject_of(function: Any) -> str:
-    """The function's name as its author would look for it."""
+    """Return the function's name in the form in which its author would look for it."""
     plain = underlying(function)
     module = getattr(plain, "__module__", None)
     name = qualified_name(plain) or type(plain).__qualname__
@@ -73,13 +77,13 @@ def subject_of(function: Any) -> str:
 
 
 def place_of(function: Any) -> tuple[str, int]:
-    """File and line where *function* was written."""
+    """Return the file and line where *function* was written."""
     code = getattr(underlying(function), "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code else (f"<{subject_of(function)}>", 1)
 
 
 def is_same(a: Any, b: Any) -> bool:
-    """Whether two callables are one. Python makes a new bound method each time somebody asks for it."""
+    """Return whether two callables are the same. Python makes a new bound method for each access to it."""
     if isinstance(a, MethodType) and isinstance(b, MethodType):
         return a.__self__ is b.__self__ and a.__func__ is b.__func__
     if isinstance(a, BuiltinFunctionType) and isinstance(b, BuiltinFunctionType):
@@ -89,9 +93,10 @@ def is_same(a: Any, b: Any) -> bool:
 
 def is_written_again(old: Any, new: Any) -> bool:
     """
-    Whether *new* is *old* from a later run of the same source: a notebook cell, a reloaded module.
+    Return whether *new* is *old* from a later run of the same source: a notebook cell, a reloaded module.
 
-    The same file and qualified name, and not one closure of many; the same in every layer around it.
+    Both must have the same file and qualified name, and must not be closures, because one source makes many closures.
+    Every layer around them must be the same too.
     """
     if is_same(old, new):
         return True
@@ -111,12 +116,16 @@ def is_written_again(old: Any, new: Any) -> bool:
 def _binds_the_same(old: functools.partial[Any], new: functools.partial[Any]) -> bool:
     try:
         return bool(old.args == new.args and old.keywords == new.keywords)
-    except Exception:  # noqa: BLE001 -- what was bound may compare in any way; then it is not known to be the same
+    except Exception:  # noqa: BLE001 -- bound values may raise when compared; then they do not count as the same
         return False
 
 
 def _is_class_again(old: Any, new: Any) -> bool:
-    """Whether two objects, or two classes, are of a class that was defined twice; two objects of one class are two."""
+    """
+    Return whether two objects, or two classes, belong to a class that was defined twice.
+
+    Two objects of one class do not count.
+    """
     a, b = (each if isinstance(each, type) else type(each) for each in (old, new))
     return a is not b and (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 
@@ -125,6 +134,6 @@ def _is_code_again(old: Any, new: Any) -> bool:
     a, b = getattr(old, "__code__", None), getattr(new, "__code__", None)
     if a is None or b is None:
         return type(old) is type(new)
-    # A notebook gives every run of a cell a file name of its own.
+    # A notebook gives each run of a cell its own file name.
     is_one_file = a.co_filename == b.co_filename or old.__module__ == "__main__"
     return bool(is_one_file and a.co_qualname == b.co_qualname and old.__module__ == new.__module__)

@@ -1,12 +1,12 @@
 """
-Checks a call's arguments: jsonschema is the judge, generated code stands in front.
+Check the arguments of a call: generated code checks first, and jsonschema has the final word.
 
     text → JSON → generated check-and-convert ─ sure ──────────────────→ decoded arguments
                               └ unsure → strict JSON? → jsonschema → decode → decoded arguments
                                               └────────────┴──────────┴─→ BadArgs, all problems
 
-The generated code never refuses; nothing that jsonschema refuses is accepted.
-The validator and the generated code are made at the first need and kept.
+The generated code never refuses a value. It never accepts a value that jsonschema refuses. The validator and the
+generated code are made when they are first needed, and then kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ class Checker:
     Checks the arguments of one tool.
 
     Attributes:
-        fast: The generated check-and-convert: called with arguments and 0, it gives the decoded ones or `UNSURE`.
+        fast: The generated check-and-convert function. Called with the arguments and 0, it returns the decoded
+            arguments or `UNSURE`.
     """
 
     __slots__ = ("_codec", "_converts", "_judge", "_schema", "_title", "fast")
@@ -45,20 +46,25 @@ class Checker:
         self._converts: bool | None = None
 
     def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
-        """The decoded arguments, defaults filled in; `BadArgs` with every problem if they do not fit."""
+        """
+        Return the decoded arguments, with defaults filled in.
+
+        Raises:
+            BadArgs: The arguments do not fit. It holds every problem.
+        """
         if validation == "fast":
             converted = self.fast(arguments, 0)
             if converted is not UNSURE:
                 return converted  # type: ignore[no-any-return]
-        # By the class itself: an object may say of its `__class__` what it likes.
+        # The class itself is checked, because an object may report a false `__class__`.
         if issubclass(type(arguments), (str, bytes, bytearray)):
             arguments = self.parsed(arguments)
-            if not isinstance(arguments, str):  # a string in the JSON text is no second text
+            if not isinstance(arguments, str):  # a string inside the JSON text is not parsed as JSON text again
                 return self.check(arguments, validation)
         return self._judged(arguments)
 
     def parsed(self, text: str | bytes | bytearray) -> Any:
-        """The JSON in *text*; empty text, which some models send for no arguments, is an empty object."""
+        """Parse the JSON in *text*. Empty text, which some models send for no arguments, is an empty object."""
         own = str.__str__(text) if isinstance(text, str) else bytes(memoryview(text))
         try:
             return loads(own) if len(own) > 1000 or own.strip() else {}
@@ -66,17 +72,17 @@ class Checker:
             raise BadArgs(str(error)) from None
 
     def generated(self) -> Callable[[Any, int], Any]:
-        """The generated code, made now if it was not yet."""
+        """Return the generated code, and make it first if needed."""
         if self.fast == self._generate:
             try:
                 self.fast = compiled(self._codec, self._title)
             except (SyntaxError, RecursionError, MemoryError):
-                # Code too deep or too large for Python's compiler: jsonschema decides every call.
+                # The code is too deep or too large for Python's compiler, so jsonschema decides every call.
                 self.fast = _always_unsure
         return self.fast
 
     def _generate(self, arguments: Any, depth: int) -> Any:
-        """Stands in for the generated code until the first call makes it."""
+        """Make the generated code at the first call, and run it. Until then, `fast` is this method."""
         return self.generated()(arguments, depth)
 
     def _judged(self, arguments: Any) -> dict[str, Any]:
@@ -99,7 +105,7 @@ class Checker:
             raise BadArgs(_said(error)) from error
 
     def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
-        """jsonschema's errors in words, and what else could not be converted, so that one correction is enough."""
+        """Return jsonschema's errors in words, and the other problems of decoding, so that one correction is enough."""
         problems = problems_of(errors)
         if self._converts is None:
             self._converts = _says_less_than_decoding(self._schema)
@@ -110,29 +116,30 @@ class Checker:
                 self._codec.decode(arguments)
         except Refusal as refusal:
             told = [problem.path for problem in problems]
-            # Of a union one member was judged to be meant; decoding may have had another in mind.
+            # The messages of a union are about the member that was probably meant. Decoding may have chosen another
+            # member.
             told += [tuple(error.absolute_path) for error in errors if error.validator in ("anyOf", "oneOf")]
             problems += [each for each in refusal.problems if not any(_is_related(each.path, path) for path in told)]
-        except Exception:  # noqa: BLE001, S110 -- it was refused already; a constructor has nothing to add
+        except Exception:  # noqa: BLE001, S110 -- the value is already refused; a constructor's exception adds nothing
             pass
         return problems
 
     @property
     def judge(self) -> Any:
-        """The compiled jsonschema validator."""
+        """Return the compiled jsonschema validator."""
         if self._judge is None:
             self._judge = validator(self._schema)
         return self._judge
 
 
 def _is_related(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
-    """Whether one place holds the other, or is the same."""
+    """Return whether one place contains the other, or both are the same."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
 def _says_less_than_decoding(schema: Any) -> bool:
-    """Whether values may fit *schema* and still not be convertible: dates, sets, keys."""
+    """Return whether a value may fit *schema* and still fail to convert: dates, sets, keys."""
     if isinstance(schema, list):
         return any(map(_says_less_than_decoding, schema))
     if not isinstance(schema, dict):
@@ -148,7 +155,7 @@ def _always_unsure(arguments: Any, depth: int) -> Any:
 
 
 def _plain_object(arguments: Any) -> dict[str, Any]:
-    """*arguments*, whatever they are, as an object of plain JSON; `BadArgs` if they are not that."""
+    """Return *arguments* as an object of plain JSON, or raise `BadArgs` if they are not an object of JSON values."""
     try:
         if not issubclass(type(arguments), dict) and isinstance(arguments, Mapping):
             arguments = dict(arguments)
@@ -163,10 +170,14 @@ def _plain_object(arguments: Any) -> dict[str, Any]:
 
 
 def _said(error: Exception, otherwise: str = "{}") -> str:
-    """What *error* says, cut short (messages of strangers may hold the whole value); *otherwise* if it says nothing."""
+    """
+    Return the message of *error*, cut short, because a foreign message may contain the whole value.
+
+    If the message is empty, return *otherwise* with the class name filled in.
+    """
     try:
         text = str(error)
-    except Exception:  # noqa: BLE001 -- an error that cannot even be shown
+    except Exception:  # noqa: BLE001 -- the error cannot even be converted to text
         text = ""
     if not text:
         return otherwise.format(class_name(error))
@@ -176,12 +187,19 @@ def _said(error: Exception, otherwise: str = "{}") -> str:
 def objections(
     validate: Callable[[Mapping[str, Any]], Any], arguments: Mapping[str, Any], *, wait: bool
 ) -> Awaitable[list[Problem]] | list[Problem]:
-    """What the author's own *validate* finds wrong; an awaitable of the same if it is async and one may *wait*."""
+    """
+    Return the problems that the author's own *validate* finds.
+
+    If *validate* is async and *wait* is true, return an awaitable of the problems.
+
+    Raises:
+        DefinitionError: *validate* is async and *wait* is false.
+    """
     try:
         found = validate(arguments)
         if not inspect.isawaitable(found):
             return _listed(found)
-    except Exception as error:  # noqa: BLE001 -- a check that fails, fails closed
+    except Exception as error:  # noqa: BLE001 -- if the check itself fails, the arguments are refused
         return _raised(error)
     if wait:
         return _awaited(found)
@@ -193,7 +211,7 @@ def objections(
 async def _awaited(found: Awaitable[Any]) -> list[Problem]:
     try:
         return _listed(await found)
-    except Exception as error:  # noqa: BLE001 -- a check that fails, fails closed
+    except Exception as error:  # noqa: BLE001 -- if the check itself fails, the arguments are refused
         return _raised(error)
 
 

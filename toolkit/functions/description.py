@@ -1,9 +1,8 @@
 """
-What can be read from a callable: its text, its schema, its way of being called.
+Read a callable: its text, its schema, and the way to call it.
 
-Reading happens at decoration, so that mistakes show where they were made.
-Only an annotation that names something not defined yet waits: for the first
-use, or for `finish`.
+The callable is read when it is decorated, so that errors appear where they were made. Only an annotation with a name
+that is not defined yet waits for the first use or for `Catalog.finish`.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ __all__ = ["Description", "Handled"]
 
 class Description:
     """
-    What is known of one function; shared by all tools that stand for it.
+    The facts about one function. All tools that stand for this function share it.
 
     Attributes:
-        subject: The function's name as its author would look for it.
-        docstring: What its author wrote about it.
-        text: What a model is told it does.
-        unbound: Whether its first parameter is the object it is a method of; None if only its class can tell.
+        subject: The function's name in the form in which its author would look for it.
+        docstring: The docstring that its author wrote.
+        text: The description that a model sees.
+        unbound: Whether its first parameter is the object of which it is a method; None if only its class can tell.
     """
 
     __slots__ = (
@@ -77,7 +76,7 @@ class Description:
         self._shown: tuple[Schema, Schema | None] | None = None
         if not self.text:
             self.text = words(name)
-            # A method may inherit its docstring; its class is not there yet to be asked.
+            # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
                 _warn_of_names_only(self.subject, self.text, place_of(function))
         with suppress(Unresolved):
@@ -85,7 +84,7 @@ class Description:
 
     @property
     def signature(self) -> Signature:
-        """The finished reading; `DefinitionError` if an annotation still names what is not defined."""
+        """Return the finished signature, or raise `DefinitionError` if an annotation still has an undefined name."""
         scope = self._scope
         if scope is not None:
             try:
@@ -96,12 +95,16 @@ class Description:
                     f"define or import it before the tool is used (not only under TYPE_CHECKING); "
                     f"if the module is not yours, wrap the function in one of your own"
                 ) from None
-        assert self._signature is not None  # noqa: S101 -- the scope goes only when the signature is there
+        assert self._signature is not None  # noqa: S101 -- the scope is dropped only when the signature exists
         return self._signature
 
     @property
     def schemas(self) -> tuple[Schema, Schema | None]:
-        """Input and output schema to show; what the checks use is kept apart, so that nobody can change it."""
+        """
+        Return copies of the input and output schema for display.
+
+        The schemas that the checks use are kept separately, so that no caller can change them.
+        """
         if self._shown is None:
             signature = self.signature
             self._shown = copy.deepcopy(signature.schema), copy.deepcopy(signature.output_schema)
@@ -109,17 +112,17 @@ class Description:
 
     @property
     def checker(self) -> Checker:
-        """What checks arguments."""
+        """Return the checker of arguments."""
         if self._checker is None:
             self._checker = self._checking(self.signature)
         return self._checker
 
     def says_the_same(self, other: Description) -> bool:
-        """Whether a model is told the same, as far as it was written by hand."""
+        """Return whether *other* has the same text and the same hand-written schema for a model."""
         return (self.text, self._schema) == (other.text, other._schema)
 
     def _read(self, scope: Scope, *, last: bool) -> Signature:
-        # Several threads may read at once: nothing is published before it is complete.
+        # Several threads may read at once, so attributes are set only when the signature is complete.
         signature = read_signature(
             scope.function,
             self.docstring,
@@ -128,7 +131,8 @@ class Description:
             unbound=self.unbound is not False,
             sent=None if self._schema is None else _only_names(self._schema),
         )
-        # Where it is not known whether the first parameter counts, the rest waits for that.
+        # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
+        # later.
         if self._schema is not None and self.unbound is not None:
             signature = _enforcing(signature, self._schema, self.subject)
         if self._examples and self.unbound is not None:
@@ -150,7 +154,11 @@ class Description:
 
 
 class Handled(Description):
-    """A schema and a handler that takes the whole JSON object: nothing to read, the same path to take."""
+    """
+    The description of a tool made of a schema and a handler that takes the whole JSON object.
+
+    There is no signature to read, but calls take the same path as for other tools.
+    """
 
     __slots__ = ()
 
@@ -194,7 +202,7 @@ def _same(value: Any) -> Any:
 
 
 def _copying(emit: Callable[[Writer, str], str] | None) -> Callable[[Writer, str], str] | None:
-    """The same check, which gives a copy: the handler's own, whatever it does with it."""
+    """Return the same check, but with a copy as its result, so that the handler may change the value."""
     return None if emit is None else lambda writer, value: f"{writer.constant(copied)}({emit(writer, value)})"
 
 
@@ -210,7 +218,7 @@ def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:
     kinds = own.get("type", "object")
     if "object" not in ([kinds] if isinstance(kinds, str) else kinds):
         raise DefinitionError(f'{subject}: arguments are a JSON object, so the schema\'s type has to be "object"')
-    # What is not said, or said in a list, providers want to read.
+    # Providers want one explicit type, but the schema may leave the type out or give a list.
     own["type"] = "object"
     return own
 
@@ -222,13 +230,17 @@ def _plain(schema: Any) -> Any:
 
 
 def _only_names(schema: Schema) -> Collection[str] | None:
-    """The names that can be sent, if a hand-written schema allows no others."""
+    """Return the names that can be sent, or None if the hand-written schema allows other names too."""
     is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
     return schema.get("properties", {}).keys() if is_closed else None
 
 
 def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
-    """*signature* under a hand-written schema: that is judged first, then the arguments are decoded as annotated."""
+    """
+    Return *signature* with a hand-written schema.
+
+    The schema is checked first, and then the arguments are decoded by their annotations.
+    """
     ours, closed = signature.schema["properties"], signature.schema.get("additionalProperties") is False
     unknown = [
         name for name in schema.get("properties", {}) if (closed and name not in ours) or name in signature.wanted
@@ -247,7 +259,7 @@ def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
     write_check, inner = plain_emitter(schema), signature.codec.emit
 
     def emit(writer: Any, value: str) -> str:
-        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- used only then
+        assert write_check is not None and inner is not None  # noqa: S101, PT018 -- `emit` is used only in this case
         write_check(writer, value)
         return inner(writer, value)
 
@@ -257,7 +269,7 @@ def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
 
 
 def _has_no_value(one: Schema, other: Any) -> bool:
-    """Whether the types alone say that no value fits both."""
+    """Return whether the types alone show that no value fits both schemas."""
     if not isinstance(other, Mapping) or "type" not in one or "type" not in other:
         return False
     return _types(one).isdisjoint(_types(other))
@@ -273,14 +285,14 @@ def _documentation(function: Any) -> str | None:
         own = vars(function).get("__doc__")
         return own if isinstance(own, str) else _documentation(function.func)
     if not hasattr(function, "__code__") and not inspect.isroutine(function) and not hasattr(function, "__wrapped__"):
-        # A callable object: its __call__ says what it does, its class what it is.
+        # For a callable object, `__call__` says what it does, and the class says what it is.
         return type(function).__call__.__doc__ or _class_documentation(type(function))
     text = getattr(function, "__doc__", None)
     return text if isinstance(text, str) and text.strip() else inspect.getdoc(function)
 
 
 def _class_documentation(cls: type) -> str | None:
-    # A dataclass without a docstring is given its own signature for one.
+    # Python gives a dataclass without a docstring its own signature as the docstring.
     made = is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
     return None if made else cls.__doc__
 

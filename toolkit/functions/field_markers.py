@@ -1,9 +1,8 @@
 """
-Markers that stand where nobody would look: in the fields of a record.
+Find markers in the fields of a record, where they do not count.
 
-`Writes`, `Reads` and the like count on a parameter. In a field of a dataclass
-they would be silently without effect, so they are refused; a `Secret` there
-makes the whole parameter one.
+`Writes`, `Reads` and similar markers count only on a parameter. In a field of a dataclass they would silently have no
+effect, so they are refused. A `Secret` in a field makes the whole parameter secret.
 """
 
 from __future__ import annotations
@@ -22,17 +21,21 @@ __all__ = ["markers_in_fields", "own_markers"]
 
 
 def markers_in_fields(hint: Any) -> list[Any]:
-    """The markers in the fields of the records that *hint* names, however deep."""
+    """Return the markers in the fields of the records that *hint* names, at any depth."""
     return list(_below(hint, set()))
 
 
 def own_markers(record: Any) -> dict[str, Any]:
-    """The hints of a record's fields, by name; empty if they cannot be told yet, or it is none."""
+    """
+    Return the hints of a record's fields by name.
+
+    The result is empty if the hints cannot be resolved yet, or if *record* is not a record.
+    """
     if not _is_record(record):
         return {}
     try:
         return typing_extensions.get_type_hints(record, include_extras=True)
-    except Exception:  # noqa: BLE001 -- a name that is not defined yet, or a stranger's class
+    except Exception:  # noqa: BLE001 -- a name is not defined yet, or the class is broken
         return {}
 
 
@@ -44,7 +47,7 @@ def _below(hint: Any, seen: set[int]) -> Iterator[Any]:
             yield from _marked(each)
             yield from _below(each, seen)
     for each in get_args(hint):
-        if not isinstance(each, str):  # the metadata of an `Annotated` may be anything
+        if not isinstance(each, str):  # the metadata of an `Annotated` may be any object
             yield from _below(each, seen)
 
 

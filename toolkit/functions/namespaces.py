@@ -1,9 +1,8 @@
 """
-Where a function's annotations mean something.
+Find the namespaces in which the annotations of a function are resolved.
 
-A string annotation is looked up where the function was written: in its
-module, in what it closes over, and in the functions and classes that were
-being run when it was decorated.
+A string annotation is looked up where the function was written: in its module, in its closure, and in the functions and
+classes that were running when it was decorated.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ __all__ = ["Scope", "is_in_class_body"]
 
 class Scope:
     """
-    Where a function's annotations are looked up: its module, what it closes over, what stood around it.
+    The namespaces for a function's annotations: its module, its closure, and the functions and classes around it.
 
-    It holds the frames of the enclosing functions, so whoever keeps it lets go once all names were found.
+    A scope holds the frames of the enclosing functions. So its owner must drop it once all names are found.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -33,7 +32,7 @@ class Scope:
 
     @property
     def module(self) -> Mapping[str, Any]:
-        """The names at the top of the function's module."""
+        """Return the global names of the function's module."""
         names = getattr(self._plain, "__globals__", None)
         if isinstance(names, dict):
             return names
@@ -41,10 +40,10 @@ class Scope:
         return vars(sys.modules.get(home if isinstance(home, str) else "", sys.modules["builtins"]))
 
     def local(self) -> dict[str, Any]:
-        """The names of the functions and classes around it, as they are now."""
+        """Return the names of the functions and classes around the function, with their current values."""
         names: dict[str, Any] = {}
         for frame in reversed(self._frames):
-            # A class may have a method `list` beside a parameter of type `list[str]`.
+            # A class may have a method named `list` and a parameter of type `list[str]`.
             kept = _may_be_hint if _is_class_body(frame) else _anything
             names.update((name, value) for name, value in frame.f_locals.items() if kept(value))
         code = getattr(self._plain, "__code__", None)
@@ -61,7 +60,7 @@ class Scope:
 
 
 def is_in_class_body(function: Any) -> bool:
-    """Whether *function* is a method of a class that is being defined right now."""
+    """Return whether *function* is a method of a class that is being defined right now."""
     plain = underlying(function)
     owner = qualified_name(plain).rpartition(".")[0]
     if not owner or owner.endswith("<locals>"):
@@ -70,14 +69,14 @@ def is_in_class_body(function: Any) -> bool:
 
 
 def _enclosing_frames(function: Any) -> list[FrameType]:
-    """The frames of the functions and classes in whose bodies *function* is being defined, the nearest first."""
+    """Return the frames of the functions and classes in which *function* is being defined, the nearest first."""
     name, module = qualified_name(function), getattr(function, "__globals__", None)
     outer = set()
     while "." in name:
         name = name.rpartition(".")[0].removesuffix(".<locals>")
         outer.add(name)
     frames: list[FrameType] = []
-    frame: FrameType | None = sys._getframe(1) if outer else None  # noqa: SLF001 -- the way to an enclosing scope
+    frame: FrameType | None = sys._getframe(1) if outer else None  # noqa: SLF001 -- the only way to an enclosing scope
     while frame is not None:
         if frame.f_code.co_qualname in outer and frame.f_globals is module:
             frames.append(frame)

@@ -1,8 +1,8 @@
 """
-Reads parameters, one after the other, into fields that a model can send.
+Read parameters, one after the other, into fields that a model can send.
 
-What is given and not sent is noted beside them, and so are the markers: secrets,
-and what a call is about to touch.
+Parameters that are injected, and that the model does not send, are noted separately. So are the markers: secrets, and
+what a call is about to touch.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
 class Parameters:
     """
-    The parameters read so far.
+    The parameters that were read so far.
 
     Attributes:
-        fields: Those that are sent.
-        extras: What `**kwargs` takes; None if there are none.
-        wanted: Those that are given, not sent: what each asks for.
-        secrets: Those whose values are never shown.
-        accesses: Those that say what a call is about to touch.
+        fields: The parameters that the model sends.
+        extras: The codec of the values in `**kwargs`; None if there is no `**kwargs`.
+        wanted: The parameters that are injected and not sent, with the type that each asks for.
+        secrets: The parameters whose values are never shown.
+        accesses: The parameters that say what a call is about to touch.
     """
 
     def __init__(self, docstring: Docstring, reader: Reader, subject: str, bound: set[str]) -> None:
@@ -61,7 +61,7 @@ class Parameters:
         self._bound = bound
 
     def take(self, parameter: Parameter) -> None:
-        """Read one more; `DefinitionError` if it has no JSON form."""
+        """Read one more parameter, or raise `DefinitionError` if it has no JSON form."""
         try:
             hint = Any if parameter.annotation is Parameter.empty else parameter.annotation
             if isinstance(hint, str):
@@ -74,7 +74,7 @@ class Parameters:
             else:
                 self.fields.append(self._field(parameter, hint))
         except (Undescribable, TypeError, ValueError) as error:
-            # A hint with too few or too many arguments (`dict[int]`) fails wherever it is taken apart.
+            # A hint with too few or too many arguments (`dict[int]`) may fail in any code that takes it apart.
             raise DefinitionError(f"{self._subject}: parameter `{parameter.name}`: {error}") from error
         except RecursionError:
             raise DefinitionError(
@@ -83,7 +83,11 @@ class Parameters:
             ) from None
 
     def take_unsent(self, parameter: Parameter) -> None:
-        """It may still want a resource; otherwise it keeps its default."""
+        """
+        Read a parameter that the model does not send.
+
+        It may still ask for a resource. Otherwise it keeps its default.
+        """
         hint = parameter.annotation
         with suppress(Unresolved, Undescribable, TypeError, ValueError, RecursionError):
             wanted = wanted_resource(self.reader.resolve(hint) if isinstance(hint, str) else hint, self.reader.resolve)
@@ -91,7 +95,7 @@ class Parameters:
                 self._take_wanted(parameter, wanted)
 
     def encode(self, values: Any) -> dict[str, Any]:
-        """Decoded arguments back in their JSON form."""
+        """Convert decoded arguments back to their JSON form."""
         codecs = {field.name: field.codec for field in self.fields}
         made = {}
         for name, value in values.items():
@@ -131,7 +135,7 @@ class Parameters:
         self.fields += [field for field in fields if field.name not in self._bound]
 
     def _mark(self, name: str, hint: Any) -> None:
-        """Note what the markers in *hint* say of the parameter *name*."""
+        """Note the markers in *hint*, which is the type of the parameter *name*."""
         if type(hint) is type and hint.__module__ == "builtins":
             return
         hidden = markers_in_fields(hint)

@@ -1,10 +1,9 @@
 """
-Reads a callable's signature into the codec of its arguments.
+Read the signature of a callable into the codec of its arguments.
 
-Everything a person can write between the parentheses is handled here, and in
-`parameters`: positional-only and keyword-only parameters, `*args`, `**kwargs`,
-partials, bound methods, wrappers, forward references. What a model may send is
-one JSON object; `bind` turns its decoded form into a call.
+This module and `parameters` handle every kind of signature: positional-only and keyword-only parameters, `*args`,
+`**kwargs`, partials, bound methods, wrappers, forward references. A model sends one JSON object. `bind` turns its
+decoded form into the arguments of a call.
 """
 
 from __future__ import annotations
@@ -48,20 +47,20 @@ _STREAMS = (Generator, Iterator, Iterable, AsyncGenerator, AsyncIterator, AsyncI
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
     """
-    What a callable takes and gives.
+    The arguments and the result of a callable.
 
     Attributes:
-        codec: A JSON object of arguments, and the dictionary of decoded ones with defaults filled in.
+        codec: Converts a JSON object of arguments to a dictionary of decoded arguments with defaults filled in.
         schema: The schema of that object, complete in itself.
-        output: What the callable returns; None if its annotation says nothing usable.
-        output_schema: The schema of that, complete in itself.
-        waits: Whether the return annotation names something that is not defined yet.
-        wanted: Parameters that are given, not sent: what each asks for.
-        bind: From decoded arguments (and what is given) to positional and keyword arguments.
-        style: How it runs.
+        output: The codec of the return value; None if the return annotation is missing or not usable.
+        output_schema: The schema of the return value, complete in itself.
+        waits: Whether the return annotation has a name that is not defined yet.
+        wanted: The parameters that are injected and not sent, with the type that each asks for.
+        bind: Converts decoded and injected arguments to positional and keyword arguments.
+        style: How the callable runs.
         by_keyword: Whether every argument is passed by keyword.
-        secrets: Parameters whose values are never shown.
-        accesses: Parameters that say what a call is about to touch.
+        secrets: The parameters whose values are never shown.
+        accesses: The parameters that say what a call is about to touch.
     """
 
     codec: Codec
@@ -87,11 +86,17 @@ def read_signature(
     sent: Collection[str] | None = None,
 ) -> Signature:
     """
-    Read *function*; *subject* names it in errors, *unbound* leaves out its first parameter (`self`).
+    Read the signature of *function*.
 
-    *sent* are the only names that can be sent, where a schema says so: what else has a default needs no JSON form.
+    Args:
+        subject: The name of the function in errors.
+        unbound: Whether to leave out the first parameter (`self`).
+        sent: The only names that can be sent, if a schema limits them. Any other parameter that has a default needs no
+            JSON form.
 
-    Raises `DefinitionError` for what has no JSON form, `Unresolved` while a name is not defined yet.
+    Raises:
+        DefinitionError: A parameter has no JSON form.
+        Unresolved: A name is not defined yet.
     """
     parameters, returns, bound = _inspected(function, subject)
     if unbound:
@@ -129,7 +134,7 @@ def read_signature(
 
 
 def _inspected(function: Any, subject: str) -> tuple[list[Parameter], Any, set[str]]:
-    """The parameters that are left to send, the return annotation, and the names that partials have bound."""
+    """Return the parameters that are left to send, the return annotation, and the names that partials have bound."""
     args: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}
     inner = function
@@ -138,7 +143,7 @@ def _inspected(function: Any, subject: str) -> tuple[list[Parameter], Any, set[s
         inner = inner.func
     try:
         whole = inspect.signature(inner)
-        # Made anew: a partial dressed up by `update_wrapper` would show the signature of what it wraps.
+        # The partial is made again, because after `update_wrapper` it would show the signature of the wrapped function.
         signature = whole if inner is function else inspect.signature(functools.partial(inner, *args, **keywords))
     except (ValueError, TypeError) as error:
         raise DefinitionError(
@@ -150,7 +155,7 @@ def _inspected(function: Any, subject: str) -> tuple[list[Parameter], Any, set[s
         if parameter.name not in keywords or parameter.kind is Parameter.POSITIONAL_ONLY
     ]
     if left and left[0].name == "self" and isinstance(inner, MethodDescriptorType):
-        # `str.upper` says nothing of its `self`, but is a method of `str`.
+        # `str.upper` has no annotation for its `self`, but it is a method of `str`.
         left[0] = left[0].replace(annotation=inner.__objclass__)
     return left, signature.return_annotation, keywords.keys() | (whole.parameters.keys() - signature.parameters.keys())
 
@@ -160,12 +165,12 @@ def _by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _is_dispatched(function: Any) -> bool:
-    """Whether `functools.singledispatch` chooses by the first argument, which it then wants by position."""
+    """Return whether `functools.singledispatch` chooses by the first argument, which it then requires by position."""
     return isinstance(function, FunctionType) and hasattr(function, "registry") and hasattr(function, "dispatch")
 
 
 def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
-    """How decoded arguments are passed on: by keyword, except where Python wants positions."""
+    """Return a function that passes decoded arguments on: by keyword, except where Python requires positions."""
     variadic = next((each.name for each in parameters if each.kind is Parameter.VAR_POSITIONAL), None)
     positional = {
         each.name: each.default
@@ -179,7 +184,7 @@ def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
     def bind(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         rest = dict(values)
         args = [
-            # Only what is given, not sent, can be missing; Python fills in its default for a keyword alone.
+            # Only an injected argument can be missing. Python fills in its default only for a keyword argument.
             rest.pop(name) if default is Parameter.empty else rest.pop(name, default)
             for name, default in positional.items()
         ]
@@ -191,7 +196,7 @@ def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
 
 
 def style_of(function: Callable[..., Any]) -> Style:
-    """Whether *function* is sync or async, and whether it streams."""
+    """Return whether *function* is sync or async, and whether it streams."""
     running = run_by(function)
     if inspect.isasyncgenfunction(running):
         return "async_generator"
@@ -201,7 +206,11 @@ def style_of(function: Callable[..., Any]) -> Style:
 
 
 def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | None, Schema | None, bool]:
-    """The codec of what comes back. A return annotation is a courtesy: what cannot be read is left out."""
+    """
+    Return the codec and the schema of the result, and whether the annotation has an undefined name.
+
+    A return annotation is optional, so an annotation that cannot be read is ignored.
+    """
     if annotation is inspect.Signature.empty:
         return None, None, False
     reader = Reader(scope.module, scope.local())
@@ -213,7 +222,7 @@ def _read_output(annotation: Any, scope: Scope, style: Style) -> tuple[Codec | N
         elif get_origin(hint) is Awaitable and arguments:
             hint = arguments[0]
         elif style.endswith("generator") and get_origin(hint) in _STREAMS and arguments:
-            hint = list[arguments[0]]  # type: ignore[valid-type]  # what was yielded, collected
+            hint = list[arguments[0]]  # type: ignore[valid-type]  # the yielded items are collected
         codec = reader.codec(hint)
     except Unresolved:
         return None, None, True

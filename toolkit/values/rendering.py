@@ -1,9 +1,9 @@
 """
-Whatever a tool returns, as strict JSON and as text.
+Convert any value that a tool returns to strict JSON and to text.
 
-Nothing fails here: NaN, cycles, bytes, objects nobody knows become something
-that can be sent and read. A tool whose return annotation says more is encoded
-by its codec first; this is what happens to the rest.
+The conversion never fails. NaN, cycles, bytes and objects of unknown classes become something that can be sent and
+read. If a tool's return annotation names a more specific type, the codec of that type encodes the value first. This
+module handles the rest.
 """
 
 from __future__ import annotations
@@ -36,17 +36,25 @@ _FINITE = (list, tuple, dict, set, frozenset)
 
 
 def as_text(value: Any) -> str:
-    """What a model reads: text as it is, anything else as compact JSON. *value* is strict JSON."""
+    """
+    Return the text that a model reads: a string as it is, any other value as compact JSON.
+
+    *value* must be strict JSON.
+    """
     return value if type(value) is str else _ENCODER.encode(value)
 
 
 def as_json(value: Any) -> Any:
-    """*value* as strict JSON, as near to what was meant as can be had."""
+    """Convert *value* to strict JSON that stays as close as possible to its meaning."""
     return _Conversion().of(value)
 
 
 def is_strict(value: Any) -> bool:
-    """Whether *value*, which can be encoded as JSON, comes back from that as it was: no tuples, keys that are text."""
+    """
+    Return whether encoding *value* as JSON and decoding it gives the same value.
+
+    *value* must be encodable as JSON. A tuple, or a key that is not a string, makes the answer False.
+    """
     kind = type(value)
     if kind is list or kind is dict:
         if kind is dict and not _TEXTS.issuperset(map(type, value)):
@@ -57,11 +65,11 @@ def is_strict(value: Any) -> bool:
 
 
 def described(value: Any) -> str:
-    """*value* in words, whatever it does when asked."""
+    """Describe *value* in words, even if its own methods raise."""
     try:
-        # The text of a builtin container would be as deep and as long as the container.
+        # The text of a builtin container would be as deep and as long as the container itself.
         text = "" if type(value) in _FINITE else str.__str__(str(value))
-    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __str__ is no reason to lose the call
+    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __str__ must not lose the call
         text = ""
     name = type(value).__name__
     if issubclass(type(value), BaseException):
@@ -70,12 +78,12 @@ def described(value: Any) -> str:
 
 
 def cleaned(text: str) -> str:
-    """*text* without what cannot be sent: lone surrogates become question marks."""
+    """Return *text* in a form that can be sent: lone surrogates become question marks."""
     return text if text.isascii() or is_clean(text) else text.encode("utf-8", "replace").decode()
 
 
 def keyed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """The dictionary of *pairs* in which no value is lost: a key that comes again is numbered, `a (2)`."""
+    """Build a dictionary from *pairs* without losing a value: a repeated key gets a number, such as `a (2)`."""
     made: dict[str, Any] = {}
     times: dict[str, int] = {}
     for key, value in pairs:
@@ -88,7 +96,11 @@ def keyed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Conversion:
-    """One value on its way to JSON: what it is inside of, what may still be made."""
+    """
+    The state of one conversion to JSON.
+
+    It knows the objects that contain the current value, and how many containers may still be made.
+    """
 
     __slots__ = ("_codecs", "_inside", "_left")
 
@@ -118,7 +130,7 @@ class _Conversion:
         self._inside.add(identity)
         try:
             return self._structured(value, kind)
-        except (Exception, SystemExit):  # noqa: BLE001 -- somebody's __iter__ or __dict__; its text still says something
+        except (Exception, SystemExit):  # noqa: BLE001 -- a broken __iter__ or __dict__; its text is still of use
             return described(value)
         finally:
             self._inside.discard(identity)
@@ -126,7 +138,7 @@ class _Conversion:
     def _structured(self, value: Any, kind: type) -> Any:
         if kind is list or kind is tuple:
             return [self.of(each) for each in value]
-        # Asked of the type: an object may say anything of its own `__class__`.
+        # The type is checked, because an object may report a false `__class__`.
         if issubclass(kind, enum.Enum):
             return self.of(value.value)
         for plain, exact in _PLAIN:
@@ -149,7 +161,7 @@ class _Conversion:
         if codec is not None:
             try:
                 encoded = codec.encode(value)
-            except (Exception, SystemExit):  # noqa: BLE001 -- not what its own annotations promise; its fields are still something
+            except (Exception, SystemExit):  # noqa: BLE001 -- it breaks its own annotations; its fields are of use
                 encoded = value
             if encoded is not value:
                 return self.of(encoded)
@@ -162,18 +174,18 @@ class _Conversion:
         if kind not in self._codecs:
             try:
                 self._codecs[kind] = Reader().codec(kind)
-            except Exception:  # noqa: BLE001 -- no codec, or somebody's class is broken
+            except Exception:  # noqa: BLE001 -- the class has no codec, or it is broken
                 self._codecs[kind] = None
         return self._codecs[kind]
 
 
 def _bounded(items: Iterable[Any], kind: type) -> Iterable[Any]:
-    """*items*, as they are if they must end, cut if somebody's class could go on for ever."""
+    """Return *items*, cut to a limit if *kind* is not a builtin class, because other iterators may never end."""
     return items if kind in _FINITE else itertools.islice(items, _MOST_CONTAINERS)
 
 
 def _field_names(kind: type) -> list[str]:
-    """The fields of a dataclass, named tuple, attrs class, msgspec struct or pydantic model."""
+    """Return the field names of a dataclass, named tuple, attrs class, msgspec struct or pydantic model."""
     if dataclasses.is_dataclass(kind):
         return [field.name for field in dataclasses.fields(kind)]
     if hasattr(kind, "__attrs_attrs__"):
@@ -185,8 +197,8 @@ def _field_names(kind: type) -> list[str]:
 
 
 def own_copy(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Decoded arguments for somebody who may change them, copied as far down as Python can."""
+    """Copy decoded *arguments* as deeply as Python can, so that the receiver may change the copy."""
     try:
         return copy.deepcopy(dict(arguments))
-    except (Exception, SystemExit):  # noqa: BLE001 -- a stranger's object that cannot be copied is shared
+    except (Exception, SystemExit):  # noqa: BLE001 -- an object that cannot be copied is shared
         return dict(arguments)

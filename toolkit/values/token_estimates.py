@@ -1,8 +1,8 @@
 """
-About how many tokens a text is.
+Estimate how many tokens a text has.
 
-Every model counts otherwise, and none of them here. Four characters are about
-one token of English or of compact JSON; names in snake_case are cut finer.
+Each model counts tokens in its own way. This module uses no model's tokenizer. In English and in compact JSON, one
+token is about four characters. In snake_case names, tokens are shorter.
 """
 
 from __future__ import annotations
@@ -14,5 +14,5 @@ CHARS_PER_TOKEN_OF_NAMES = 2.5
 
 
 def estimated_tokens(chars: int) -> int:
-    """About how many tokens so many characters are."""
+    """Estimate how many tokens *chars* characters are."""
     return -(-chars // CHARS_PER_TOKEN)

@@ -1,12 +1,11 @@
 """
-Foreign text as a person may be shown it: nothing acts, hides or pretends.
+Show untrusted text to a person so that no character acts, hides or pretends to be another one.
 
-What would move the cursor, reorder the line or take no room is shown as its
-code, `\\x1b` or `\\u202e`. A letter that passes for an ASCII one is shown with
-its code point, `p‹а U+0430›ypal`, wherever it could deceive: in a word that mixes
-scripts, or in one made of such letters alone. Honest text in its own script is
-left as it is. Shown twice, text looks the same as shown once.
-"""  # noqa: RUF002 -- the example shows what is meant
+A character that would move the cursor, reorder the line or take no room is shown as its code, `\\x1b` or `\\u202e`. A
+letter that looks like an ASCII letter is shown with its code point, `p‹а U+0430›ypal`, where it could deceive: in a
+word that mixes scripts, or in a word made only of such letters. Honest text in its own script is not changed. If text
+is shown twice, the result is the same as after the first time.
+"""  # noqa: RUF002 -- the example needs such a letter
 
 from __future__ import annotations
 
@@ -19,12 +18,12 @@ __all__ = ["visible"]
 
 def visible(text: str, *, keep_lines: bool = True) -> str:
     """
-    *text* in a form that is safe to print and hard to misread.
+    Return *text* in a form that is safe to print and hard to misread.
 
-    Plain ASCII stays as it is, a backslash too: `\\x1b` may stand for itself.
+    Plain ASCII is not changed. That includes the backslash, so a `\\x1b` in the result may also be literal text.
 
     Args:
-        keep_lines: Whether newlines and tabs stay; without it they are shown as `\\n` and `\\t`.
+        keep_lines: Whether newlines and tabs are kept. If False, they are shown as `\\n` and `\\t`.
     """
     if not (_ODD_BUT_LINES if keep_lines else _ODD).search(text):
         return text
@@ -39,16 +38,16 @@ _SHORT = {"\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufff9-\ufffc"  # joiners, fillers, blanks
-    "\u0334-\u0338\u20d2-\u20e0\u20e2-\u20f0"  # strokes and frames over the letter before
+    "\u0334-\u0338\u20d2-\u20e0\u20e2-\u20f0"  # strokes and frames over the previous letter
     "\ufe00-\ufe0f\U00016fe4\U0001d159\U000e0000-\U000e0fff]"  # variation selectors, tags
 )
 _MOST_MARKS = 4
 
 
 def _escaped(text: str, keep_lines: bool) -> str:
-    """*text* with everything that acts or hides written as its code."""
+    """Return *text* with each character that acts or hides replaced by its code."""
     shown: list[str] = []
-    before = ""  # the category of what stands before, empty if nothing that could carry a mark does
+    before = ""  # the category of the previous character, empty if that character cannot carry a mark
     marks = 0
     for character in text:
         if " " <= character <= "~":
@@ -57,11 +56,11 @@ def _escaped(text: str, keep_lines: bool) -> str:
             continue
         category = unicodedata.category(character)
         if category[0] == "M" and not _INVISIBLE.match(character):
-            # A mark on nothing would sit on whatever was printed before; a heap of them covers the lines around.
+            # A mark without a letter would sit on the text printed before it. Many marks would cover the lines around.
             marks = marks + 1 if before == "M" else 1
             is_shown, before = bool(before) and marks <= _MOST_MARKS, "M"
         elif character in "\ufe0e\ufe0f":
-            is_shown = before == "S"  # after a symbol it only says: in colour, or not
+            is_shown = before == "S"  # after a symbol it only selects the colour or text style
             before = ""
         elif character in "\n\t":
             is_shown, before = keep_lines, ""
@@ -79,7 +78,7 @@ def _code(character: str) -> str:
     return _SHORT.get(character) or (f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}")
 
 
-# Letters that are ASCII ones to the eye, even alone: Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu.
+# Letters that look like ASCII letters even when they are alone: Cyrillic, Greek, Armenian, Cherokee, Coptic, Lisu.
 _TWINS = frozenset(
     "асеорхуѕіјһӏԁԛԝѵүАВЕКМНОРСТХУЅІЈӀԌԚԜҮѴ"
     "ονϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺ"  # noqa: RUF001 -- as above
@@ -88,16 +87,16 @@ _TWINS = frozenset(
     "ⲞⲟⲤⲥⲢⲣⲎⲒⲔⲘⲚⲦⲨⲬⲂ"
     "ꓐꓑꓒꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴ"  # noqa: RUF001 -- as above
 )
-# Letters that pass for ASCII ones only in their company: Cyrillic, Greek, Armenian, Latin from phonetics, others.
+# Letters that look like ASCII letters only beside ASCII letters: Cyrillic, Greek, Armenian, phonetic Latin, others.
 _COUSINS = frozenset(
     "вгкмнптиьзбЗЬѡґғҝңҥәҺҏαγικρτυχωηϲϱգժքտղԱՈՀԸɑɡɩɪʏʜʙʟɴʀɢɛɔſᴀᴄᴅᴇᴊᴋᴍᴏᴘᴛᴜᴠᴡᴢꜱꜰǀƖƽƄƅɾʋɯᶃⱭꞁဝഠଠסוןاهⵏⵔⵝᐯᑌᑭᒍᒪᗅᗞᗪᗷᕼᖇ"
 )
-# Signs that pass for the punctuation of paths, addresses and commands; nobody needs them in those.
+# Signs that look like the punctuation of paths, addresses and commands, where these signs are never needed.
 _FALSE_SIGNS = "\u01c3\u037e\u2010\u2011\u2024\u2044\u2215\u2216\u2236\u29f5\u29f8\u29f9\ua789\ufe68"
 _MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _WORD = rf"(?:[^\W\d_][{_MARKS}]*)+"
 _PIECES = re.compile(
-    rf"(?P<done>‹(?P<letter>.)[{_MARKS}]* U\+(?P<code>[0-9A-F]{{4,6}})›)"  # noqa: RUF001 -- our own quotation marks
+    rf"(?P<done>‹(?P<letter>.)[{_MARKS}]* U\+(?P<code>[0-9A-F]{{4,6}})›)"  # noqa: RUF001 -- our quotation marks
     r"|\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8}|[nrt])"
     rf"|(?P<sign>[{_FALSE_SIGNS}\U0001d7ce-\U0001d7ff]|(?<=[!-~])[\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff5e](?=[!-~]))"
     rf"|(?P<word>{_WORD})"
@@ -110,14 +109,14 @@ _FARTHEST = 40
 
 
 def _marked(text: str) -> str:
-    """*text*, in which nothing acts or hides, with a code point beside each letter that could deceive."""
+    """Return *text*, in which no character acts or hides, with a code point beside each letter that could deceive."""
     shown: list[str] = []
     end = 0
     while match := _PIECES.search(text, end):
         start, stop = match.span()
         shown.append(text[end:start])
         if match["done"] and not (ord(match["letter"]) == int(match["code"], 16) and _may_be_marked(match["letter"])):
-            stop = start + 1  # somebody else's brackets
+            stop = start + 1  # the text itself contains these brackets; this module did not add them
             shown.append(text[start])
         elif match["sign"]:
             shown.append(_with_code(match["sign"]))
@@ -155,7 +154,7 @@ def _is_twin(character: str) -> bool:
 
 
 def _is_styled(character: str) -> bool:
-    """Whether *character* is an ASCII letter in another dress: full-width, mathematical, a Roman numeral."""
+    """Return whether *character* is a styled ASCII letter: full-width, mathematical or a Roman numeral."""
     kind, _, code = unicodedata.decomposition(character).rpartition(" ")
     if not code or kind not in ("", "<font>", "<wide>", "<compat>"):
         return False
@@ -163,7 +162,7 @@ def _is_styled(character: str) -> bool:
 
 
 def _is_deceptive(word: str, text: str, start: int, stop: int) -> bool:
-    """Whether letters of *word*, which stands in *text*, could be taken for others."""
+    """Return whether a reader could mistake letters of *word*, which is part of *text*, for other letters."""
     if word.isascii():
         return False
     letters = _letters(word)
@@ -171,10 +170,10 @@ def _is_deceptive(word: str, text: str, start: int, stop: int) -> bool:
         return False
     scripts = set(map(_script, letters))
     if len(scripts) > 1:
-        return scripts != {"EAST ASIAN", "FULLWIDTH"}  # where full-width letters are at home
+        return scripts != {"EAST ASIAN", "FULLWIDTH"}  # full-width letters are normal in East Asian text
     if not all(map(_is_twin, letters)):
         return False
-    # Russian and Greek have short words of such letters; beside an honest one they are taken for nothing else.
+    # Russian and Greek have short words of such letters. Beside an honest word, a reader does not misread them.
     return len(letters) > _SHORT_WORD or not any(_is_honest(each, scripts) for each in _words_beside(text, start, stop))
 
 
@@ -185,7 +184,7 @@ def _letters(word: str) -> list[str]:
 def _words_beside(text: str, start: int, stop: int) -> Iterator[str]:
     window = text[max(0, start - _FARTHEST) : start]
     before = _WORD_BEFORE.search(window)
-    if before and (before.start() or start <= _FARTHEST):  # a word that the window cuts is not known
+    if before and (before.start() or start <= _FARTHEST):  # a word that the window cuts off is ignored
         yield before[1]
     after = _WORD_AFTER.match(text, stop)
     if after:
@@ -193,13 +192,17 @@ def _words_beside(text: str, start: int, stop: int) -> Iterator[str]:
 
 
 def _is_honest(word: str, scripts: set[str]) -> bool:
-    """Whether *word* is written in the one script of *scripts*, and cannot be taken for another."""
+    """Return whether *word* uses only the one script in *scripts* and cannot be mistaken for ASCII text."""
     letters = _letters(word)
     return set(map(_script, letters)) == scripts and not all(map(_is_twin, letters))
 
 
 def _script(letter: str) -> str:
-    """The script of *letter*, as its name begins; a letter in another dress has one of its own."""
+    """
+    Return the script of *letter*, which is the first word of its Unicode name.
+
+    East Asian scripts count as one script. A styled letter has a script of its own.
+    """
     if letter.isascii():
         return "LATIN"
     name = unicodedata.name(letter, "UNKNOWN")

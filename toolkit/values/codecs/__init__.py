@@ -1,13 +1,13 @@
 """
-How Python types look in JSON: schema, decoding and encoding in one record.
+Convert between Python types and JSON: a codec holds a schema, decoding and encoding in one record.
 
-`Codec` and `register_codec` are for everyone; the rest is the machinery that
-reads signatures. Importing this package fills the tables in `base`.
+`Codec` and `register_codec` are public. The rest is the machinery that reads signatures. Importing this package fills
+the tables in `base`.
 """
 
 from __future__ import annotations
 
-from . import aliases, choices, containers, mappings, records, scalars, texts, unions  # noqa: F401 -- they fill the tables
+from . import aliases, choices, containers, mappings, records, scalars, texts, unions  # noqa: F401 -- these modules fill the tables
 from .annotated import annotated_codec, field_notes
 from .base import Codec, Reader, Refusal, Schema, Undescribable, Unresolved, type_name
 from .code_writer import UNSURE, Writer, compiled

@@ -1,6 +1,4 @@
-"""
-Hints that stand for another hint: forward references, aliases, type variables, qualifiers.
-"""
+"""Read hints that stand for another hint: forward references, aliases, type variables, qualifiers."""
 
 from __future__ import annotations
 
@@ -33,11 +31,11 @@ QUALIFIERS = frozenset(
         typing_extensions.ReadOnly,
     }
 )
-"""What may stand around a field's type without changing its values."""
+"""The forms that may surround the type of a field without changing its values."""
 
 
 def substituted(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
-    """*hint* with its type variables replaced by what they stand for."""
+    """Return *hint* with each type variable replaced by the type that it stands for."""
     if isinstance(hint, TypeVar):
         return variables.get(hint, hint)
     parameters = getattr(hint, "__parameters__", ())
@@ -51,7 +49,7 @@ def _forward(hint: Any, reader: Reader) -> Codec:
 
 
 def module_names(module: Any) -> abc.Mapping[str, Any]:
-    """What a module, or the module of this name, defines; nothing if it cannot be had."""
+    """Return the namespace of a module, given as an object or by name. It is empty if the module cannot be found."""
     found = sys.modules.get(module) if isinstance(module, str) else module
     return getattr(found, "__dict__", {})
 
@@ -101,7 +99,7 @@ def _alias(hint: Any, reader: Reader) -> Codec:
 
 
 def _is_part(reference: str, schema: Schema) -> bool:
-    """Whether *schema* refers back without going deeper into the value."""
+    """Return whether *schema* refers to *reference* without going deeper into the value."""
     return schema.get("$ref") == reference or any(_is_part(reference, each) for each in schema.get("anyOf", ()))
 
 

@@ -1,8 +1,8 @@
 """
-`Annotated`: descriptions, limits, and codecs given on the spot.
+Read `Annotated`: descriptions, limits, and codecs that are written in the annotation itself.
 
-Limits are understood from annotated-types, pydantic's `Field` and msgspec's
-`Meta` without importing any of them. Unknown metadata is ignored.
+Limits can come from annotated-types, pydantic's `Field` and msgspec's `Meta`. None of these packages is imported.
+Unknown metadata is ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FAMILIES = ("annotated_types", "pydantic", "msgspec")
 
 @dataclass(frozen=True, slots=True)
 class FieldNotes:
-    """What a pydantic `FieldInfo` given as a default says besides its limits."""
+    """The default that a pydantic `FieldInfo` states besides its limits."""
 
     has_default: bool
     default: Any = None
@@ -30,7 +30,7 @@ class FieldNotes:
 
 
 def field_notes(value: Any) -> FieldNotes | None:
-    """The default inside a pydantic `Field(...)`; None if *value* is not one."""
+    """Return the default inside a pydantic `Field(...)`, or None if *value* is not a `FieldInfo`."""
     if type(value).__name__ != "FieldInfo" or not type(value).__module__.startswith("pydantic"):
         return None
     if value.default_factory is not None:
@@ -41,7 +41,7 @@ def field_notes(value: Any) -> FieldNotes | None:
 
 
 def annotated_codec(base: Codec, metadata: Sequence[Any]) -> Codec:
-    """*base* with the descriptions and limits that *metadata* states."""
+    """Return *base* with the descriptions and limits that *metadata* states."""
     limits = [limit for item in _flattened(metadata) for limit in _limits(base, item)]
     if limits:
         base = limited(base, limits)
@@ -49,7 +49,7 @@ def annotated_codec(base: Codec, metadata: Sequence[Any]) -> Codec:
     examples = next((item.examples for item in metadata if _family(item) and getattr(item, "examples", None)), None)
     extra: dict[str, Any] = {}
     if description:
-        # What a type says of itself (the names of flags) is said, too.
+        # The type's own description, such as the names of flags, is kept too.
         own = None if base.description else base.schema.get("description")
         extra["description"] = f"{description} {own}" if own else description
     if examples:
@@ -68,7 +68,7 @@ def _annotated(hint: Any, reader: Reader) -> Codec:
 
 
 def _family(item: Any) -> bool:
-    """Whether *item* is of one of the packages, or of a class made after annotated-types' own."""
+    """Return whether *item* comes from one of the packages, or its class derives from a class of annotated-types."""
     own, *bases = (cls.__module__.partition(".")[0] for cls in type(item).__mro__)
     return own in _FAMILIES or "annotated_types" in bases
 
@@ -81,7 +81,7 @@ def _description(item: Any) -> str | None:
     if isinstance(item, str):
         text: Any = item
     else:
-        # `Doc` and annotated-types' DocInfo say documentation; Field and Meta say description.
+        # `Doc` and annotated-types' DocInfo call the text `documentation`; Field and Meta call it `description`.
         text = getattr(item, "documentation", None) or (getattr(item, "description", None) if _family(item) else None)
     return text.strip() or None if isinstance(text, str) else None
 

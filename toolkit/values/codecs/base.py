@@ -1,13 +1,13 @@
 """
-One type, three directions: its schema, decoding, encoding.
+Define codecs: the schema, the decoding and the encoding of one type.
 
-A `Codec` holds all three, so what a model is promised and what a function
-receives cannot drift. A `Reader` turns annotations into codecs by two tables
-that the sibling modules fill: `FORMS` by what stands before the brackets,
-`KINDS` by a question asked of the hint.
+A `Codec` holds all three, so the schema that a model sees and the value that a function receives always agree. A
+`Reader` turns annotations into codecs. It uses two tables that the other modules of this package fill. `FORMS` has a
+factory for each origin of a hint, such as `list` for `list[int]`. `KINDS` has factories with a function that recognises
+the hint.
 
-Decoding is strict: it raises `Refusal` for every JSON value that its schema
-refuses. That is what lets a union find the member a value was meant for.
+Decoding is strict: it raises `Refusal` for every JSON value that the codec's schema refuses. So a union can find the
+member for which a value was meant.
 """
 
 from __future__ import annotations
@@ -47,27 +47,29 @@ __all__ = [
 Schema: TypeAlias = dict[str, Any]
 
 UNKNOWN = (50,)
-"""The breadth of a form about which nothing is said."""
+"""The breadth of a codec that does not state its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Codec:
     """
-    How one Python type looks in JSON.
+    The JSON form of one Python type.
 
     Attributes:
-        schema: What a model is told, draft 2020-12.
-        decode: From JSON that fits the schema to the Python value; a `ValueError` is a problem of the call.
-        encode: From the Python value to JSON; a `ValueError` or `TypeError` if it is not of the type.
-        type: The class the decoded values have, if there is one; unions choose by it.
-        breadth: How much JSON the schema takes, roughly: in a union the narrowest member wins.
-        decisive: Whether "don't know" from the generated code means "no" for plain JSON.
+        schema: The schema that a model sees, draft 2020-12.
+        decode: Converts JSON that fits the schema to the Python value. A `ValueError` is reported as a problem of the
+            call.
+        encode: Converts the Python value to JSON. It raises `ValueError` or `TypeError` if the value is not of the
+            type.
+        type: The class of the decoded values, if there is one. Unions use it to choose a member.
+        breadth: A rough measure of how much JSON the schema accepts. In a union, the narrowest member wins.
+        decisive: Whether `UNSURE` from the generated code means that plain JSON does not fit.
         hashable: Whether decoded values can be in a set.
         tags: For records, the fields that hold one of a few constants.
         choices: For a finite set of constants, those constants.
-        members: For a union, its members; a union around it takes them for its own.
-        description: What an annotation on the spot says about the value; it wins over a docstring.
-        emit: Writes the generated check-and-convert code; without it jsonschema decides every call.
+        members: For a union, its members. An outer union takes them as its own members.
+        description: The text about the value in the annotation itself. It wins over a docstring.
+        emit: Writes the generated check-and-convert code. Without it, jsonschema checks every call.
     """
 
     schema: Schema
@@ -85,34 +87,37 @@ class Codec:
 
     @property
     def kinds(self) -> frozenset[str]:
-        """The JSON types that the schema takes; empty if that is not plain from it."""
+        """Return the JSON types that the schema accepts; empty if the schema does not state them directly."""
         kind = self.schema.get("type", ())
         return frozenset((kind,) if isinstance(kind, str) else kind)
 
 
 _MOST_VARIANTS = 16
-"""Of one generic, inside one another; more are never meant."""
+"""The most variants of one generic that may be nested in each other. Deeper nesting is taken for a mistake."""
 
 Factory: TypeAlias = Callable[[Any, "Reader"], Codec]
 
 FORMS: dict[Any, Factory] = {}
-"""What to do with a hint, by its origin (`list` for `list[int]`) or by the hint itself."""
+"""The factory for a hint, by its origin (`list` for `list[int]`) or by the hint itself."""
 
 KINDS: list[tuple[Callable[[Any], bool], Factory]] = []
-"""What to do with any other hint: the first entry that recognises it."""
+"""The factories for all other hints. The first entry that recognises the hint is used."""
 
 
 def always(codec: Codec) -> Factory:
-    """What a table holds for a hint that means one codec, whoever reads it."""
+    """Return a factory for a hint that always means *codec*, in every reader."""
     return lambda hint, reader: codec
 
 
 MAX_PROBLEMS = 100
-"""How many problems decoding collects. A model corrects a few at a time, and wording takes longer than decoding."""
+"""
+The most problems that decoding collects. A model corrects a few at a time, and writing messages takes longer than
+decoding.
+"""
 
 
-class Refusal(ValueError):  # noqa: N818 -- named by what happens next
-    """JSON that a codec cannot convert: every problem, with its path."""
+class Refusal(ValueError):  # noqa: N818 -- named after what happens next
+    """JSON that a codec cannot convert. It holds every problem with its path."""
 
     def __init__(self, *problems: Problem, wanted: str | None = None) -> None:
         super().__init__(*problems)
@@ -121,7 +126,7 @@ class Refusal(ValueError):  # noqa: N818 -- named by what happens next
 
     @classmethod
     def expected(cls, what: str, got: Any) -> Refusal:
-        """The refusal of one value; a union puts what its members *wanted* into one sentence."""
+        """Return the refusal of one value. A union joins the `wanted` texts of its members into one sentence."""
         return cls(Problem(f"expected {what}, got {show(got)}"), wanted=what)
 
     def __str__(self) -> str:
@@ -129,20 +134,20 @@ class Refusal(ValueError):  # noqa: N818 -- named by what happens next
 
 
 def told(error: Exception) -> Sequence[Problem]:
-    """The problems that *error* stands for: a codec's refusal, or whatever a constructor raised."""
+    """Return the problems of *error*, which is a codec's refusal or any exception of a constructor."""
     return error.problems if isinstance(error, Refusal) else [Problem(str(error)[:300] or type(error).__name__)]
 
 
 def below(key: str | int, error: Exception) -> list[Problem]:
-    """The problems that *error* stands for, seen from one level up."""
+    """Return the problems of *error* with *key* added to their paths, as they look from one level up."""
     return [problem.below(key) for problem in told(error)]
 
 
-class Undescribable(DefinitionError):  # noqa: N818 -- named by what it says of the hint
-    """A hint that has no JSON form; whoever knows the parameter's name adds it."""
+class Undescribable(DefinitionError):  # noqa: N818 -- named after what it says about the hint
+    """A hint that has no JSON form. Code that knows the parameter's name adds it to the message."""
 
 
-class Unresolved(Exception):  # noqa: N818 -- a state to wait in, not an error yet
+class Unresolved(Exception):  # noqa: N818 -- it means "wait", and is not an error yet
     """A forward reference to a name that is not defined yet."""
 
     def __init__(self, name: str) -> None:
@@ -152,10 +157,10 @@ class Unresolved(Exception):  # noqa: N818 -- a state to wait in, not an error y
 
 class Reader:
     """
-    Reads the hints of one tool.
+    Turns the hints of one tool into codecs.
 
-    Knows the namespaces in which forward references are looked up, what type
-    variables stand for, and the definitions (`$defs`) that were made on the way.
+    A reader knows the namespaces in which forward references are looked up, the types that type variables stand for,
+    and the definitions (`$defs`) that were made so far.
     """
 
     def __init__(self, module: Mapping[str, Any] | None = None, local: Mapping[str, Any] | None = None) -> None:
@@ -168,11 +173,11 @@ class Reader:
         self._recursive: set[Any] = set()
 
     def codec(self, hint: Any) -> Codec:
-        """The codec for *hint*, or `Undescribable` with what to write instead."""
+        """Return the codec for *hint*, or raise `Undescribable` with advice on what to write instead."""
         origin = get_origin(hint) or hint
         try:
             factory = FORMS.get(origin)
-        except TypeError:  # an unhashable object where a type should be
+        except TypeError:  # an unhashable object is used where a type should be
             factory = None
         if factory is not None:
             return factory(hint, self)
@@ -185,7 +190,11 @@ class Reader:
         )
 
     def arguments(self, hint: Any, *defaults: Any) -> tuple[Codec, ...]:
-        """Codecs for what stands in the brackets of *hint*, one for each of *defaults*; for these if it is bare."""
+        """
+        Return the codecs of the types in the brackets of *hint*, one for each of *defaults*.
+
+        A hint without brackets gets the codecs of *defaults*.
+        """
         arguments = get_args(hint) or defaults
         if len(arguments) != len(defaults):
             raise Undescribable(
@@ -194,7 +203,7 @@ class Reader:
         return tuple(map(self.codec, arguments))
 
     def resolve(self, name: str) -> Any:
-        """What a forward reference means here."""
+        """Return the object that the forward reference *name* means in the current namespaces."""
         if name.isidentifier():
             for namespace in reversed(self.namespaces):
                 if name in namespace:
@@ -202,7 +211,7 @@ class Reader:
             if hasattr(builtins, name):
                 return getattr(builtins, name)
         try:
-            # A reference is the author's own source text, exactly what `typing.get_type_hints` evaluates.
+            # A reference is source text of the tool's author. `typing.get_type_hints` evaluates the same text.
             return eval(_parsed(name), {}, ChainMap(*reversed(self.namespaces)))  # noqa: S307
         except NameError as error:
             raise Unresolved(error.name or name) from error
@@ -211,7 +220,11 @@ class Reader:
 
     @contextmanager
     def inside(self, *namespaces: Mapping[str, Any], variables: Mapping[Any, Any] | None = None) -> Iterator[None]:
-        """Read hints as they are meant in another place: a class's own module, with its own type variables."""
+        """
+        Read hints with the meaning that they have in another place.
+
+        For example, a class has its own module and its own type variables.
+        """
         kept = self.namespaces, self.variables
         self.namespaces = [*kept[0], *namespaces]
         self.variables = kept[1] if variables is None else variables
@@ -222,15 +235,14 @@ class Reader:
 
     def named(self, key: Any, name: str, make: Callable[[], Codec], *, inline: bool = False) -> Codec:
         """
-        The codec made by *make*, kept as a definition called *name*.
+        Return the codec that *make* returns, and keep its schema as a definition called *name*.
 
-        Asked again for the same *key* while it is being made, it answers with a
-        reference: that is how records contain themselves. With *inline* there is
-        no definition unless that happened.
+        If this method is called for the same *key* while the codec is being made, it returns a reference. So a record
+        can contain itself. With *inline*, the definition is kept only if such a reference was made.
         """
         try:
             hash(key)
-        except TypeError:  # the metadata of an `Annotated` argument may be anything
+        except TypeError:  # the metadata of an `Annotated` argument may be any object
             key = repr(key)
         if key in self._named:
             name, codec = self._named[key]
@@ -254,17 +266,21 @@ class Reader:
         return codec
 
     def _same_under_way(self, key: Any) -> int:
-        """How many definitions of the same generic class or alias are being made."""
+        """Count the definitions of the same generic class or alias that are being made."""
         unfinished = [each for each, (_, codec) in self._named.items() if codec is None]
         return sum(isinstance(key, tuple) and isinstance(each, tuple) and each[0] is key[0] for each in unfinished)
 
     def definition(self, codec: Codec) -> Schema:
-        """The schema itself, where *codec* only refers to a definition."""
+        """Return the schema of *codec*, or the schema of the definition to which *codec* only refers."""
         reference = codec.schema.get("$ref")
         return self.definitions[reference.removeprefix("#/$defs/")] if reference else codec.schema
 
     def complete(self, codec: Codec) -> Codec:
-        """What *codec* refers to, with all that is known once the definition is there."""
+        """
+        Return the finished codec to which *codec* refers, or *codec* itself.
+
+        The finished codec has all attributes. It is available once the definition is complete.
+        """
         reference = codec.schema.get("$ref", "")
         return self._finished.get(reference.removeprefix("#/$defs/"), codec)
 
@@ -286,7 +302,7 @@ class Reader:
         )
 
     def free_name(self, name: str) -> str:
-        """*name*, or the first numbered one that no definition has."""
+        """Return *name*, or the first numbered form of it that no definition has."""
         free, number = name, 2
         while free in self.definitions:
             free, number = f"{name}_{number}", number + 1
@@ -295,20 +311,24 @@ class Reader:
 
 @functools.lru_cache(maxsize=1000)
 def _parsed(annotation: str) -> CodeType:
-    """The same few annotations stand on most parameters, and parsing one costs more than all else about it."""
+    """
+    Compile *annotation*, with a cache.
+
+    Most parameters use the same few annotations, and parsing one costs more than all other work on it.
+    """
     return compile(annotation.strip(), "<annotation>", "eval", dont_inherit=True)
 
 
 def type_name(hint: Any) -> str:
-    """*hint* as its author wrote it, near enough for a message."""
+    """Return *hint* as its author wrote it, close enough for a message."""
     if isinstance(hint, type) and not get_args(hint):
         return hint.__qualname__
     try:
         return repr(hint).replace("typing.", "")
-    except Exception:  # noqa: BLE001 -- an object that is no type at all may do anything
+    except Exception:  # noqa: BLE001 -- an object that is not a type may raise anything
         return f"a {type(hint).__name__}"
 
 
 def one_of(words: Sequence[str]) -> str:
-    """`a`, `a or b`, `a, b or c`."""
+    """Join *words* as in `a`, `a or b`, `a, b or c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -1,8 +1,8 @@
 """
-One of a few constants: `Literal`, enums, flags.
+Convert one of a few constants: `Literal`, enums, flags.
 
-Constants are compared as JSON compares them, so `1`, `true` and `"1"` are
-three values. Enums are sent by value, not by name.
+Constants are compared as JSON compares them, so `1`, `true` and `"1"` are three values. An enum member is sent as its
+value, not as its name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _JSON_TYPE = {str: "string", int: "integer", float: "number", bool: "boolean", t
 
 
 def constants_codec(pairs: Sequence[tuple[Any, Any]], *, kind: type | None = None, breadth: int = 1) -> Codec:
-    """A codec for a finite set of (JSON form, Python value) pairs."""
+    """Return a codec for a finite set of (JSON form, Python value) pairs."""
     forms = [form for form, _ in pairs]
     decoding = {_key(form): value for form, value in pairs}
     encoding = {_python_key(value): form for form, value in pairs}
@@ -70,12 +70,12 @@ _EXACT = frozenset({str, int, float, bool, type(None)})
 
 
 def _key(form: Any) -> tuple[bool, Any]:
-    # Python takes 1, 1.0 and True for the same key; JSON takes only the first two.
+    # In Python, 1, 1.0 and True are the same key. In JSON, only the first two are equal.
     return type(form) is bool, form
 
 
 def _python_key(value: Any) -> tuple[type, Any]:
-    # By name: an enum with an `__eq__` of its own may have members that cannot be hashed.
+    # The name is used, because an enum with its own `__eq__` may have members that cannot be hashed.
     return type(value), value.name if isinstance(value, enum.Enum) else value
 
 
@@ -128,7 +128,7 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: Reader) -> Any:
         return value
     try:
         form = reader.codec(type(value)).encode(value)
-    except Exception:  # noqa: BLE001 -- a registered codec is someone else's code; the remedy is the same
+    except Exception:  # noqa: BLE001 -- a registered codec is the user's code; the remedy is the same
         form = value
     if type(form) not in _JSON_TYPE:
         raise Undescribable(
@@ -139,7 +139,7 @@ def _enum_form(kind: type[enum.Enum], member: enum.Enum, reader: Reader) -> Any:
 
 
 def _flag(hint: Any, reader: Reader) -> Codec:
-    # Without the aliases, unless a bit has no name of its own.
+    # Aliases are left out, unless no bit has its own name.
     members = list(hint) or list(hint.__members__.values())
     if not members:
         raise Undescribable(f"the enum {type_name(hint)} has no members; give it some")

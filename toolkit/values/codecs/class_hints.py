@@ -1,6 +1,4 @@
-"""
-What can be read from a class: what its annotations mean, and what its author wrote about it.
-"""
+"""Read a class: the meaning of its annotations, and the descriptions that its author wrote."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ __all__ = ["Hints", "class_description", "definition_name", "field_texts", "iden
 
 
 class Hints:
-    """The annotations of a class, each read as it is meant where it was written."""
+    """The annotations of a class. Each is read with the meaning that it has where it was written."""
 
     def __init__(self, hint: Any, reader: Reader) -> None:
         cls, arguments = identity(hint, reader)
@@ -33,17 +31,17 @@ class Hints:
         self.written: dict[str, tuple[Any, type]] = {}
         for owner in _lineage(self.cls):
             for name, annotation in inspect.get_annotations(owner).items():
-                # A TypedDict repeats the annotations of its bases; they were written there.
+                # A TypedDict repeats the annotations of its bases, but they were written in the bases.
                 if name not in self.written or annotation is not self.written[name][0]:
                     self.written[name] = (annotation, owner)
         self.variables = _variables(cls, arguments)
 
     @contextmanager
     def scope(self, owner: Any) -> Iterator[None]:
-        """Read hints as they are meant in the body of *owner*."""
+        """Read hints with the meaning that they have in the body of *owner*."""
         parameters = {each.__name__: each for each in getattr(owner, "__parameters__", ())}
         local = [self.reader.local] if "<locals>" in owner.__qualname__ else []
-        # A field's own name may hide a type (`date: date = ...`), so the class body is asked last.
+        # The name of a field may hide a type (`date: date = ...`), so the class body is searched last.
         names = [
             vars(owner),
             vars(builtins),
@@ -56,7 +54,7 @@ class Hints:
             yield
 
     def codec(self, name: str, annotation: Any = MISSING) -> Codec:
-        """The codec of the field *name*; of *annotation*, if that is given, as it is meant there."""
+        """Return the codec of the field *name*, or of *annotation* as it would be read in the place of that field."""
         written, owner = self.written.get(name, (Any, self.cls))
         try:
             with self.scope(owner):
@@ -65,11 +63,11 @@ class Hints:
             raise Undescribable(f"{self.cls.__name__}.{name}: {error}") from error
 
     def evaluated(self, name: str) -> Any:
-        """The annotation of *name* as an object, its own text read."""
+        """Return the annotation of *name* as an object; a forward reference is resolved."""
         written, owner = self.written[name]
         if not isinstance(written, ForwardRef):
             return written
-        # On Python 3.11 a TypedDict forgets its bases, but not where the text was written.
+        # On Python 3.11, a TypedDict loses its bases, but the reference keeps the module in which it was written.
         module = written.__forward_module__
         elsewhere = [] if module in (None, owner.__module__) else [module_names(module)]
         with self.scope(owner), self.reader.inside(*elsewhere):
@@ -77,7 +75,7 @@ class Hints:
 
 
 def _lineage(cls: Any) -> Iterator[Any]:
-    """*cls* after its bases, also those that a TypedDict does not inherit from."""
+    """Yield the bases of *cls* and then *cls*, including bases that a TypedDict does not inherit from."""
     if not typing_extensions.is_typeddict(cls):
         yield from reversed(cls.__mro__)
         return
@@ -88,7 +86,7 @@ def _lineage(cls: Any) -> Iterator[Any]:
 
 
 def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
-    """What the type variables of *cls* and of its bases stand for."""
+    """Return the types that the type variables of *cls* and of its bases stand for."""
     own = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
     found: dict[Any, dict[Any, Any]] = {cls: own}
     for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
@@ -99,13 +97,21 @@ def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
 
 
 def class_description(cls: type) -> Docstring:
-    """What the author wrote about a class; what Python makes up itself (`Point(x, y)`) does not count."""
+    """
+    Return the description that the author of a class wrote.
+
+    Text that Python generates itself (`Point(x, y)`) is ignored.
+    """
     text = cls.__dict__.get("__doc__") or ""
     return parse_docstring(None if text.startswith(f"{cls.__name__}(") else text)
 
 
 def field_texts(cls: type) -> Mapping[str, str]:
-    """What is written about the fields of *cls*, in its docstring, in those of its bases, or beneath the fields."""
+    """
+    Return the descriptions of the fields of *cls*.
+
+    They come from its docstring, from the docstrings of its bases, or from the text below the fields.
+    """
     texts: dict[str, str] = {}
     for owner in _lineage(cls):
         if owner is not object:
@@ -114,12 +120,12 @@ def field_texts(cls: type) -> Mapping[str, str]:
 
 
 def identity(hint: Any, reader: Reader) -> Any:
-    """What a class with its arguments is known by: the same for `Box[T]` and `Box[int]` where T is int."""
+    """Return a class and its arguments as a key: the same for `Box[T]` and `Box[int]` if T is int."""
     return get_origin(hint) or hint, tuple(substituted(each, reader.variables) for each in get_args(hint))
 
 
 def definition_name(hint: Any, reader: Reader) -> str:
-    """What a definition of the class is called; a pointer to it needs no escaping."""
+    """Return a name for the definition of the class. A JSON pointer to this name needs no escaping."""
     cls, arguments = identity(hint, reader)
     words = [cls.__name__, *map(type_name, arguments)]
     return re.sub(r"[^A-Za-z0-9_.-]+", "_", "_".join(words)).strip("_") or "Record"

@@ -1,9 +1,8 @@
 """
-Writes the check-and-convert function that stands in front of jsonschema.
+Write the check-and-convert function that runs before jsonschema.
 
-The function made here answers with the converted value, or with `UNSURE`; it
-never refuses. Codecs write their part with `line` and `unless`, name objects
-they need with `constant`, and hand back the expression of the converted value.
+The generated function returns the converted value or `UNSURE`. It never refuses a value. Codecs write their part with
+`line` and `unless`, name the objects that they need with `constant`, and return the expression of the converted value.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ class _Unsure:
 
 
 UNSURE = _Unsure()
-"""The generated code's other answer: jsonschema has to look."""
+"""The other answer of generated code: jsonschema must check the value."""
 
 _MOST_NESTED = 12
-"""Python allows twenty nested blocks; beyond this depth code goes into a function of its own."""
+"""The depth of nested blocks at which code moves to a separate function. Python allows twenty nested blocks."""
 
 _DEEPEST = 40
-"""Beyond this level recursive records are left to jsonschema's way in, which counts levels of JSON exactly."""
+"""The level beyond which generated code leaves recursive records to jsonschema, which counts levels of JSON exactly."""
 
 
 class Emitter(Protocol):
-    """What can write its own code: a codec."""
+    """An object that can write its own code, such as a codec."""
 
     @property
     def emit(self) -> Callable[[Writer, str], str] | None: ...
 
 
 class Writer:
-    """The source of one generated module under way."""
+    """The source of one generated module while it is being written."""
 
     def __init__(self) -> None:
         self.names: dict[str, Any] = {
@@ -63,12 +62,12 @@ class Writer:
         self._functions: dict[Any, str] = {}
 
     def fresh(self) -> str:
-        """A new local name."""
+        """Return a new local name."""
         self._fresh += 1
         return f"v{self._fresh}"
 
     def constant(self, value: Any) -> str:
-        """A name for an object that the code needs."""
+        """Return a name for an object that the code needs."""
         name = self._constants.get(id(value))
         if name is None:
             name = self._constants[id(value)] = f"c{len(self._constants)}"
@@ -79,12 +78,12 @@ class Writer:
         self._lines.append("    " * self._depth + text)
 
     def assign(self, name: str, expression: str) -> None:
-        """*name* is *expression* from here on."""
+        """Write that *name* is *expression* from here on."""
         if name != expression:
             self.line(f"{name} = {expression}")
 
     def unless(self, condition: str) -> None:
-        """Don't know, unless *condition* holds."""
+        """Write that the answer is `U` (`UNSURE`) unless *condition* holds."""
         self.line(f"if not ({condition}): return U")
 
     @contextmanager
@@ -98,12 +97,12 @@ class Writer:
         self._depth -= 1
 
     def text(self, value: str) -> None:
-        """*value* has to be a string that can be sent on."""
+        """Write a check that *value* is a string that can be sent."""
         suspicious = f"(not {value}.isascii() or len({value}) > MAX) and not clean({value})"
         self.line(f"if type({value}) is not str or {suspicious}: return U")
 
     def convert(self, codec: Emitter, value: str) -> str:
-        """Write the code for *codec* here, and give the expression of the converted value."""
+        """Write the code of *codec* here, and return the expression of the converted value."""
         if codec.emit is None:
             self.line("return U")
             return "U"
@@ -119,18 +118,22 @@ class Writer:
 
     @property
     def level(self) -> str:
-        """An expression for how deep in the arguments the value stands whose code is being written; never too low."""
+        """
+        Return an expression for the depth, in the arguments, of the value whose code is being written.
+
+        The expression is never too low.
+        """
         return f"depth + {self._level - 1}"
 
     def attempt(self, codec: Emitter, value: str) -> str:
-        """Call *codec* as a function of its own, whose answer may be `U`."""
+        """Call the code of *codec* as a separate function, whose answer may be `U`."""
         result = self.fresh()
-        # Not guarded against depth: to a union `U` from a decisive member means "no".
+        # There is no guard against depth, because a union takes `U` from a decisive member as "no".
         self.line(f"{result} = {self._function(codec, lambda: codec, guard=False)}({value}, depth + {self._level})")
         return result
 
     def call(self, key: Any, codec: Callable[[], Emitter], value: str) -> str:
-        """Convert by a function made once for *key*: what recursion needs."""
+        """Convert *value* with a function that is made once for *key*. Recursive records need this."""
         result = self.fresh()
         self.line(f"{result} = {self._function(key, codec, guard=True)}({value}, depth + {self._level})")
         self.line(f"if {result} is U: return U")
@@ -149,19 +152,19 @@ class Writer:
                 *([f"    if depth > {_DEEPEST - self._highest}: return U"] if guard else []),
                 "    try:",
                 *self._lines,
-                # Whatever a constructor raises: jsonschema and the strict decoding find the words for it.
+                # A constructor may raise any exception. jsonschema and the strict decoding write the message for it.
                 "    except Exception: return U",
             ]
             self._lines, self._depth, self._level, self._highest = kept
         return name
 
     def finish(self, codec: Emitter) -> str:
-        """The name of the function for *codec*; the source is then complete."""
+        """Return the name of the function for *codec*. The source is complete after this call."""
         return self._function(object(), lambda: codec, guard=False)
 
 
 def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
-    """The check-and-convert function for *codec*; called with the value and 0."""
+    """Compile the check-and-convert function for *codec*. Call the function with the value and 0."""
     writer = Writer()
     name = writer.finish(codec)
     exec(compile("\n".join(writer.source), f"<check of {title}>", "exec"), writer.names)  # noqa: S102 -- our own text
@@ -170,5 +173,9 @@ def compiled(codec: Emitter, title: str) -> Callable[[Any, int], Any]:
 
 
 def is_identifier(name: str) -> bool:
-    """Whether *name* can stand as a keyword argument in source; Python reads other than ASCII names as their twins."""
+    """
+    Return whether *name* can be a keyword argument in source code.
+
+    The name must be ASCII, because Python reads other names in a normalised form.
+    """
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)

@@ -1,7 +1,7 @@
 """
-Many of one kind: lists, tuples, sets and their cousins.
+Convert containers with items of one kind: lists, tuples, sets and similar types.
 
-A container is always built anew, so a function may change what it was given.
+A container is always built anew, so a function may change the container that it receives.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["list_codec"]
 def list_codec(
     item: Codec, *, build: Callable[[Any], Any] = list, takes: Any = list, unique: bool = False, breadth: int = 12
 ) -> Codec:
-    """A codec for any number of *item*s, gathered by *build*; *unique* if no two may be equal."""
+    """Return a codec for any number of *item*s, which *build* collects. If *unique*, no two items may be equal."""
     schema: Schema = {"type": "array", "items": item.schema} if item.schema else {"type": "array"}
     if unique:
         schema["uniqueItems"] = True
@@ -38,7 +38,7 @@ def list_codec(
             if unique and len(items) > FEW and crowded(items):
                 raise Refusal(Problem("expected items that differ, but too many are alike"))
             made = build(items)
-        except TypeError:  # only what is in an item of any type is seen too late
+        except TypeError:  # only a value inside an item of type Any is noticed as late as this
             raise Refusal.expected("items that can be in a set, so no arrays or objects", value) from None
         if unique and len(made) != len(items):
             raise Refusal(Problem(f"expected items that differ, but {len(items) - len(made)} equal another once read"))
@@ -48,7 +48,7 @@ def list_codec(
         if not isinstance(value, takes) or isinstance(value, (str, bytes)):
             raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
         items = [item.encode(each) for each in value]
-        # A set has no order; its JSON form has one, so that equal sets look equal.
+        # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
         return sorted(items, key=_canonical) if unique else items
 
     def emit(writer: Writer, value: str) -> str:
@@ -90,9 +90,13 @@ _WHOLE_FLOAT = re.compile(r"\.0|e\+")
 
 
 def _differ(items: list[Any]) -> bool:
-    """Whether no two are surely equal in JSON; of a class without `__eq__` equal items would look different."""
+    """
+    Return whether all *items* surely differ as JSON.
+
+    The Python values are not enough: in a class without `__eq__`, items that are equal as JSON look different.
+    """
     texts = [_canonical(each) for each in items]
-    # 1.0 equals 1, though their texts differ: jsonschema has to look.
+    # 1.0 equals 1, although their texts differ, so jsonschema must decide.
     return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))
 
 
@@ -104,7 +108,7 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
     for index, each in enumerate(value):
         try:
             items.append(codec_at(index).decode(each))
-        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
             problems += below(index, error)
             if len(problems) >= MAX_PROBLEMS:
                 break
@@ -131,7 +135,7 @@ def _set(build: Callable[[Any], Any]) -> Callable[[Any, Reader], Codec]:
     return factory
 
 
-_BARE = (tuple, typing.Tuple)  # noqa: UP006 -- the old spelling, as users write it
+_BARE = (tuple, typing.Tuple)  # noqa: UP006 -- users may write the old spelling
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
 

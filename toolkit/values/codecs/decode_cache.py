@@ -1,9 +1,9 @@
 """
-What was made of a value already, while one call's arguments are decoded.
+Remember decoded values while the arguments of one call are decoded.
 
-A union tries its members in turn. Where records contain themselves, each
-member decodes the values below again, at every level twice as often; so what
-a recursive record made of a value is kept until the arguments are decoded.
+A union tries its members in turn. If records contain themselves, each member decodes the inner values again, so the
+work doubles at every level. For this reason, the value that a recursive record decoded is kept until all arguments are
+decoded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ _MEMORY = _Memory()
 
 @contextmanager
 def remembering() -> Iterator[None]:
-    """Keep what `remembered` functions answer until the end of the block; the values have to live as long."""
+    """
+    Keep the results of `remembered` functions until the end of the block.
+
+    The JSON values must stay alive until then, because the results are stored by the identity of the value.
+    """
     outer = _MEMORY.known
     _MEMORY.known = {}
     try:
@@ -35,7 +39,7 @@ def remembering() -> Iterator[None]:
 
 
 def remembered(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """*decode*, asked once about each array and object inside a `remembering` block."""
+    """Wrap *decode* so that it decodes each array and object only once inside a `remembering` block."""
 
     def remembering_decode(value: Any) -> Any:
         known = _MEMORY.known
@@ -45,7 +49,7 @@ def remembered(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if place not in known:
             try:
                 known[place] = True, decode(value)
-            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; it would again
+            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; it would raise it again
                 known[place] = False, error
         fine, made = known[place]
         if fine:

@@ -1,8 +1,8 @@
 """
-Puts a schema and its definitions together.
+Put a schema and its definitions together in one document.
 
-A definition stays under `$defs` only where it is needed: when it contains
-itself, or is used more than once. Any other is written where it is used.
+A definition stays under `$defs` only if it is needed there: if it contains itself, or if it is used more than once and
+is not short. Any other definition is written in the place where it is used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "$def
 
 
 def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
-    """*schema* as one document, complete in itself."""
+    """Return *schema* as one complete document."""
     if not definitions:
         return schema
     uses: Counter[str] = Counter()
@@ -47,7 +47,7 @@ def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
 
 
 def _is_short(schema: Schema) -> bool:
-    """Whether two references and the definition's place would be longer than writing it twice."""
+    """Return whether writing *schema* twice is shorter than two references and a definition."""
     return len(json.dumps(schema)) <= 75
 
 
@@ -73,7 +73,11 @@ def _references(schema: Any) -> Iterator[str]:
 
 
 def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
-    """What may be a schema inside *schema*; the names of properties are not keywords, and data is not a schema."""
+    """
+    Yield the parts of *schema* that may be schemas.
+
+    The names of properties are not keywords, and data is not a schema.
+    """
     if isinstance(schema, list):
         yield from enumerate(schema)
     elif isinstance(schema, dict):
@@ -85,7 +89,7 @@ def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def rewritten(schema: Any, change: Callable[[Schema], Schema]) -> Any:
-    """*schema* with *change* made to it and to every schema inside."""
+    """Return *schema* with *change* applied to it and to every schema inside it."""
     if isinstance(schema, list):
         return [rewritten(each, change) for each in schema]
     if not isinstance(schema, dict):

@@ -1,5 +1,5 @@
 """
-Types that bring their own schema: pydantic's, msgspec's, and those a user registers.
+Convert types that bring their own schema: types of pydantic and msgspec, and types that a user registers.
 
 None of these packages is imported unless a signature uses one of its types.
 """
@@ -29,10 +29,10 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
     Teach every later `@tool` the JSON form of *kind*.
 
     Args:
-        kind: The class that stands in signatures.
-        schema: What a model is told, draft 2020-12.
-        decode: From JSON that fits the schema; a `ValueError` is a problem of the call.
-        encode: Back to JSON.
+        kind: The class that is used in signatures.
+        schema: The schema that a model sees, draft 2020-12.
+        decode: Converts JSON that fits the schema. A `ValueError` is reported as a problem of the call.
+        encode: Converts the value back to JSON.
     """
     if not isinstance(kind, type):
         raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
@@ -47,7 +47,7 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
 
 
 def _movable(part: Schema, whole: Schema, subject: str) -> Schema:
-    """*part*, unless it refers to what could not be found once *whole* stands inside a larger schema."""
+    """Return *part*, or raise `DefinitionError` if its reference would be lost inside a larger schema."""
     reference = part.get("$ref", "#")
     if "$dynamicRef" in part or (reference != "#" and reference.removeprefix(_PREFIX) not in whole.get("$defs", {})):
         raise DefinitionError(f"{subject}: the schema refers to {reference!r}; refer to `#` or `#/$defs/NAME`")
@@ -59,7 +59,7 @@ def _refers(schema: Schema) -> bool:
 
 
 def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
-    """*codec*, whose schema is a document of its own, in a reader's document."""
+    """Return *codec*, whose schema is a document of its own, as a part of the reader's document."""
     whole = codec.schema
     name = reader.free_name(re.sub(r"[^A-Za-z0-9_.-]", "_", getattr(hint, "__name__", type_name(hint))))
 
@@ -71,16 +71,16 @@ def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
 
 
 def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
-    """The properties that hold one constant, by which a union tells its members apart."""
+    """Return the properties that hold one constant. A union uses them to tell its members apart."""
     properties = schema.get("properties", {})
     found = {name: each["const"] for name, each in properties.items() if isinstance(each, dict) and "const" in each}
     return {name: frozenset({tag}) for name, tag in found.items() if isinstance(tag, str)} or None
 
 
 def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
-    """*whole* under *name*; its definitions become the reader's, under free names."""
+    """Return *whole* as the definition *name*, and add its own definitions to the reader under free names."""
     definitions: dict[str, Schema] = whole.get("$defs", {})
-    # A document that is only a reference stands for that definition.
+    # A document that only holds a reference means the definition behind it.
     root = whole["$ref"].removeprefix(_PREFIX) if whole.keys() == {"$ref", "$defs"} else ""
     names = {"#": name, _PREFIX + root: name}
     others = [each for each in definitions if each != root]
@@ -99,12 +99,12 @@ def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
 
 
 def _bare(part: Schema) -> Schema:
-    """*part* without what says nothing new: a title repeats the name, a discriminator is OpenAPI's."""
+    """Return *part* without redundant keywords: `title` repeats the name, and `discriminator` is OpenAPI's."""
     return {key: each for key, each in part.items() if key not in ("title", "discriminator")}
 
 
 def _whole_numbers(value: Any) -> Any:
-    """*value* with 3 for 3.0, which JSON Schema takes for an integer; a strict parser does not."""
+    """Return *value* with 3 in place of 3.0. JSON Schema accepts 3.0 as an integer, but a strict parser does not."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -135,7 +135,7 @@ def _pydantic(hint: Any, reader: Reader) -> Codec:
 
     def decode(value: Any) -> Any:
         try:
-            # As JSON, not as Python: a strict model takes "2024-05-01" for a date only there.
+            # The value is validated as JSON, because a strict model accepts "2024-05-01" as a date only in JSON.
             return adapter.validate_json(json.dumps(_whole_numbers(value)))
         except ValidationError as error:
             raise Refusal(*(Problem(each["msg"], each["loc"]) for each in error.errors(include_url=False))) from None
@@ -143,7 +143,7 @@ def _pydantic(hint: Any, reader: Reader) -> Codec:
     def encode(value: Any) -> Any:
         return adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
 
-    # A class that only says how pydantic treats it may stand for values of another class, as EmailStr for str.
+    # A class that only tells pydantic how to treat it may stand for values of another class, as EmailStr does for str.
     cls = get_origin(hint) or hint
     kind = cls if hasattr(cls, "__pydantic_validator__") else None
     hashable = kind is None or kind.__hash__ is not None
@@ -198,11 +198,11 @@ _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
 def _located(message: str) -> Problem:
-    """msgspec's sentence taken apart: `too big - at `$.items[1]``."""
+    """Split msgspec's message, such as `too big - at `$.items[1]``, into a message and a path."""
     found = _PLACE.fullmatch(message)
     if found is None:
         return Problem(message)
-    # Which entry of a dictionary it was is not told: `$.items[...].x`.
+    # msgspec does not say which entry of a dictionary it means: `$.items[...].x`.
     known = found[2].partition("[...]")[0]
     steps = [int(index) if index else name for name, index in _STEP.findall(known)]
     return Problem(found[1], steps)

@@ -1,8 +1,8 @@
 """
-Sets and dictionaries that strangers fill.
+Protect sets and dictionaries that untrusted input fills.
 
-The hash of a string cannot be foreseen, that of a number can: a list of long
-integers that all share one takes minutes to become a set.
+An attacker cannot predict the hash of a string, but can predict the hash of a number. A list of long integers that all
+have the same hash takes minutes to become a set.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 __all__ = ["FEW", "crowded"]
 
 FEW = 1000
-"""So many of them do no harm, whatever their hashes."""
+"""A number of items that does no harm, even if all of them have the same hash."""
 
 
 def crowded(items: Iterable[Any]) -> bool:
-    """Whether more than a few of *items* share their hash with another."""
+    """Return whether more than a few of *items* share their hash with another item."""
     hashes = [hash(item) for item in items]
     return len(hashes) - len(set(hashes)) > FEW

@@ -1,10 +1,9 @@
 """
-Limits on values: bounds, lengths, multiples, patterns, predicates.
+Apply limits to values: bounds, lengths, multiples, patterns, predicates.
 
-A limit that JSON Schema can say goes into the schema and is held against the
-JSON value; one that it cannot (a least date, a predicate) is held against the
-decoded value. Where a value may be of several types, a limit speaks of those
-that it can be compared with.
+If JSON Schema can express a limit, the limit goes into the schema and is checked against the JSON value. If it cannot
+(a least date, a predicate), the limit is checked against the decoded value. If a value may be of several types, a limit
+applies only to the types with which it can be compared.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ _ALL = frozenset({"string", "integer", "number", "boolean", "null", "array", "ob
 @dataclass(frozen=True, slots=True)
 class Limit:
     """
-    One limit, held against the JSON value or against what was decoded from it.
+    One limit, which is checked against the JSON value or against the decoded value.
 
     Attributes:
-        keywords: How JSON Schema says it; empty if it cannot.
-        holds: The check itself.
-        message: What would be right.
-        on_decoded: Whether `holds` looks at the decoded value.
-        source: The check as an expression, for generated code; a call of `holds` without.
+        keywords: The limit in JSON Schema; empty if JSON Schema cannot express it.
+        holds: The function that checks the value.
+        message: A description of the values that would be right.
+        on_decoded: Whether `holds` takes the decoded value.
+        source: Writes the check as an expression for generated code. Without it, generated code calls `holds`.
     """
 
     keywords: dict[str, Any]
@@ -66,7 +65,7 @@ class Limit:
 
 
 def _kinds(schema: Mapping[str, Any]) -> frozenset[str]:
-    """The JSON types that *schema* may take."""
+    """Return the JSON types that *schema* may accept."""
     if "type" in schema:
         kinds = schema["type"]
         return frozenset((kinds,) if isinstance(kinds, str) else kinds)
@@ -78,7 +77,11 @@ def _json_number(number: Any) -> int | float:
 
 
 def _tolerant(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    """*holds*, but true of values that it cannot look at, where they may be of several types."""
+    """
+    Return *holds*, or a form of it that accepts values that it cannot check.
+
+    The second form is for a codec whose values may be of several types.
+    """
     if codec.type is not None:
         return holds
 
@@ -92,7 +95,7 @@ def _tolerant(codec: Codec, holds: Callable[[Any], Any]) -> Callable[[Any], bool
 
 
 def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
-    """A least or largest value; *name* is `ge`, `gt`, `le` or `lt`."""
+    """Yield the limits for a least or largest value. *name* is `ge`, `gt`, `le` or `lt`."""
     keyword, compare, sign, words = _BOUNDS[name]
     message, kinds = f"{words} {limit}", _kinds(codec.schema)
     if kinds & _NUMBERS and isinstance(limit, (Real, Decimal)) and limit - limit == 0:
@@ -105,7 +108,7 @@ def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
         yield Limit({keyword: number}, fits, message, source=only)
         if kinds <= _NUMBERS | {"boolean", "null"}:
             return
-    # 0.1 is meant, not 0.1000000000000000055.
+    # The author means 0.1, not 0.1000000000000000055.
     exact = Decimal(repr(limit)) if type(limit) is float else limit
 
     def holds(value: Any) -> bool:
@@ -120,10 +123,10 @@ def _compare(sign: str, limit: Any) -> Callable[[Writer, str], str]:
 
 
 def length(codec: Codec, name: str, count: int) -> Iterator[Limit]:
-    """A least or largest length; *name* is `min_length` or `max_length`."""
+    """Yield the limits for a least or largest length. *name* is `min_length` or `max_length`."""
     keywords, compare, sign, words = _LENGTHS[name]
     if any("contentEncoding" in schema for schema in (codec.schema, *codec.schema.get("anyOf", ()))):
-        # The base64 text is longer than the bytes it stands for.
+        # The base64 text is longer than the bytes that it encodes.
         check = _tolerant(codec, lambda value: compare(len(value), count))
         yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
         return
@@ -142,7 +145,7 @@ def _length_of(sign: str, count: int) -> Callable[[Writer, str], str]:
 
 
 def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
-    """A number, or an amount such as a `timedelta`, that the value has to be a multiple of."""
+    """Yield the limits that make the value a multiple of *factor*, a number or an amount such as a `timedelta`."""
     message, kinds = f"a multiple of {factor}", _kinds(codec.schema)
     if kinds & _NUMBERS and isinstance(factor, (Real, Decimal)):
         number = _json_number(factor)
@@ -153,7 +156,7 @@ def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
             return not value % number if isinstance(number, int) else (value / number).is_integer()
 
         def source(writer: Writer, value: str) -> str:
-            # For floats jsonschema has its own way of rounding; it decides.
+            # jsonschema decides for floats, because it has its own way of rounding.
             return f"type({value}) is int and {value} % {number!r} == 0" if isinstance(number, int) else "False"
 
         yield Limit({"multipleOf": number}, fits, message, source=source)
@@ -168,7 +171,11 @@ def multiple(codec: Codec, factor: Any) -> Iterator[Limit]:
 
 
 def digits(name: str, most: int) -> Limit:
-    """The most digits of a decimal number in all (*name* is `max_digits`) or after the point (`decimal_places`)."""
+    """
+    Return a limit for the digits of a decimal number.
+
+    *name* is `max_digits` for all digits, or `decimal_places` for the digits after the point.
+    """
 
     def holds(value: Any) -> bool:
         if not isinstance(value, Decimal):
@@ -182,7 +189,7 @@ def digits(name: str, most: int) -> Limit:
 
 
 def pattern(source: str | re.Pattern[str]) -> Limit:
-    """A regular expression that has to be found in the text."""
+    """Return the limit that a regular expression must be found in the text."""
     text = source if isinstance(source, str) else write_pattern(source)
     try:
         compiled = compile_pattern(text)
@@ -196,14 +203,14 @@ def pattern(source: str | re.Pattern[str]) -> Limit:
 
 
 def predicate(codec: Codec, function: Callable[[Any], Any]) -> Limit:
-    """The author's own question about the decoded value."""
+    """Return a limit that calls the author's own function with the decoded value."""
     name = getattr(function, "__qualname__", repr(function))
     message = "a value its author's check accepts" if "<lambda>" in name else f"a value for which {name} holds"
     return Limit({}, _tolerant(codec, function), message, on_decoded=True)
 
 
 def limited(base: Codec, limits: Sequence[Limit]) -> Codec:
-    """*base* for values within *limits*."""
+    """Return *base* restricted to values within *limits*."""
     schema = dict(base.schema)
     for limit in limits:
         if schema.keys() & limit.keywords.keys():
@@ -222,7 +229,7 @@ def limited(base: Codec, limits: Sequence[Limit]) -> Codec:
         sent = value
         if "number" in _kinds(
             base.schema
-        ):  # the code of floats converts in place, and a limit is held against what was sent
+        ):  # the code of floats converts in place, and a limit is checked against the value that was sent
             sent = writer.fresh()
             writer.line(f"{sent} = {value}")
         decoded = writer.convert(base, value)
@@ -241,7 +248,7 @@ def limited(base: Codec, limits: Sequence[Limit]) -> Codec:
         schema=schema,
         decode=decode,
         breadth=(base.breadth[0] - 0.5, *base.breadth[1:]),
-        # The generated code leaves multiples of a fraction to jsonschema, so its "don't know" is no "no".
+        # The generated code leaves multiples of a fraction to jsonschema, so its `UNSURE` does not mean "no".
         decisive=base.decisive and not any("multipleOf" in limit.keywords for limit in limits),
         members=(),
         emit=emit if base.emit is not None else None,

@@ -1,7 +1,7 @@
 """
-Values by key: dictionaries and their cousins.
+Convert dictionaries and similar types.
 
-The keys of a JSON object are text; a key type has to be readable from text.
+The keys of a JSON object are text, so a key type must be readable from text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["dict_codec"]
 
 
 def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, takes: Any = dict) -> Codec:
-    """A codec for a JSON object of any keys."""
+    """Return a codec for a JSON object with any keys."""
     names, read_key, write_key = _key_codec(key)
     schema: Schema = {"type": "object"}
     if names:
@@ -59,7 +59,7 @@ def _same(name: Any) -> Any:
 
 
 def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[Any, Any]:
-    """*value*, keys and items read; `Refusal` with everything that is wrong with it."""
+    """Decode the keys and items of *value*, or raise `Refusal` with all its problems."""
     if not isinstance(value, dict):
         raise Refusal.expected("an object", value)
     if _is_crowded(value, read_key):
@@ -69,7 +69,7 @@ def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[An
     for name, each in value.items():
         try:
             made[read_key(name)] = item.decode(each)
-        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+        except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
             problems += below(name, error)
             if len(problems) >= MAX_PROBLEMS:
                 break
@@ -85,12 +85,12 @@ def _is_crowded(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
         return False
     try:
         return crowded(map(read_key, value))
-    except Exception:  # noqa: BLE001 -- a key that cannot be read is found, and told, later
+    except Exception:  # noqa: BLE001 -- a key that cannot be read is found and reported later
         return False
 
 
 def _emit_dict(writer: Writer, value: str, read_key: Callable[[str], Any], item: Codec) -> str:
-    """Write what `_decoded` does; the name of the dictionary it makes."""
+    """Write the code that does what `_decoded` does, and return the name of the new dictionary."""
     made, name, each = writer.fresh(), writer.fresh(), writer.fresh()
     read = name
     writer.unless(f"type({value}) is dict")
@@ -110,7 +110,7 @@ _INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
 
 
 def _key_codec(key: Codec) -> tuple[Schema, Callable[[str], Any], Callable[[Any], str]]:
-    """What the names of an object's properties have to be, and how to read and write one."""
+    """Return the schema for the property names of an object, and the functions that read and write one name."""
     if key.schema in ({}, {"type": "string"}) and key.breadth in ((8,), (99,)):
         return {}, _same, _text_key
     if key.kinds == {"string"}:
@@ -143,7 +143,7 @@ def _number(name: str, kind: Any) -> Any:
         form = json.loads(name)
     except (ValueError, RecursionError):
         form = None
-    # Only the one text that is written for a number, and no true, no NaN.
+    # Only the one text that `json.dumps` writes for a number is accepted, and no true and no NaN.
     if type(form) is bool or not isinstance(form, kind) or json.dumps(form) != name or form - form != 0:
         raise Refusal.expected("a key that is a number", name)
     return form
@@ -167,7 +167,7 @@ def _default_dict(hint: Any, reader: Reader) -> Codec:
     try:
         if factory is not None:
             factory()
-    except Exception:  # noqa: BLE001 -- whatever a constructor raises, it is no default
+    except Exception:  # noqa: BLE001 -- if the constructor raises anything, it cannot make a default
         raise Undescribable(f"{type_name(hint)}: what a missing key gets is not clear; use dict") from None
 
     def build(made: dict[Any, Any]) -> Any:

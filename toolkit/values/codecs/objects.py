@@ -1,8 +1,8 @@
 """
-JSON objects with known properties.
+Convert JSON objects with known properties.
 
-A record class, a typed dict and a function's parameters are all read into the
-same list of `Field`s; `object_codec` makes the codec from it.
+A record class, a typed dict and the parameters of a function are all read into the same list of `Field`s.
+`object_codec` makes the codec from that list.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ class _Missing:
 
 
 MISSING: Any = _Missing()
-"""Stands where there is no default."""
+"""The value that means that there is no default."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Field:
     """
-    One property of a JSON object, and where its value goes.
+    One property of a JSON object, and the place of its value in the Python object.
 
     Attributes:
-        name: The property's name.
-        codec: Its values.
-        required: Whether it must be there.
-        default: What stands for it where it is absent; `MISSING` to leave it to the constructor.
-        factory: Makes the default, where it has to be new each time.
-        attribute: Where an object keeps the value; None if it does not.
-        positional: Whether the constructor takes it by position.
-        schema: What a model is told about it: the codec's schema with description and default.
+        name: The name of the property.
+        codec: The codec of its values.
+        required: Whether the property must be present.
+        default: The value that is used if the property is absent. With `MISSING`, the constructor decides.
+        factory: Makes the default if it must be new each time.
+        attribute: The attribute in which an object keeps the value; None if the object does not keep it.
+        positional: Whether the constructor takes the value by position.
+        schema: The schema that a model sees: the codec's schema with description and default.
     """
 
     name: str
@@ -57,7 +57,11 @@ class Field:
     schema: Schema = dataclass_field(default_factory=dict)
 
     def described(self, text: str = "") -> Field:
-        """Complete `schema`: what is written at the annotation wins, then *text*; a default that has a JSON form."""
+        """
+        Complete `schema` with a description, and with the default if it has a JSON form.
+
+        The description in the annotation wins over *text*.
+        """
         self.schema = with_default(self.codec, self.default)
         if text and not self.codec.description:
             own = self.codec.schema.get("description")
@@ -66,21 +70,25 @@ class Field:
 
 
 def with_default(codec: Codec, default: Any) -> Schema:
-    """A fresh copy of the codec's schema, with *default* if that has a JSON form of the type."""
+    """Return a new copy of the codec's schema, with *default* if it has a JSON form of the type."""
     schema = dict(codec.schema)
     if default is not MISSING:
         try:
             form = codec.encode(default)
-            # What encodes but would not be accepted is no default a model could be told of.
+            # A default that can be encoded but would be refused must not be shown to a model.
             codec.decode(form)
             schema["default"] = form
-        except Exception:  # noqa: BLE001, S110 -- a sentinel, a hostile object: passed through, not shown
+        except Exception:  # noqa: BLE001, S110 -- a sentinel or a hostile object is passed through, but not shown
             pass
     return schema
 
 
 def object_schema(fields: Sequence[Field], extras: Codec | None) -> Schema:
-    """The schema of an object with *fields*; *extras* for further properties, closed without."""
+    """
+    Return the schema of an object with *fields*.
+
+    *extras* is the codec of further properties. Without it, no further properties are allowed.
+    """
     schema: Schema = {"type": "object", "properties": {field.name: field.schema for field in fields}}
     required = [field.name for field in fields if field.required]
     if required:
@@ -104,11 +112,11 @@ def object_codec(
     hashable: bool = False,
 ) -> Codec:
     """
-    The codec of an object with *fields*.
+    Return the codec of an object with *fields*.
 
-    *build* gets the values by keyword, or with *as_dict* stays out of it: the
-    decoded dictionary is the value. *forbidden* names are refused even where
-    *extras* are welcome, by decoding: no schema tells a model of them.
+    *build* gets the values as keyword arguments. With *as_dict*, *build* is not called, and the decoded dictionary is
+    the value. The names in *forbidden* are refused even if *extras* are allowed. Only decoding refuses them; no schema
+    shows them to a model.
     """
     schema = object_schema(fields, extras)
 
@@ -139,14 +147,14 @@ def object_codec(
 
 
 def _decoded_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict[str, Any], list[Problem]]:
-    """What *fields* read from *value*, defaults filled in, and what is wrong with it."""
+    """Decode *fields* from *value* with defaults filled in; also return the problems."""
     made: dict[str, Any] = {}
     problems: list[Problem] = []
     for field in fields:
         if field.name in value:
             try:
                 made[field.name] = field.codec.decode(value[field.name])
-            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; all of it is reported
+            except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
                 problems += below(field.name, error)
         elif field.required:
             problems.append(Problem("required, but missing", (field.name,)))
@@ -160,7 +168,7 @@ def _decoded_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dic
 def _decoded_extras(
     value: dict[str, Any], known: Container[str], extras: Codec | None, forbidden: frozenset[str]
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """What *extras* reads from the keys that are not *known*, and what is wrong with them."""
+    """Decode the keys that are not *known* with *extras*; also return the problems."""
     made: dict[str, Any] = {}
     problems: list[Problem] = []
     for name, each in value.items():
@@ -182,10 +190,11 @@ def _decoded_extras(
 
 def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
     """
-    How much JSON an object takes, so that a union reads back what it wrote.
+    Return how much JSON an object accepts, so that a union reads back what it wrote.
 
-    A record writes all its fields. Another that takes them and fills in more would write more the next time, so those
-    that fill in nothing come first, then those with fewer fields, then those whose fields take less.
+    A record writes all its fields. Another record that accepts them and fills in more fields would write more the next
+    time. So records that fill in nothing come first, then records with fewer fields, then records whose fields accept
+    less.
     """
     filled = len(fields) if fills and not all(field.required for field in fields) else 0
     by_name = sorted(fields, key=lambda field: field.name)
@@ -212,11 +221,11 @@ def _emit_object(
     writer.unless(f"type({value}) is dict")
     required = [field for field in fields if field.required]
     optional = [field for field in fields if not field.required]
-    # Where every key is required, comparing lengths finds unknown ones; otherwise the keys found are counted.
+    # If every key is required, comparing lengths finds unknown keys. Otherwise the known keys are counted.
     results: dict[str, str] = {}
     for field in required:
         name = writer.fresh()
-        writer.line(f"{name} = {value}[{field.name!r}]")  # KeyError: don't know
+        writer.line(f"{name} = {value}[{field.name!r}]")  # a KeyError means `UNSURE`
         results[field.name] = writer.convert(field.codec, name)
     if optional or extras is not None:
         found = writer.fresh()
@@ -248,7 +257,7 @@ def _emit_object(
             for field in sorted(fields, key=lambda field: not field.positional)
         )
         return f"{writer.constant(build)}({made})"
-    # In the order of the fields, whichever of them are there.
+    # The dictionary keeps the order of the fields, even if some fields are absent.
     sure = list(takewhile(lambda field: field.name not in loose, fields))
     literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}"
     if as_dict and not further and not loose:

@@ -1,8 +1,8 @@
 """
-Classes with named fields: dataclasses, named tuples, attrs classes.
+Convert classes with named fields: dataclasses, named tuples, attrs classes.
 
-All are JSON objects. Each kind of class is read into a list of `Field`s. What
-the class's constructor raises is a problem of the call.
+All of them are JSON objects. Each kind of class is read into a list of `Field`s. An exception that the constructor of
+the class raises is a problem of the call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def _record(hint: Any, reader: Reader, fields_of: Callable[[Hints], list[Field]]) -> Codec:
-    """A codec for a class that is made from its fields by keyword, and keeps them as attributes."""
+    """Return a codec for a class that takes its fields as keyword arguments and keeps them as attributes."""
     cls: Any = get_origin(hint) or hint
     fields: list[Field] = []
 
@@ -81,7 +81,11 @@ def _dataclass_fields(hints: Hints) -> list[Field]:
 
 
 def _parameter_field(hints: Hints, parameter: inspect.Parameter) -> Field:
-    """A parameter of a constructor that its author wrote by hand; a field of its name says what it leaves open."""
+    """
+    Return the field for a parameter of a constructor that its author wrote by hand.
+
+    If the parameter has no annotation, the class's field with the same name supplies it.
+    """
     if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
         raise Undescribable(f"{hints.cls.__name__}: its __init__ takes `{parameter}`; take plain parameters")
     name = parameter.name
@@ -95,7 +99,7 @@ def _parameter_field(hints: Hints, parameter: inspect.Parameter) -> Field:
 
 
 def _field_kind(field: Any) -> str:
-    # dataclasses tells InitVar and ClassVar pseudo-fields apart only by this attribute.
+    # Only this attribute tells InitVar and ClassVar pseudo-fields from real fields.
     return str(field._field_type.name)  # noqa: SLF001
 
 
@@ -147,7 +151,7 @@ def _attrs_fields(hints: Hints) -> list[Field]:
             name=each.alias,
             codec=hints.codec(each.name, Any if each.type is None else each.type),
             required=each.default is attr.NOTHING,
-            # A factory that looks at the object under way has to be left to the constructor.
+            # A factory that takes the unfinished object must be left to the constructor.
             default=each.default if known else MISSING,
             factory=each.default.factory if made and not each.default.takes_self else None,
             attribute=each.name,

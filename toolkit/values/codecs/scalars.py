@@ -1,6 +1,4 @@
-"""
-Types whose JSON form is one plain value: numbers, text, truth, nothing, anything.
-"""
+"""Convert types whose JSON form is one plain value: numbers, text, booleans, null and `Any`."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ __all__ = ["ANY", "FLOAT", "INTEGER", "NULL", "STRING", "TRUTH", "unexpected"]
 
 
 def unexpected(value: Any, what: str) -> TypeError:
-    """What encoding raises for a value of another type."""
+    """Return the exception that encoding raises for a value of another type."""
     return TypeError(f"expected {what}, got {type(value).__name__}")
 
 
@@ -62,7 +60,7 @@ def _encode_float(value: Any) -> float:
 
 def _emit_float(writer: Writer, value: str) -> str:
     with writer.block(f"if type({value}) is float:"):
-        # Not a number and the infinities: their difference with themselves is not zero.
+        # This excludes NaN and the infinities, because x - x is not zero for them.
         writer.line(f"if {value} - {value} != 0.0: return U")
     writer.line(f"elif type({value}) is int: {value} = float({value})")
     writer.line("else: return U")
@@ -78,7 +76,7 @@ def _decode_text(value: Any) -> str:
 def _encode_text(value: Any) -> str:
     if not isinstance(value, str):
         raise unexpected(value, "str")
-    # Not `str(value)`: of a member of a `str` enum that gives its name.
+    # `str(value)` would return the name for a member of a `str` enum.
     return str.__str__(value)
 
 
@@ -128,7 +126,7 @@ def _encode_any(value: Any) -> Any:
 
 def _emit_any(writer: Writer, value: str) -> str:
     writer.unless(f"{writer.constant(is_plain)}({value}, {writer.level})")
-    # A copy: what the function does with it must not change what it is called with again.
+    # The value is copied, so that a change by the function does not affect the next call with the same arguments.
     return f"{writer.constant(copied)}({value})"
 
 

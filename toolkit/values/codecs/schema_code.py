@@ -1,9 +1,8 @@
 """
-Generated checks for hand-written schemas.
+Generate checks for schemas that were written by hand.
 
-A schema that somebody else wrote has no codec to write its fast path. The
-keywords that most schemas are made of are understood here; any other keyword
-that can refuse a value makes the answer "don't know" and jsonschema decides.
+Such a schema has no codec that could write its fast path. This module understands the keywords that most schemas use.
+For any other keyword that can refuse a value, the answer is `UNSURE`, and jsonschema decides.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .scalars import INTEGER, NULL, STRING, TRUTH
 __all__ = ["plain_emitter"]
 
 
-class _NotPlain(Exception):  # noqa: N818 -- a turn in the road, not an error
+class _NotPlain(Exception):  # noqa: N818 -- it steers the control flow, and is not an error
     pass
 
 
@@ -68,11 +67,15 @@ _NOT_UNDERSTOOD = frozenset(
         "uniqueItems",
     ]
 )
-"""The other keywords that can refuse a value; what is in none of the tables is annotation."""
+"""The other keywords that can refuse a value. A keyword that is in none of the tables is only an annotation."""
 
 
 def plain_emitter(schema: Any) -> Callable[[Writer, str], str] | None:
-    """Code that checks a value against *schema* and gives it back as it is; None if a keyword is not understood."""
+    """
+    Return code that checks a value against *schema* and returns the value unchanged.
+
+    Return None if a keyword is not understood.
+    """
     try:
         _write(Writer(), "value", schema)
     except (_NotPlain, RecursionError):
@@ -110,7 +113,7 @@ def _write(writer: Writer, value: str, schema: Any) -> None:
 def _write_choice(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
     choices = [schema["const"]] if "const" in schema else schema["enum"]
     if ("const" in schema and "enum" in schema) or any(type(each) is not str for each in choices):
-        raise _NotPlain  # equality of numbers, booleans and containers is jsonschema's business
+        raise _NotPlain  # jsonschema decides whether numbers, booleans and containers are equal
     writer.unless(f"{value} in {writer.constant(frozenset(choices))}")
 
 
@@ -118,7 +121,7 @@ def _write_kind(writer: Writer, value: str, kind: str, schema: Mapping[str, Any]
     if kind in _SCALARS:
         writer.convert(_SCALARS[kind], value)
     elif kind == "number":
-        # Not the codec of floats: that converts, and a limit is held against what was sent.
+        # The codec of floats is not used, because it converts, and a limit is checked against the value that was sent.
         test = f"LOW < {value} < HIGH if type({value}) is int else {value} - {value} == 0.0"
         writer.unless(f"(type({value}) is int or type({value}) is float) and ({test})")
     elif kind == "array":
@@ -150,7 +153,7 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
     for name, subschema in properties.items():
         each = writer.fresh()
         if name in required:
-            writer.line(f"{each} = {value}[{name!r}]")  # KeyError: don't know
+            writer.line(f"{each} = {value}[{name!r}]")  # a KeyError means `UNSURE`
             _write_nested(writer, each, subschema)
         else:
             with writer.block(f"if {name!r} in {value}:"):
@@ -173,7 +176,7 @@ def _write_nested(writer: Writer, value: str, schema: Any) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A schema inside the schema: as much of a codec as a writer needs."""
+    """A schema inside the schema. It has only the part of a codec that a writer needs."""
 
     emit: Callable[[Writer, str], str]
 

@@ -1,8 +1,8 @@
 """
-Codecs whose schema somebody else wrote.
+Make codecs strict if a user or another library wrote their schema.
 
-The functions of such a codec accept more than its schema says, so here they
-only convert: the schema is judged first, as jsonschema judges it.
+The functions of such a codec accept more than its schema allows. So here they only convert, and jsonschema checks the
+value against the schema first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ _REMARKS = frozenset({"type", "title", "description", "default", "examples", "$c
 
 
 def judged(codec: Codec, schema: Schema | None = None) -> Codec:
-    """*codec* made strict: first its schema decides (or the given one, complete in itself), then its function."""
+    """
+    Return a strict form of *codec*: its schema decides first, and then its function converts.
+
+    If *schema* is given, it decides instead of the codec's schema. It must be complete in itself.
+    """
     whole = codec.schema if schema is None else schema
     write_check = plain_emitter(codec.schema)
 
@@ -44,7 +48,7 @@ def judged(codec: Codec, schema: Schema | None = None) -> Codec:
         return codec.encode(value)
 
     def emit(writer: Writer, value: str) -> str:
-        assert write_check is not None  # noqa: S101 -- used only then
+        assert write_check is not None  # noqa: S101 -- `emit` is used only in this case
         write_check(writer, value)
         return f"{writer.constant(codec.decode)}({value})"
 
@@ -63,5 +67,5 @@ def _breadth(schema: Schema) -> tuple[float]:
         return UNKNOWN
     if kind == "object" and "properties" in schema:
         return (22,)
-    # What a further keyword says about the values makes it narrower than its bare type.
+    # A further keyword that constrains the values makes the schema narrower than its bare type.
     return (_BREADTH.get(kind, 50) - (0.5 if schema.keys() - _REMARKS else 0),)

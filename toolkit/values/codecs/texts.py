@@ -1,8 +1,8 @@
 """
-Types that are written as text: dates and times, identifiers, paths, bytes, exact numbers.
+Convert types that are written as text: dates and times, identifiers, paths, bytes, exact numbers.
 
-The forms are narrower than Python's parsers: one ISO form each for dates,
-times and durations, so that a union can tell them apart.
+The accepted forms are narrower than those of Python's parsers: there is one ISO form each for dates, times and
+durations, so that a union can tell them apart.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ def text_codec(
     schema: Schema,
     breadth: int = 5,
 ) -> Codec:
-    """A codec for a class whose JSON form is a string; *parse* raises `ValueError` for text it does not know."""
+    """
+    Return a codec for a class whose JSON form is a string.
+
+    *parse* must raise `ValueError` for text that it does not know.
+    """
     expected = f"{schema.get('format', kind.__name__).replace('-', ' ')} such as {example}"
 
     def decode(value: Any) -> Any:
@@ -69,7 +73,7 @@ def text_codec(
 
 
 def _parse_date(text: str) -> dt.date:
-    # fromisoformat also takes 20240501 and 2024-W18-3, and any Unicode digits.
+    # fromisoformat also accepts 20240501 and 2024-W18-3, and any Unicode digits.
     if len(text) != 10 or text[4] != "-" or text[7] != "-" or not text.isascii():
         raise ValueError(text)
     return dt.date.fromisoformat(text)
@@ -99,7 +103,7 @@ _DURATION = re.compile(
     rf"([+-]?)P(?=[\dT])(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?",
     re.ASCII,
 )
-# The program's own decimal context may round much sooner.
+# The decimal context of the program may round to far fewer digits.
 _EXACT = Context(prec=60)
 _MICROSECONDS = (604_800_000_000, 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000)
 
@@ -163,7 +167,7 @@ def _parse_pattern(text: str) -> re.Pattern[str]:
 
 
 def write_pattern(value: re.Pattern[Any]) -> str:
-    """The text that compiles to *value*: its flags stand in front."""
+    """Return the text that compiles to *value*, with its flags at the start."""
     if not isinstance(value.pattern, str):
         raise TypeError("expected a pattern for str, got one for bytes")
     if re.compile(value.pattern).flags == value.flags:
@@ -182,7 +186,7 @@ def _parse_decimal(value: Any) -> Decimal:
     if isinstance(value, str) and _DECIMAL.fullmatch(value) is not None:
         return Decimal(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        # By way of repr: 0.1 is meant, not 0.1000000000000000055.
+        # The conversion goes through repr, because the model means 0.1, not 0.1000000000000000055.
         return Decimal(repr(value))
     raise Refusal.expected('a decimal number such as "12.50"', value)
 
@@ -219,7 +223,7 @@ DECIMAL = Codec(
 
 _PATHS = (
     pathlib.Path,
-    type(pathlib.Path()),  # the class of the values, where somebody names it
+    type(pathlib.Path()),  # the class that path objects really have, because an author may name it
     pathlib.PurePath,
     pathlib.PurePosixPath,
     pathlib.PureWindowsPath,

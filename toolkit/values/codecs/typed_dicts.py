@@ -1,6 +1,4 @@
-"""
-Typed dicts: JSON objects that stay dictionaries.
-"""
+"""Convert typed dicts: JSON objects that stay dictionaries."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ def _typed_dict(hint: Any, reader: Reader) -> Codec:
 
 
 def typed_dict_fields(hint: Any, reader: Reader) -> tuple[list[Field], Codec | None]:
-    """The described fields of a typed dict, and the codec of further items if it has any."""
+    """Return the described fields of a typed dict, and the codec of its extra items, if it allows them."""
     hints = Hints(hint, reader)
     texts = field_texts(hints.cls)
     fields = []
@@ -63,7 +61,11 @@ def typed_dict_fields(hint: Any, reader: Reader) -> tuple[list[Field], Codec | N
 
 
 def _requirement(annotation: Any) -> bool | None:
-    """Whether `Required` or `NotRequired` stands around the type, under other qualifiers."""
+    """
+    Return whether the type is marked `Required` (True) or `NotRequired` (False), also under other qualifiers.
+
+    Return None if neither is there.
+    """
     origin = get_origin(annotation)
     while origin is not None:
         if origin in (typing_extensions.Required, typing_extensions.NotRequired):

@@ -1,8 +1,8 @@
 """
-One of several types.
+Convert a value of one of several types.
 
-The member with the narrowest JSON form wins, then the order of declaration;
-records that carry a literal tag are chosen by it.
+The member with the narrowest JSON form wins, then the one that is declared first. If records have a literal tag, the
+tag chooses the record.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TAKEN_AS: dict[type, set[str]] = {
     list: {"array"},
     dict: {"object"},
 }
-"""The JSON types that a value of a Python type is of; a float may be an integer as well."""
+"""The JSON types to which a value of a Python type belongs. A float may also be an integer."""
 
 _OF_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "allOf", "if", "then", "else", "$ref"})
-"""Keywords that speak of values of every type; others leave alone what is not of theirs."""
+"""Keywords that apply to values of every type. Any other keyword ignores values that are not of its own type."""
 
 
 def _union(hint: Any, reader: Reader) -> Codec:
@@ -42,12 +42,13 @@ def _union(hint: Any, reader: Reader) -> Codec:
 
 
 def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
-    """The codec for any one of *members*."""
+    """Return the codec for any one of *members*."""
     members = [each for member in members for each in member.members or (member,)]
 
     @functools.cache
     def ordered() -> list[Codec]:
-        # Not before the first use: a record that contains itself has no tags until it is complete.
+        # The order is computed at the first use, because a record that contains itself has no tags until it is
+        # complete.
         return sorted(_tagged_together(members, reader), key=lambda member: reader.complete(member).breadth)
 
     def decode(value: Any) -> Any:
@@ -71,7 +72,7 @@ def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
         decode=decode,
         encode=encode,
         breadth=max(member.breadth for member in members),
-        # Of records the tag may be left out where it has a default, and then generated code does not know.
+        # In records, a tag with a default may be left out. Then generated code cannot decide.
         decisive=all(member.decisive for member in members) and sum(member.tags is not None for member in members) < 2,
         hashable=all(member.hashable for member in members),
         choices=_all_choices(members),
@@ -94,7 +95,7 @@ def _all_choices(members: Sequence[Codec]) -> tuple[Any, ...] | None:
 
 
 def _union_schema(members: Sequence[Codec]) -> Schema:
-    """`anyOf`, or the shorter `type: [...]` where it says the same."""
+    """Return `anyOf`, or the shorter `type: [...]` if it means the same."""
     schemas: list[Schema] = []
     for member in members:
         if member.schema not in schemas:
@@ -112,7 +113,7 @@ def _union_schema(members: Sequence[Codec]) -> Schema:
 
 
 def _nullable(schema: Schema) -> Schema | None:
-    """*schema* or null in one, if that can be said."""
+    """Return one schema for *schema* or null, or None if that cannot be expressed."""
     general = schema.keys() & _OF_ANY_TYPE
     kinds = {"type": list(dict.fromkeys([*_kinds(schema), "null"]))} if "type" in schema else {}
     if general == {"enum"}:
@@ -133,7 +134,7 @@ def _first(members: Sequence[Codec], value: Any, reader: Reader) -> Any:
     for member in members:
         try:
             return member.decode(value)
-        except Exception as error:  # noqa: BLE001 -- a constructor's own refusal may be of any class
+        except Exception as error:  # noqa: BLE001 -- a constructor may refuse with an exception of any class
             failed.append((member, error))
     kinds = _TAKEN_AS.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
     meant = [error for member, error in failed if kinds & set(_kinds(reader.definition(member)) or kinds)]
@@ -154,17 +155,21 @@ def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
     for member in exact + others:
         try:
             return member.encode(value)
-        except Exception:  # noqa: BLE001, S112 -- not of this member's type; the next may know it
+        except Exception:  # noqa: BLE001, S112 -- the value is not of this member's type; the next member may accept it
             continue
     raise TypeError(f"expected one of the union's types, got {type(value).__name__}")
 
 
 def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], reader: Reader) -> Any:
-    """*form* as it will be read: where another member takes it too, that one may have defaults to add."""
+    """
+    Return *form* as it will be read back.
+
+    If another member accepts the form too, that member may have defaults to add.
+    """
     for _ in range(3):
         try:
             again = _encoded(members, reader, decode(form))
-        except Exception:  # noqa: BLE001 -- a class that cannot be made from its own fields; its form is what it is
+        except Exception:  # noqa: BLE001 -- the class cannot be made from its own fields, so its form stays as it is
             return form
         if again == form:
             break
@@ -173,7 +178,7 @@ def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], 
 
 
 def _tagged_together(members: Sequence[Codec], reader: Reader) -> list[Codec]:
-    """*members*, but those records that a literal field tells apart as one."""
+    """Return *members*, but with all records that a literal field tells apart combined into one codec."""
     records = [member for member in members if reader.complete(member).tags is not None]
     tag = _tag(records, reader) if len(records) > 1 else None
     if tag is None:
@@ -182,7 +187,7 @@ def _tagged_together(members: Sequence[Codec], reader: Reader) -> list[Codec]:
 
 
 def _tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[str, Codec]] | None:
-    """The field by whose constant the records can be told apart."""
+    """Return the field whose constants tell the records apart, and the record for each constant."""
     for field in reader.complete(records[0]).tags or ():
         table: dict[str, Codec] = {}
         for record in records:
@@ -201,7 +206,7 @@ def _tagged(field: str, table: Mapping[str, Codec], records: Sequence[Codec], re
     def decode(value: Any) -> Any:
         constant = value.get(field) if isinstance(value, dict) else None
         chosen = table.get(constant) if isinstance(constant, str) else None
-        # Without the tag, which may have a default, the records are tried like any others.
+        # If the tag is absent, which a default allows, the records are tried like other members.
         return _first(ordered, value, reader) if chosen is None else chosen.decode(value)
 
     def emit(writer: Writer, value: str) -> str:
@@ -224,7 +229,7 @@ def _tagged(field: str, table: Mapping[str, Codec], records: Sequence[Codec], re
 
 
 def _emit_union(writer: Writer, value: str, members: Sequence[Codec], reader: Reader) -> str:
-    """One branch for each Python type that JSON values have, with the members that take it."""
+    """Write one branch for each Python type that JSON values have, with the members that accept it."""
     kinds = {id(member): set(_kinds(reader.definition(member))) for member in members}
     branches: dict[tuple[int, ...], tuple[list[type], list[Codec]]] = {}
     for python, names in _TAKEN_AS.items():
@@ -239,7 +244,7 @@ def _emit_union(writer: Writer, value: str, members: Sequence[Codec], reader: Re
         test = " or ".join(f"{kind} is {writer.constant(each)}" for each in types_of_branch)
         with writer.block(f"{word} {test}:"):
             if float in types_of_branch and has_integer:
-                # 3.0 is an integer in JSON, and the integer's member is the narrower one.
+                # 3.0 is an integer in JSON, and the integer member is the narrower one.
                 writer.line(f"if {kind} is float and {value}.is_integer(): return U")
             _emit_attempts(writer, value, taking, result)
         word = "elif"
@@ -254,7 +259,7 @@ def _emit_attempts(writer: Writer, value: str, members: Sequence[Codec], result:
     writer.line(f"{result} = {writer.attempt(members[0], value)}")
     for earlier, member in pairwise(members):
         if not earlier.decisive:
-            break  # its "don't know" may not mean "no", so nobody else may answer
+            break  # its `UNSURE` may not mean "no", so no later member may answer
         with writer.block(f"if {result} is U:"):
             writer.line(f"{result} = {writer.attempt(member, value)}")
     writer.line(f"if {result} is U: return U")

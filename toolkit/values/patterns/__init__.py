@@ -1,12 +1,12 @@
 """
-Regular expressions that cannot stall the process.
+Search with regular expressions that cannot stall the process.
 
-`re` backtracks, and holds the interpreter while it does. Here every pattern
-gets an upper bound of what `re` could cost on a text of a given length; within
-it `re` answers, beyond it an automaton whose time is linear in the text. Both
-give the same answer. Where neither can tell, `Undecidable` is raised.
+`re` backtracks, and it blocks the interpreter while it does. For every pattern this package computes an upper bound of
+what `re` could cost on a text of a given length. Within a fixed limit, `re` searches the text. Beyond it, an automaton
+does, whose time is linear in the length of the text. Both give the same answer. If neither can decide, the search
+raises `Undecidable`.
 
-    tree.py → cost.py → nfa.py → linear.py → pattern.py
+    syntax_tree.py → backtracking.py → nfa.py → automaton.py → pattern.py
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ __all__ = ["Pattern", "Undecidable", "compile_pattern"]
 
 
 def compile_pattern(source: str) -> Pattern:
-    """*source*, ready to be searched for; `ValueError` if it is not a regular expression. Remembered."""
+    """
+    Compile *source* for searching, and remember the result.
+
+    Raises:
+        ValueError: *source* is not a regular expression.
+    """
     from .pattern import compile_pattern as compiled  # the engines are loaded with the first pattern
 
     return compiled(source)

@@ -1,10 +1,9 @@
 """
-The engine that never goes back: one pass over the text, whatever the pattern.
+Search with an automaton that never goes back: it makes one pass over the text, for any pattern.
 
-It follows all states of the automaton at once. Each set of states it meets is
-kept with where every character leads from it, so a familiar text costs one
-dictionary lookup a character. It runs in Python, where other threads get their
-turn. What it keeps is bounded, and so is what it may spend on unfamiliar text.
+The automaton follows all its states at once. It keeps each set of states that it meets, and where each character leads
+from that set. So a familiar text costs one dictionary lookup for each character. The code runs in Python, so other
+threads get their turn. The memory that it keeps is limited, and so is the work that it may spend on unfamiliar text.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from .syntax_tree import Assertion, Node, anchors
 
 __all__ = ["MOST_KEPT", "MOST_WORK", "Exhausted", "Linear"]
 
-# About a hundred bytes each.
+# The limit of units that are kept. One unit takes about a hundred bytes.
 MOST_KEPT = 100_000
-# A second or two; only unfamiliar text counts.
+# The limit of work for one search, which is a second or two. Only unfamiliar text counts.
 MOST_WORK = 5_000_000
 
-# What learning takes beside the states, in the time of a state.
+# The fixed work of learning one step. The unit is the work for one state.
 OVERHEAD = 4
 
-# The symbols that are not characters: `$` has to know that a line break is the last one.
+# The symbols that are not characters. `$` must know whether a line break is the last character.
 LAST_NEWLINE = "\n$"
 END = ""
 
-# What is known about the symbol before or behind a place, as bits.
+# Bits that describe the symbol before or after a place.
 EDGE, NEWLINE, FINAL, WORD, ASCII_WORD = 1, 2, 4, 8, 16
 
-# Before Python 3.14 the empty text has no place that is not a word boundary.
+# Before Python 3.14, `\B` does not match in the empty text.
 EMPTY_HAS_NON_BOUNDARY = bool(re.search(r"\B", ""))
 
 _MATTERS: dict[Assertion, int] = {
@@ -49,19 +48,20 @@ _MATTERS: dict[Assertion, int] = {
 }
 
 
-class Exhausted(Exception):  # noqa: N818 -- named by what happened, as all our errors are
-    """The text was too unfamiliar for too long."""
+class Exhausted(Exception):  # noqa: N818 -- named after what happened, like all our errors
+    """A search spent too much work on unfamiliar text."""
 
 
 class _State(dict[str, "_State"]):
-    """A set of automaton states before a place, and where each symbol leads from it."""
+    """A set of automaton states before a place, with the next state for each symbol."""
 
     __slots__ = ("before", "kernel", "moves")
 
     def __init__(self, kernel: frozenset[int], before: int) -> None:
         self.kernel = kernel
         self.before = before
-        # By what is known about the next symbol: what can be consumed, or None if there is a match already.
+        # The key describes the next symbol. The value lists the character sets that can be consumed, or is None if
+        # there is already a match.
         self.moves: dict[int, list[tuple[_Members, int]] | None] = {}
 
 
@@ -70,7 +70,7 @@ LOST = _State(frozenset(), 0)
 
 
 class _Members(dict[str, bool]):
-    """Which characters belong to a set: `re` is asked once for each."""
+    """The characters that belong to a set. `re` is asked once for each character."""
 
     __slots__ = ("_match",)
 
@@ -83,13 +83,13 @@ class _Members(dict[str, bool]):
 
 
 class Linear:
-    """An automaton that grows as it reads; threads may share it."""
+    """An automaton that grows while it reads. Threads may share it."""
 
     def __init__(self, node: Node, *, most_kept: int = MOST_KEPT, most_work: int = MOST_WORK) -> None:
         self._nfa = build(node)
         self._most_kept = most_kept
         self._most_work = most_work
-        # Only what some assertion asks about tells two places apart.
+        # Two places differ only in the facts that some assertion checks.
         self._matters = 0
         for place, _ in self._nfa.places.values():
             self._matters |= _MATTERS[place]
@@ -100,10 +100,10 @@ class Linear:
 
     def search(self, text: str) -> bool:
         """
-        Whether the pattern occurs in *text*.
+        Return whether the pattern occurs in *text*.
 
         Raises:
-            Exhausted: More than *most_work* was spent on what was not met before.
+            Exhausted: The search spent more than *most_work* on symbols and states that it had not met before.
         """
         state = self._state(frozenset({self._nfa.start}), EDGE & self._matters)
         symbols = chain(text[:-1], (LAST_NEWLINE, END)) if text.endswith("\n") else chain(text, (END,))
@@ -112,7 +112,8 @@ class Linear:
             try:
                 state = state[symbol]
             except KeyError:
-                # These two lead nowhere, so that reaching one of them ends the loop without a test in it.
+                # These two states have no next states. So the loop ends when it reaches one of them, without a test in
+                # each step.
                 if state is FOUND or state is LOST:
                     break
                 if work > self._most_work:
@@ -122,7 +123,7 @@ class Linear:
         return state is FOUND
 
     def _learn(self, state: _State, symbol: str) -> tuple[_State, int]:
-        """Where *symbol* leads from *state*, and the work of finding out."""
+        """Return the state to which *symbol* leads from *state*, and the work that it took to find it."""
         known = self._known(symbol) & self._matters
         try:
             moves, spent = state.moves[known], 0
@@ -146,7 +147,11 @@ class Linear:
         return following, spent
 
     def _moves(self, state: _State, known: int) -> tuple[list[tuple[_Members, int]] | None, int]:
-        """What can be consumed at a place with *state* before it and a symbol *known* behind it."""
+        """
+        Return the possible moves at a place, or None if there is already a match; also return the work.
+
+        *state* comes before the place, and *known* describes the symbol after it.
+        """
         nfa = self._nfa
         seen = set(state.kernel)
         pending = list(seen)
@@ -191,8 +196,8 @@ class Linear:
         return 0
 
     def _forget(self) -> None:
-        # Emptied one by one, so that no circle of states keeps itself alive; a thread
-        # that stands in one of them finds nothing there and learns it again.
+        # Each state is emptied, so that no cycle of states keeps itself alive. A thread that is in one of these states
+        # finds it empty and learns its moves again.
         for state in list(self._states.values()):
             state.clear()
             state.moves.clear()

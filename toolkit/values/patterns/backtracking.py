@@ -1,13 +1,11 @@
 """
-What `re` could cost: an upper bound of its backtracking, for any text of a length.
+Estimate what `re` could cost: an upper bound of its backtracking for any text of a given length.
 
-For every part of a pattern two numbers are computed: its *ways*, how often the
-search can go on behind the part for one entry into it, and its *cost*, the steps
-inside it for all of them. In a sequence ways multiply; in a repeat they are
-raised to the number of rounds, which is where patterns explode. A way is not
-counted if the next character rules it out at once (`[a-z]+` before `-` has but
-one); then only the price of finding out is added. The bound is allowed to be
-too high, never too low.
+Two numbers are computed for every part of a pattern. The *ways* of a part are how often the search can go on after the
+part for one entry into it. The *cost* of a part is the number of steps inside it for all these ways. In a sequence,
+ways multiply. In a repeat, they are raised to the number of rounds, which is where patterns explode. A way is not
+counted if the next character rules it out at once: `[a-z]+` before `-` has only one way. Then only the price of finding
+that out is added. The bound may be too high, but never too low.
 """
 
 from __future__ import annotations
@@ -22,46 +20,52 @@ from .syntax_tree import At, Atomic, Backref, Either, Look, Node, Opaque, Repeat
 
 __all__ = ["MOST_STEPS", "longest_affordable", "steps"]
 
-# `re` makes 20 to 500 million steps a second: a tenth of a second at the worst.
+# `re` makes 20 to 500 million steps a second, so this takes a tenth of a second at most.
 MOST_STEPS = 2_000_000
-# Powers of the square root of two, so that six estimates find the place.
+# The lengths are powers of the square root of two, so that six estimates find the right one.
 LENGTHS = [0, *sorted({math.isqrt(1 << power) for power in range(53)})]
-# Larger than anything affordable, and its square is still a float.
+# The ceiling is larger than any affordable cost, and its square is still a float.
 CEILING = 1e18
 
-# What comes after a part: the characters that keep the search alive, and the price of being turned down.
+# Describes what comes after a part: the characters with which the search goes on, and the price of finding out that it
+# does not.
 Next = tuple[int, float]
 # Reaching the end of a pattern ends the search, so nothing comes after it.
 ACCEPTED: Next = (0, 1)
 
 
 def longest_affordable(node: Node, groups: int) -> int:
-    """The longest text that `re` may search for *node* with so many capturing *groups*, or -1 if not even the empty."""
+    """
+    Return the length of the longest text in which `re` may search for *node*.
+
+    The pattern has *groups* capturing groups. The result is -1 if even the empty text is too expensive.
+    """
     affordable = bisect.bisect_left(LENGTHS, True, key=lambda length: steps(node, length, groups) > MOST_STEPS)
     return LENGTHS[affordable - 1] if affordable else -1
 
 
 def steps(node: Node, length: int, groups: int = 0) -> float:
-    """An upper bound of the steps `re.search` makes for *node* in a text of *length*."""
+    """Return an upper bound of the steps that `re.search` makes for *node* in a text of *length* characters."""
     estimate = _Estimate(length, groups)
     once = estimate.measure(node, ACCEPTED)[1]
     if count := anchors(node):
-        # `re` tries the other places too; the anchors turn it down.
+        # `re` tries the other places too, and the anchors fail there.
         return min(once + (length + 1) * (count + 1), CEILING)
-    # A place is paid for only when it fails, and a repeat at the very end can fail in its first rounds alone.
+    # A place costs steps only when it fails, and a repeat at the very end can fail only in the rounds that it must
+    # make.
     return min(once + (length + 1) * (estimate.measure(_trimmed(node), ACCEPTED)[1] + 1), CEILING)
 
 
 class _Estimate:
     def __init__(self, length: int, groups: int) -> None:
         self.length = length
-        # Before each round and each branch `re` saves all captures, in time and in memory.
+        # Before each round and each branch, `re` saves all captures, which takes time and memory.
         self.saving = 1 + groups
-        # A lookaround is asked for twice at each level, once for its cost and once for its price.
+        # Each level needs the cost of a lookaround twice, once in `measure` and once in `peek`.
         self.looks: dict[int, float] = {}
 
     def measure(self, node: Node, after: Next) -> tuple[float, float]:
-        """The ways and the cost of *node*."""
+        """Return the ways and the cost of *node*."""
         match node:
             case Chars():
                 return 1, node.price + after[1]
@@ -101,19 +105,19 @@ class _Estimate:
             apart = apart and not seen & mask
             seen |= mask
         each = [ways for ways, _ in measured]
-        # If no character can start two of them, at most one goes on.
+        # If no character can start two of the items, at most one item goes on.
         ways = max(each, default=1) if apart else sum(each)
         return min(ways, CEILING), min(1 + sum(self.saving + cost for _, cost in measured), CEILING)
 
     def repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
         low, body = node.low, node.body
-        # A round that consumes nothing is the last one, except among those that must be.
+        # A round that consumes nothing is the last one, except among the *low* rounds that are required.
         rounds = min(node.high, self.length // node.width if node.width else low + self.length + 1)
         spare = max(rounds - low + 1, 1)
         again = self.peek(body, after)
         alone = not again[0] & after[0]
         if isinstance(body, Chars):
-            # `re` counts how often the character comes and then walks back, without a stack.
+            # `re` counts how often the character comes and then goes back step by step, without a stack.
             return 1 if alone else spare, 1 + rounds * body.price + spare * after[1]
         either = (again[0] | after[0], again[1] + after[1] + 1)
         ways, cost = self.measure(body, after if node.high == 1 else either)
@@ -131,7 +135,7 @@ class _Estimate:
         return known
 
     def peek(self, node: Node, after: Next) -> Next:
-        """What keeps the search alive before *node*, and the price of finding out that it is not."""
+        """Return the next characters with which the search can enter *node*, and the price of ruling out the others."""
         match node:
             case Chars():
                 return node.mask, node.price
@@ -154,16 +158,16 @@ class _Estimate:
             case Atomic(body) if narrowest(body):
                 return self.peek(body, after)
             case _:
-                # Nothing is ruled out, so the price is never paid.
+                # No character is ruled out, so the price is never paid.
                 return ALL, 1
 
 
 def _ends_once(items: tuple[Node, ...], following: int) -> bool:
     """
-    Whether at most one way through *items* ends before a character of *following*.
+    Return whether at most one way through *items* ends before a character of *following*.
 
-    So it is where only one of them varies, as in `[a-z-]{0,61}[a-z]`, and none of
-    them consumes such a character: the longer way would have passed over it.
+    This is so if only one item varies, as in `[a-z-]{0,61}[a-z]`, and no item consumes a character of *following*. A
+    longer way would have to pass over such a character.
     """
     varying = 0
     for item in items:
@@ -179,14 +183,14 @@ def _union(masks: list[int]) -> int:
 
 
 def _powers(base: float, last: int) -> float:
-    """The powers of *base* from 0 to *last*, added up."""
+    """Return the sum of the powers of *base* from 0 to *last*."""
     if last * math.log2(base) > 60:
         return CEILING
     return sum(base**exponent for exponent in range(last + 1))
 
 
 def _trimmed(node: Node) -> Node:
-    """*node* with the repeat it ends in cut to the rounds it cannot do without."""
+    """Return *node* with its final repeat cut to the rounds that are required."""
     match node:
         case Seq(items) if items:
             return Seq((*items[:-1], _trimmed(items[-1])))

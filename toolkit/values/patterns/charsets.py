@@ -1,10 +1,9 @@
 """
-One character of a pattern: which characters it accepts.
+Describe one character of a pattern: the set of characters that it accepts.
 
-Whether a character belongs is always asked of `re` itself, with an expression
-of one character, so that case folding and Unicode categories agree to the last
-letter. The `mask` is for telling that two sets have nothing in common: a bit
-for each ASCII character and a few for all others, never too few.
+`re` itself always decides whether a character belongs to a set, with an expression of one character. So case folding
+and Unicode categories agree in every case. The `mask` shows that two sets have no character in common. It has a bit for
+each ASCII character and a few bits for all others. It may have too many bits, but never too few.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Any, NamedTuple
 __all__ = ["ALL", "END", "NEWLINE", "Chars", "read_chars"]
 
 ASCII = (1 << 128) - 1
-# Beyond ASCII: spaces, digits, what else belongs to words, and the rest.
+# Bits for characters beyond ASCII: spaces, digits, other word characters, and the rest.
 _SPACES, _DIGITS, _LETTERS, _REST = 1 << 128, 1 << 129, 1 << 130, 1 << 131
 OTHERS = _SPACES | _DIGITS | _LETTERS | _REST
-END = 1 << 132  # not a character: the end of the text, for sets of what may come next
+END = 1 << 132  # the end of the text, which is not a character; for sets of symbols that may come next
 ALL = ASCII | OTHERS | END
 NEWLINE = 1 << ord("\n")
 
@@ -26,7 +25,7 @@ _LOWER = ((1 << 26) - 1) << ord("a")
 _UPPER = ((1 << 26) - 1) << ord("A")
 _DIGIT = ((1 << 10) - 1) << ord("0") | _DIGITS
 _WORD = _LOWER | _UPPER | 1 << ord("_") | _DIGIT | _LETTERS
-# Four control characters are spaces, but not under the ASCII flag.
+# Four control characters count as spaces, but not with the ASCII flag.
 _SEPARATORS = 0b1111 << 0x1C
 _SPACE = 0b11111 << ord("\t") | 1 << ord(" ") | _SEPARATORS | _SPACES
 
@@ -40,17 +39,17 @@ _CATEGORIES = {
 }
 
 
-# A named tuple, because a frozen dataclass takes ten times as long to define and this is imported early.
+# This is a named tuple, because a frozen dataclass takes ten times as long to define and this is imported early.
 class Chars(NamedTuple):
     """
     A set of characters.
 
     Attributes:
-        source: An expression of one character that accepts the set.
-        flags: The flags under which it does.
-        mask: The bits of a superset.
+        source: An expression for one character that accepts exactly this set.
+        flags: The flags with which *source* must be compiled.
+        mask: The bits of a superset of this set.
         price: How many comparisons `re` may need for one character.
-        wide: Whether `re` is slow to compile it.
+        wide: Whether `re` compiles this set slowly.
     """
 
     source: str
@@ -61,7 +60,7 @@ class Chars(NamedTuple):
 
 
 def read_chars(name: str, value: Any, flags: int) -> Chars | None:
-    """The set that the parser wrote as *name* and *value*, or None if that is nothing known."""
+    """Return the set that the parser wrote as *name* and *value*, or None if it is not a known form."""
     flags &= re.IGNORECASE | re.DOTALL | re.ASCII
     if name == "ANY":
         mask = (ASCII | OTHERS) & ~(0 if flags & re.DOTALL else NEWLINE)
@@ -72,7 +71,7 @@ def read_chars(name: str, value: Any, flags: int) -> Chars | None:
     negated = name == "NOT_LITERAL" or members[0][0] == "NEGATE"
     if members[0][0] == "NEGATE":
         del members[0]
-    # The mask has all bits of the set and perhaps more; the core has none that the set lacks.
+    # The mask has all bits of the set and perhaps more. The core has only bits that are in the set.
     source, mask, core, price, wide = "", 0, 0, 1, False
     for kind, each in members:
         if kind == "CATEGORY" and each.name in _CATEGORIES:
@@ -90,10 +89,10 @@ def read_chars(name: str, value: Any, flags: int) -> Chars | None:
         mask |= _span(low, high)
         core |= _span(low, high) & ASCII
         wide = wide or high > 0xFF
-        # Up to here `re` has a bitmap; beyond it goes through a list.
+        # `re` has a bitmap up to this character. Beyond it, `re` goes through a list.
         price += high > 0xFFFF
     if negated:
-        # Folding the case only adds to what is excluded.
+        # Case folding only adds characters to those that are excluded.
         mask = (ASCII | OTHERS) & ~core
     elif flags & re.IGNORECASE:
         mask = _folded(mask)
@@ -109,7 +108,7 @@ def _span(low: int, high: int) -> int:
 
 
 def _folded(mask: int) -> int:
-    # A Kelvin sign is a `k` and a long s an `s`, in either direction.
+    # The Kelvin sign folds to `k` and the long s folds to `s`, and the other way round.
     if mask & OTHERS:
         return mask | _LOWER | _UPPER | OTHERS
     if letters := mask & (_LOWER | _UPPER):

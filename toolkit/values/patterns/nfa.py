@@ -1,9 +1,8 @@
 """
-A pattern as a graph of states: the automaton before it is run.
+Build the automaton of a pattern as a graph of states, before it runs.
 
-A repeat is written out as often as it must be, so the graph may be larger than
-the pattern; how large is computed beforehand. Greedy and lazy make no
-difference, because the question is only whether there is a match.
+A repeat is written out as many times as needed, so the graph may be larger than the pattern. `size` computes beforehand
+how large it will be. Greedy and lazy repeats are the same here, because the search only asks whether there is a match.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ ACCEPT = 0
 @dataclass(slots=True)
 class Nfa:
     """
-    States by number, `ACCEPT` being the first.
+    The states of an automaton by number. `ACCEPT` is the first.
 
     Attributes:
-        start: Where a match begins.
-        chars: The set a state consumes a character of, and the state behind it.
-        places: The assertion a state makes, and the state behind it.
-        jumps: The states a state stands for.
+        start: The state in which a match begins.
+        chars: For a state that consumes a character, the set of characters and the next state.
+        places: For a state that makes an assertion, the assertion and the next state.
+        jumps: For a state that only stands for other states, those states.
     """
 
     start: int = ACCEPT
@@ -44,7 +43,7 @@ class Nfa:
 
 
 def irregular(node: Node) -> str:
-    """The first thing in *node* that no automaton can follow, or nothing."""
+    """Return the name of the first construct in *node* that no automaton can follow, or empty text."""
     match node:
         case Chars() | At():
             return ""
@@ -57,7 +56,7 @@ def irregular(node: Node) -> str:
 
 
 def size(node: Node) -> int:
-    """How many states a regular *node* takes, at most."""
+    """Return how many states a regular *node* needs at most."""
     match node:
         case Seq(items) | Either(items):
             return 1 + sum(map(size, items))
@@ -68,14 +67,14 @@ def size(node: Node) -> int:
 
 
 def build(node: Node) -> Nfa:
-    """The graph of *node*, which is regular and not too large."""
+    """Build the graph of *node*, which must be regular and not too large."""
     nfa = Nfa()
     nfa.start = _before(nfa, node, ACCEPT)
     return nfa
 
 
 def _before(nfa: Nfa, node: Node, after: int) -> int:
-    """Add *node* in front of the state *after*, and return where it begins."""
+    """Add *node* in front of the state *after*, and return the state in which *node* begins."""
     match node:
         case Chars():
             state = nfa.new()

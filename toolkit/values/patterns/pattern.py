@@ -1,8 +1,8 @@
 """
-Searching for a pattern, by whichever engine can promise to come back.
+Search for a pattern with the engine that is sure to finish.
 
-`re` is asked wherever it is affordable, which is known once per pattern as the
-longest text. Generated code may make that one comparison itself.
+`re` is used if it is affordable. Each pattern has one number for that: the length of the longest affordable text.
+Generated code may make that comparison itself.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ __all__ = ["MOST_CHARACTERS", "Pattern", "Undecidable", "compile_pattern"]
 MOST_CHARACTERS = 20_000
 
 
-class Undecidable(ValueError):  # noqa: N818 -- named by what happened, as all our errors are
-    """No engine can tell in bounded time whether the pattern occurs in this text."""
+class Undecidable(ValueError):  # noqa: N818 -- named after what happened, like all our errors
+    """No engine can decide in bounded time whether the pattern occurs in this text."""
 
 
 class Pattern:
     """
-    A regular expression in Python's syntax; made by `compile_pattern`.
+    A regular expression in Python's syntax. `compile_pattern` makes it.
 
     Attributes:
         source: The expression as written.
-        fast_limit: The longest text that `fast_search` may be given.
-        fast_search: What `re` has to offer, for callers that compare the length themselves:
+        fast_limit: The length of the longest text for which `fast_search` may be called.
+        fast_search: The search function of `re`, for callers that compare the length themselves:
             `fast_search(text) if len(text) <= fast_limit else pattern.search(text)`.
     """
 
@@ -43,7 +43,7 @@ class Pattern:
         self.fast_limit = longest_affordable(tree, compiled.groups)
         self.fast_search: Callable[[str], re.Match[str] | None] = compiled.search
         self._tree = tree
-        # Built when first needed: most patterns never meet a text that is too long for `re`.
+        # The automaton is built when it is first needed. Most patterns never meet a text that is too long for `re`.
         self._linear: Linear | None = None
 
     def __repr__(self) -> str:
@@ -51,10 +51,10 @@ class Pattern:
 
     def search(self, text: str) -> bool:
         """
-        Whether the pattern occurs anywhere in *text*, as `re.search` would tell.
+        Return whether the pattern occurs anywhere in *text*, with the same answer as `re.search`.
 
         Raises:
-            Undecidable: No engine can tell in bounded time.
+            Undecidable: No engine can decide in bounded time.
         """
         if len(text) <= self.fast_limit:
             return self.fast_search(text) is not None
@@ -80,7 +80,7 @@ class Pattern:
         return self._tree
 
     def _undecidable(self, text: str, why: str) -> Undecidable:
-        # A limit of a few characters would be no help.
+        # A limit of a few characters would not help the reader.
         remedy = f", or keep the text to {self.fast_limit:,} characters" if self.fast_limit > 20 else ""
         return Undecidable(
             f"cannot tell in bounded time whether {_shown(self.source)} occurs in a text of {len(text):,} characters: "
@@ -88,25 +88,26 @@ class Pattern:
         )
 
 
-# As `re.compile` does, for callers that meet the source with every text; finding out takes half a millisecond.
+# The cache is for callers that get the source with every text, as in `re.compile`. The analysis takes half a
+# millisecond.
 @functools.lru_cache(maxsize=256)
 def compile_pattern(source: str) -> Pattern:
     """
-    Read *source*, and find out what searching for it may cost.
+    Read *source*, and find out what a search for it may cost.
 
     Raises:
-        ValueError: It is not a regular expression, or not one of a reasonable size.
+        ValueError: *source* is not a regular expression, or it is not of a reasonable size.
     """
     if len(source) > MOST_CHARACTERS:
         raise ValueError(_invalid(source, f"it is longer than {MOST_CHARACTERS:,} characters"))
     try:
-        # In this order: the tree tells whether `re` can compile it without delay.
+        # The tree is read first, because it shows whether `re` can compile the source without delay.
         tree = read(source)
         return Pattern(tree, re.compile(source))
     except RecursionError:
         raise ValueError(_invalid(source, "its groups are nested too deeply")) from None
     except (re.error, ValueError, OverflowError, MemoryError, Warning) as error:
-        # A warning arrives here where warnings are errors; `re` warns of what may mean something else one day.
+        # A warning arrives here if warnings are errors. `re` warns of syntax whose meaning may change.
         raise ValueError(_invalid(source, str(error))) from error
 
 

@@ -1,10 +1,9 @@
 """
-A pattern as a small tree: the one place that knows Python's private parser.
+Read a pattern into a small tree. Only this module knows Python's private parser.
 
-`re._parser` is private, but the same in Python 3.11 to 3.13. What it returns
-is read by name; a construct nobody here has heard of becomes `Unknown`, and a
-parser that is not there makes the whole pattern `Unknown`, which costs too
-much to try. Captures are dropped, since the question is only yes or no.
+`re._parser` is private, but it is the same in Python 3.11 to 3.13. This module reads the parser's output by name. A
+construct that this module does not know becomes `Unknown`. If the parser is missing, the whole pattern becomes
+`Unknown`, whose cost counts as too high for `re`. Captures are dropped, because a search only answers yes or no.
 """
 
 from __future__ import annotations
@@ -33,11 +32,13 @@ __all__ = [
     "read",
 ]
 
-UNBOUNDED = 1 << 32  # more than any repeat the parser accepts
+UNBOUNDED = 1 << 32  # more than any repeat that the parser accepts
 
-# `re` builds a table of 64 K entries, in milliseconds of Python, for each class with characters beyond Latin-1.
+# For each class with characters beyond Latin-1, `re` builds a table of 64 K entries, which takes milliseconds of Python
+# code.
 MOST_WIDE_CLASSES = 64
-# The walks below this file recurse, so the depth is bounded here, once, and not by the stack of whoever searches.
+# The functions that visit this tree recurse. The depth is limited here, once, so that it does not depend on the stack
+# of the caller.
 DEEPEST = 100
 
 _ALPHABETS = re.ASCII | re.UNICODE
@@ -45,7 +46,7 @@ _ALPHABETS = re.ASCII | re.UNICODE
 Assertion = Literal["start", "line start", "end", "line end", "very end", "\\b", "\\B", "ascii \\b", "ascii \\B"]
 
 
-# Named tuples, because frozen dataclasses take ten times as long to define and this is imported early.
+# These are named tuples, because frozen dataclasses take ten times as long to define and this is imported early.
 class At(NamedTuple):
     """A place between two characters, such as `^` or `\\b`."""
 
@@ -53,19 +54,23 @@ class At(NamedTuple):
 
 
 class Seq(NamedTuple):
-    """One thing after the other; without any, the empty text."""
+    """A sequence of items. Without items, it is the empty text."""
 
     items: tuple[Node, ...]
 
 
 class Either(NamedTuple):
-    """One of several; without any, a failure."""
+    """A choice of one item. Without items, it always fails."""
 
     items: tuple[Node, ...]
 
 
 class Repeat(NamedTuple):
-    """A body *low* to *high* times, *width* being the least the body consumes."""
+    """
+    A body that is repeated *low* to *high* times.
+
+    *width* is the least number of characters that the body consumes.
+    """
 
     low: int
     high: int
@@ -74,34 +79,34 @@ class Repeat(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A condition on the text around, which consumes nothing."""
+    """A condition on the surrounding text. It consumes no characters."""
 
     body: Node
     what: str = "a lookaround"
 
 
 class Atomic(NamedTuple):
-    """A body that is never entered again once it has matched."""
+    """A body that the search never enters again once it has matched."""
 
     body: Node
     what: str = "an atomic group or possessive repeat"
 
 
 class Opaque(NamedTuple):
-    """One of several, by a choice that `re` alone can make."""
+    """A choice of one item that only `re` can make."""
 
     items: tuple[Node, ...]
     what: str
 
 
 class Backref(NamedTuple):
-    """The text of a group once more."""
+    """The text of a group, which must occur again."""
 
     what: str = "a backreference"
 
 
 class Unknown(NamedTuple):
-    """Something this Python has and this library does not know."""
+    """A construct that this Python has and this library does not know."""
 
     what: str = "a construct unknown to this library"
 
@@ -114,10 +119,10 @@ _PARSE: Parse | None = getattr(getattr(re, "_parser", None), "parse", None)
 
 def read(source: str, *, parse: Parse | None = _PARSE) -> Node:
     """
-    The tree of *source*.
+    Read *source* into a tree.
 
     Raises:
-        ValueError: It is too large, or nested too deeply. What the parser itself raises passes through.
+        ValueError: *source* is too large or nested too deeply. Exceptions of the parser itself are not caught.
     """
     if parse is None:
         return Unknown()
@@ -177,14 +182,14 @@ class _Reader:
         if not added & _ALPHABETS & ~flags:
             return self.sequence(parsed, (flags | added) & ~removed, depth)
         body = self.sequence(parsed, (flags & ~_ALPHABETS | added) & ~removed, depth)
-        # At the head of a pattern `re` skips ahead by the flags outside of the group, and may miss a match.
-        # The answer must not depend on the engine, so this is left to the one that has the fault.
+        # At the start of a pattern, `re` skips ahead with the flags from outside the group, and may miss a match. The
+        # answer must not depend on the engine, so only `re`, which has this fault, handles such a group.
         return Opaque((body,), "a group with an (?a) or (?u) of its own")
 
     def repeat(self, value: tuple[int, int, Any], flags: int, depth: int) -> Repeat:
         low, high, parsed = value
         body = self.sequence(parsed, flags, depth)
-        # The parser's "no limit" is a named constant; every other number is a plain one.
+        # The parser writes "no limit" as a named constant, and every other number as a plain integer.
         return Repeat(int(low), int(high) if type(high) is int else UNBOUNDED, body, narrowest(body))
 
 
@@ -202,7 +207,7 @@ def _at(name: str, flags: int) -> Node:
 
 
 def narrowest(node: Node) -> int:
-    """The least number of characters *node* consumes."""
+    """Return the least number of characters that *node* consumes."""
     match node:
         case Chars():
             return 1
@@ -219,7 +224,7 @@ def narrowest(node: Node) -> int:
 
 
 def anchors(node: Node) -> int:
-    """How many `^` or `\\A` keep *node* from matching anywhere but at the start; 0 if it can."""
+    """Count the `^` and `\\A` that allow *node* to match only at the start; return 0 if it can match elsewhere."""
     match node:
         case At("start"):
             return 1

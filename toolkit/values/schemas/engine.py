@@ -1,8 +1,8 @@
 """
-One schema's judge: jsonschema's validator with our keywords, and a limit to its work.
+Check values against one schema: jsonschema's validator with our keywords, and a limit to its work.
 
-A judgement that would take too long, because a value could be read in too
-many ways or is too large, ends with a `ValueError`.
+A check that would take too long ends with a `ValueError`. That happens if the schema allows too many readings of a
+value, or if the value is too large.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _MOST_WORK = 200_000
 
 class Work(threading.local):
     """
-    The judgement under way, one a thread.
+    The state of the check that is running. Each thread has its own.
 
     Attributes:
-        left: How many schemas may still be held against values.
-        known: What referred schemas had to say of containers. Without, a value that several members of a union
-            contain would be judged once for each, at every level twice as often. None if answers may change.
+        left: How many more times a schema may be applied to a value.
+        known: The errors that schemas behind a `$ref` found in a container. Without this memory, a value that several
+            members of a union contain would be checked once for each member, so the work would double at every level.
+            None if the answers may change.
     """
 
     def __init__(self, *, remembers: bool) -> None:
@@ -47,10 +48,12 @@ class Work(threading.local):
 
 class Judge:
     """
-    A compiled validator, to be kept; jsonschema is imported here, at the first need.
+    A compiled validator for one schema, to be kept for many checks.
+
+    jsonschema is imported here, when the first validator is needed.
 
     Attributes:
-        resolver: What answers the references in the schema.
+        resolver: The resolver of the references in the schema.
     """
 
     __slots__ = ("_validator", "_work", "resolver")
@@ -59,27 +62,27 @@ class Judge:
         from referencing import Registry
 
         registry: Registry[Any] = Registry()
-        # What a dynamic reference means depends on the way to it.
+        # The target of a dynamic reference depends on the path to it, so answers cannot be remembered.
         self._work = Work(remembers=not any("$dynamicRef" in part for part in mappings_in(schema)))
         self._validator = _validator_class()(schema, registry=registry, format_checker=self._work)
         self.resolver = self._validator._resolver  # noqa: SLF001 -- jsonschema offers no other way to it
 
     def iter_errors(self, value: Any, *, max_errors: int = MOST_ERRORS) -> Iterator[Any]:
-        """Yield what is wrong with *value*: the first hundred errors, or *max_errors*."""
+        """Yield the errors in *value*, at most *max_errors* of them; the default is one hundred."""
         self._work.begin()
         return islice(_judged(self._validator, value, None, None), max_errors)
 
     @property
     def steps_taken(self) -> int:
-        """Return how much work the last judgement of this thread took."""
+        """Return how many steps the last check of this thread took."""
         return _MOST_WORK - self._work.left
 
     def is_valid(self, value: Any) -> bool:
-        """Whether nothing is wrong with *value*."""
+        """Return whether *value* has no errors."""
         return next(self.iter_errors(value), None) is None
 
     def evolve(self, schema: Any) -> Judge:
-        """A judge of a part of the schema, which may refer to the whole."""
+        """Return a judge for *schema*, a part of this judge's schema. The part may refer to the whole schema."""
         made = object.__new__(Judge)
         made._work, made.resolver = self._work, self.resolver
         made._validator = self._validator.evolve(schema=schema)
@@ -87,7 +90,7 @@ class Judge:
 
 
 def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
-    """Every object in the document that *schema* is, whether it is a schema or not."""
+    """Yield each mapping in the document *schema*, even if the mapping is not a schema."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
@@ -100,7 +103,11 @@ def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
 
 @functools.cache
 def _validator_class() -> Any:
-    """jsonschema's validator for draft 2020-12 with our `KEYWORDS`; its `format_checker` has to be a `Work`."""
+    """
+    Return jsonschema's validator class for draft 2020-12 with our `KEYWORDS`.
+
+    The `format_checker` of its instances must be a `Work`.
+    """
     from jsonschema import Draft202012Validator, validators
 
     made: Any = validators.extend(Draft202012Validator, KEYWORDS)
@@ -112,7 +119,7 @@ def _validator_class() -> Any:
 def _descend(
     self: Any, instance: Any, schema: Any, path: Any = None, schema_path: Any = None, resolver: Any = None
 ) -> Iterator[Any]:
-    """jsonschema's own `descend`, counted, and short where the answer is obvious."""
+    """Replace jsonschema's own `descend`: count each step, and return early where the value obviously fits."""
     if schema is True:
         return
     if type(instance) in obvious(schema):
@@ -128,12 +135,12 @@ def _descend(
 
 
 def _judged(validator: Any, instance: Any, path: Any, schema_path: Any) -> Iterator[Any]:
-    """jsonschema's own loop over the keywords of a schema."""
+    """Run jsonschema's own loop over the keywords of a schema."""
     schema = validator.schema
     if schema is False:
         about = {"validator": None, "validator_value": None, "instance": instance, "schema": schema}
         yield error_of(path=_steps(path), schema_path=_steps(schema_path), **about)
-    for check, keyword, value in validator._validators:  # noqa: SLF001 -- this and below as jsonschema's own does
+    for check, keyword, value in validator._validators:  # noqa: SLF001 -- like jsonschema's own loop, here and below
         for error in check(validator, value, instance, schema) or ():
             if not isinstance(error.schema, (dict, bool)):
                 error._set(validator=keyword, validator_value=value, instance=instance, schema=schema)  # noqa: SLF001
@@ -147,7 +154,7 @@ def _judged(validator: Any, instance: Any, path: Any, schema_path: Any) -> Itera
 
 
 def _evolve(self: Any, **changes: Any) -> Any:
-    # jsonschema's own looks at `$schema`, and for another dialect gives a validator without these keywords.
+    # jsonschema's own `evolve` reads `$schema`. For another dialect it returns a validator without these keywords.
     return type(self)(
         changes.get("schema", self.schema),
         format_checker=self.format_checker,

@@ -1,11 +1,9 @@
 """
-jsonschema's keywords, made safe and quick for values from strangers.
+Replace jsonschema's keywords with versions that are safe and quick for untrusted values.
 
-Each gives exactly jsonschema's verdict. Patterns go through
-`toolkit.values.patterns`, so none can stall the process; unique items are compared in
-linear time; missing and unknown keys are reported one by one, with their
-place. No message is written: `wording` has better ones, and writing out a
-large value takes time.
+Each keyword gives exactly jsonschema's verdict. Patterns go through `toolkit.values.patterns`, so no pattern can stall
+the process. Unique items are compared in linear time. Missing and unknown keys are reported one by one, each with its
+place. The keywords write no messages: `messages` has better ones, and writing out a large value takes time.
 """
 
 from __future__ import annotations
@@ -23,10 +21,13 @@ from ..patterns import compile_pattern
 __all__ = ["KEYWORDS", "LONGEST_UNEVALUATED_KEY", "MOST_ERRORS", "error_of", "obvious"]
 
 MOST_ERRORS = 100
-"""How many errors are looked for, in the whole and in each member of a union."""
+"""The most errors that are looked for, in the whole value and in each member of a union."""
 
 LONGEST_UNEVALUATED_KEY = 1000
-"""Where unevaluated properties are looked for, jsonschema itself searches the keys with `re`."""
+"""
+The longest key in an object that `unevaluatedProperties` checks. For this keyword jsonschema itself searches the keys
+with `re`.
+"""
 
 _NOTHING: frozenset[type] = frozenset()
 _CLASSES: dict[str, frozenset[type]] = {
@@ -41,7 +42,7 @@ _CLASSES: dict[str, frozenset[type]] = {
 
 
 def obvious(schema: Mapping[str, Any]) -> frozenset[type]:
-    """The classes whose values fit at a glance: where the schema speaks of nothing but the type."""
+    """Return the classes whose values obviously fit *schema*, because it constrains only the type."""
     if not isinstance(schema, dict) or len(schema) != 1 + ("format" in schema):
         return _NOTHING
     wanted = schema.get("type", ())
@@ -60,14 +61,14 @@ def _error_class() -> Any:
 
 
 def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Iterator[Any]:
-    found = validator._resolver.lookup(reference)  # noqa: SLF001 -- as jsonschema's own does
+    found = validator._resolver.lookup(reference)  # noqa: SLF001 -- jsonschema's own keyword does this too
     key = id(found.contents), id(instance)
     known = validator.format_checker.known
     if known is not None and key in known:
         yield from (error_of(**each) for each in known[key])
         return
     errors = list(islice(validator.descend(instance, found.contents, resolver=found.resolver), MOST_ERRORS))
-    # Copies, because an error's path grows on its way up.
+    # Copies are kept, because the path of an error grows while the error passes through the outer schemas.
     if known is not None and isinstance(instance, (dict, list)):
         known[key] = [{name: _frozen(getattr(error, name)) for name in _CONTENTS} for error in errors]
     yield from errors
@@ -237,13 +238,13 @@ KEYWORDS: dict[str, Callable[..., Iterator[Any]]] = {
     "maxItems": _length(list, operator.gt),
     "minProperties": _length(dict, operator.lt),
     "maxProperties": _length(dict, operator.gt),
-    # Annotation, as the draft says; its slot in the validator carries the count of the work.
+    # `format` is only an annotation, as the draft says. The validator's slot for it holds the `Work` instead.
     "format": lambda validator, form, instance, schema: iter(()),
 }
 
 
 def _identity(value: Any) -> Any:
-    """Equal for values that JSON Schema takes for equal, and only for these."""
+    """Return a hashable key that is equal for values that JSON Schema treats as equal, and only for these."""
     if isinstance(value, str):
         return "s", value
     if isinstance(value, bool):
@@ -251,7 +252,7 @@ def _identity(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int):
-        # The hash of a long integer is easily foreseen, and a set of those that share one is slow.
+        # The hash of a long integer is easy to predict, and a set of integers that share a hash is slow.
         return value if -sys.hash_info.modulus < value < sys.hash_info.modulus else hex(value)
     if isinstance(value, list):
         return "l", *map(_identity, value)

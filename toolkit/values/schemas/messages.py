@@ -1,9 +1,9 @@
 """
-What a model reads when its arguments were refused.
+Explain to a model why its arguments were refused.
 
-jsonschema finds the errors; here they become `Problem`s: where, what was
-given, what would be right. Each is one short line. For a union the problems
-of the member that was meant are told, if that can be seen.
+jsonschema finds the errors. This module turns them into `Problem`s: the place, the value that was sent and the value
+that would be right. Each problem is one short line. For a union, the problems are those of the member that the model
+meant, if that member can be recognised.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TYPES = {
 
 
 def problems_of(errors: Iterable[Any]) -> list[Problem]:
-    """*errors* of our `jsonschemas.validator`, as problems in the order they were found."""
-    # A schema that is reached in several ways says the same several times.
+    """Turn *errors* of a `schemas.validator` into problems, in the order in which they were found."""
+    # A schema that is reached in several ways reports the same error several times.
     problems: dict[Any, Problem] = {}
     for error in errors:
         if error.context:
@@ -44,7 +44,7 @@ def problems_of(errors: Iterable[Any]) -> list[Problem]:
 
 
 def expectation(schema: Any) -> str:
-    """What *schema* wants, in a few words."""
+    """Describe in a few words what *schema* expects."""
     if not isinstance(schema, Mapping):
         return "nothing" if schema is False else "anything"
     if "const" in schema:
@@ -69,7 +69,7 @@ def _choices(choices: Sequence[Any]) -> str:
 
 
 def _constant(value: Any) -> str:
-    """A value that the schema's author wrote: in full, if it is short."""
+    """Show a value that the schema's author wrote, in full if it is short."""
     if not isinstance(value, (dict, list)):
         return show(value)
     text = json.dumps(value)
@@ -130,7 +130,7 @@ def _wrong_choice(error: Any) -> str | Callable[[], str]:
         return message
 
     def word() -> str:
-        # The one that was meant may be among those that are not shown.
+        # The choice that the model meant may be among those that are not shown.
         near = nearest(given, (each for each in choices if isinstance(each, str)), most=1)
         return f"{message}; did you mean {show(near[0])}?" if near else message
 
@@ -174,11 +174,11 @@ _WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
 
 
 def _of_union(error: Any) -> list[Problem]:
-    """The problems of the member that was meant; if none stands out, what all of them want."""
+    """Return the problems of the member that was meant, or what all members expect if no member is the clear best."""
     members: dict[Any, list[Any]] = {}
     for each in error.context:
         members.setdefault(each.schema_path[0], []).append(each)
-    # A value of another type was not meant for the member.
+    # If the value has the wrong type for a member, the model did not mean that member.
     possible = [
         found
         for found in members.values()
@@ -196,7 +196,7 @@ def _of_union(error: Any) -> list[Problem]:
 
 
 def _of_tags(members: Sequence[Sequence[Any]]) -> Problem | None:
-    """What to say if no member's tag is there: the tags of all of them."""
+    """Return a problem that lists the tags of all members if the value has none of these tags, otherwise None."""
     tags = [each for found in members for each in [each for each in found if _tag(each) is not None][:1]]
     if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
         return None
@@ -207,7 +207,7 @@ def _of_tags(members: Sequence[Sequence[Any]]) -> Problem | None:
 
 
 def _tag(error: Any) -> dict[str, Any] | None:
-    """The constant that a member wants to be known by, if this error is about that."""
+    """Return the constant that identifies a member, if *error* is about that constant."""
     if len(error.path) != 1:
         return None
     if error.validator == "const":
@@ -217,7 +217,7 @@ def _tag(error: Any) -> dict[str, Any] | None:
 
 
 def _strangeness(errors: Sequence[Any]) -> int:
-    """How much the keys of an object speak against a member: another tag more than all else."""
+    """Score how strongly the keys of an object speak against a member. A wrong tag weighs more than all else."""
     return sum(_STRANGE.get(each.validator, 0) for each in errors if len(each.path) == 1)
 
 

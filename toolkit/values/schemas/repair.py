@@ -1,9 +1,10 @@
 """
 Repair arguments before they are refused, and note each repair.
 
-Models send a list as JSON text, `"5"` for an integer, one item for a list. Only what the schema refused is touched,
-only where the schema says what was meant, and only if everything then passes. Otherwise the call is refused as it
-came. A repair has a budget of work that does not depend on the input, so large input is left alone.
+Models send a list as JSON text, `"5"` for an integer, one item for a list. A repair changes only values that the schema
+refused, only where the schema shows what was meant, and only if the whole value is valid afterwards. Otherwise the call
+is refused as it was sent. A repair has a budget of work that does not depend on the input, so large input is not
+repaired.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from ..strictjson.checks import MAX_DEPTH, copied, count_values, flaws, loads, s
 
 __all__ = ["Repaired", "repaired"]
 
-# Looking at a value, or holding it against a schema, is one unit of work and takes about a microsecond. Answering an
-# error takes about ten times as long.
+# Visiting a value, or applying a schema to it, is one unit of work and takes about a microsecond. Handling an error
+# takes about ten times as long.
 _MAX_WORK = 60_000
 _WORK_OF_AN_ERROR = 10
 _MAX_ERRORS_A_ROUND = 1_000
-# An error that cannot be answered may vanish when another one is, but hardly ever so many of them.
+# An error that cannot be repaired may vanish when another one is repaired, but so many errors hardly ever do.
 _MAX_UNANSWERED = 20
 _UNIONS = ("anyOf", "oneOf")
 _MENDABLE = ("type", "enum", "const", *_UNIONS)
@@ -37,7 +38,7 @@ Path: TypeAlias = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """Arguments that fit now, and what was done to them."""
+    """Arguments that are valid after the repair, and a note for each change."""
 
     arguments: dict[str, Any]
     notes: tuple[str, ...]
@@ -45,15 +46,15 @@ class Repaired:
 
 def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Repaired | None:
     """
-    Return *arguments* mended until *judge*, a jsonschema validator, has no errors; None if that cannot be had.
+    Repair *arguments* until *judge*, a jsonschema validator, finds no errors; return None if that is impossible.
 
-    The values of *hidden* parameters are not shown in the notes.
+    The notes do not show the values of *hidden* parameters.
     """
     if not isinstance(arguments, (dict, str)) or count_values(arguments, _MAX_WORK) >= _MAX_WORK or flaws(arguments):
         return None
     try:
         done = _Mending(hidden).fitted(copied(arguments), judge, ())
-    except Exception:  # noqa: BLE001 -- a repair is a courtesy; without it the refusal stands
+    except Exception:  # noqa: BLE001 -- a repair is optional; without it the call is refused
         return None
     if done is None or not done.notes or not isinstance(done.value, dict) or flaws(done.value):
         return None
@@ -62,31 +63,36 @@ def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Rep
 
 @dataclass(slots=True)
 class _Done:
-    """A value that fits its schema now."""
+    """A value that fits its schema after the repair."""
 
     value: Any
     notes: list[str]
 
 
 class _TooMuchWork(Exception):  # noqa: N818 -- caught here; it only ends the repair
-    """The budget of a repair is used up."""
+    """The work budget of a repair is used up."""
 
 
 class _Mending:
-    """One repair: how much work is left, and what must not be shown."""
+    """The state of one repair: how much work is left, and which parameters the notes must not show."""
 
     def __init__(self, hidden: Collection[str]) -> None:
         self._work_left = _MAX_WORK
         self._hidden = hidden
-        # By the identity of an object: the object itself, which keeps the identity its own, and its folded keys.
+        # The key is the identity of an object. The value is the object, so that its identity is not reused, and its
+        # folded keys.
         self._folded_keys: dict[int, tuple[Any, Counter[str]]] = {}
 
     def fitted(self, value: Any, judge: Any, place: Path) -> _Done | None:
-        """Return *value*, which stands at *place* and is ours to change, mended until *judge* has no errors."""
-        # In a box, so that the value itself can be replaced like anything inside it.
+        """
+        Return *value* repaired until *judge* finds no errors, or None if that is impossible.
+
+        *place* is the path of the value. The repair may change *value* itself.
+        """
+        # The value is in a list, so that it can be replaced in the same way as its parts.
         box = [value]
         notes: list[str] = []
-        # A schema that contains itself could have a value wrapped in lists without end.
+        # If a schema contains itself, a value could be wrapped in lists without end.
         while len(place) < MAX_DEPTH:
             errors = self._errors_of(box[0], judge)
             if not errors:
@@ -98,13 +104,13 @@ class _Mending:
         return None
 
     def _mend_each(self, errors: list[Any], box: list[Any], judge: Any, place: Path) -> list[str]:
-        """Try to answer *errors*; return what was done, nothing if too many cannot be answered."""
+        """Try to repair each of *errors*. Return the notes, or an empty list if too many errors cannot be repaired."""
         notes: list[str] = []
         touched: set[Path] = set()
         left = _MAX_UNANSWERED
         for error in errors:
             path = tuple(error.absolute_path)
-            # Two errors of one value have one cause; the next round sees what is left.
+            # Two errors of one value usually have one cause. The next round handles the errors that remain.
             if not touched.isdisjoint(path[:length] for length in range(len(path) + 1)):
                 continue
             mended = self._mend(error, box, judge, place)
@@ -118,7 +124,7 @@ class _Mending:
         return notes
 
     def _errors_of(self, value: Any, judge: Any) -> list[Any]:
-        """Return what *judge* finds wrong with *value*, and pay for the work."""
+        """Return the errors that *judge* finds in *value*, and subtract the work from the budget."""
         self._spend(count_values(value, self._work_left + 1))
         errors = list(judge.iter_errors(value, max_errors=_MAX_ERRORS_A_ROUND))
         self._spend(judge.steps_taken + _WORK_OF_AN_ERROR * len(errors))
@@ -130,13 +136,13 @@ class _Mending:
             raise _TooMuchWork
 
     def _mend(self, error: Any, box: list[Any], judge: Any, place: Path) -> list[str]:
-        """Try to answer one error in place; return what was done."""
+        """Try to repair one error in place. Return the notes."""
         path = [0, *error.absolute_path]
         holder, key = _at(box, path[:-1]), path[-1]
         if error.validator == "additionalProperties" and error.validator_value is False:
             return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
         if error.validator not in _MENDABLE or (error.validator == "oneOf" and not error.context):
-            return []  # without a context, more than one member fits: nothing is wrong with the value itself
+            return []  # without a context, more than one member fits, so the value itself has no error
         where = (*place, *path[1:])
         value = holder[key]
         whole = judge.evolve(schema=error.schema)
@@ -149,7 +155,11 @@ class _Mending:
         return done.notes
 
     def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _Done | None:
-        """Return what *value* was probably meant to be. What is right at once comes before what has to be mended."""
+        """
+        Return what *value* was probably meant to be, or None if no reading fits.
+
+        A reading that fits at once comes before a reading that needs more repairs.
+        """
         candidates = [(meaning, [self._note(where, value, what)]) for meaning, what in _candidates(value)]
         for candidate, note in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
@@ -164,7 +174,7 @@ class _Mending:
             if isinstance(candidate, (dict, list)):
                 done = self.fitted(copied(candidate), whole, where)
                 readings += [_Done(done.value, note + done.notes)] if done is not None else []
-        # The member that needs the fewest repairs; the first of equals.
+        # The reading with the fewest repairs wins. Among equals, the first one wins.
         return min(readings, key=lambda reading: len(reading.notes), default=None)
 
     def _note(self, where: Path, value: Any, what: str) -> str:
@@ -172,26 +182,31 @@ class _Mending:
         return f"{Problem('', where).where or 'arguments'}: took {what.format('a value' if is_hidden else show(value))}"
 
     def _rename_key(self, holder: dict[str, Any], wrong: str, schema: Any, place: Path) -> list[str]:
-        """Give the key *wrong* the one declared name that differs from it only in case or separators."""
+        """Rename the key *wrong* to the one declared name that differs from it only in case or separators."""
         folded = _fold(wrong)
         declared = [name for name in schema.get("properties", {}) if _fold(name) == folded]
-        # Two keys that would become one: nothing tells which value was meant.
+        # If two keys would become one, the repair cannot know which value was meant.
         if len(declared) != 1 or not folded or self._count_folded(holder)[folded] > 1:
             return []
         holder[declared[0]] = holder.pop(wrong)
         return [f"{Problem('', (*place, declared[0])).where}: took the key {show(wrong)} for {show(declared[0])}"]
 
     def _count_folded(self, holder: dict[str, Any]) -> Counter[str]:
-        """Return how often each folded key stands in *holder*. Renaming a key does not change that."""
+        """Return how often each folded key occurs in *holder*. Renaming a key does not change these counts."""
         if id(holder) not in self._folded_keys:
             self._folded_keys[id(holder)] = (holder, Counter(map(_fold, holder)))
         return self._folded_keys[id(holder)][1]
 
     def _leave_out(self, error: Any, holder: Any, key: Any, root: Any, judge: Any) -> bool:
-        """Take a null out of its object, if it stands for a declared property that is not required."""
+        """
+        Remove a null from its object if it is the value of a declared property that is not required.
+
+        Return whether the null was removed.
+        """
         steps = list(error.absolute_schema_path)
         pairs = [index for index in range(len(steps) - 1) if steps[index] == "properties" and steps[index + 1] == key]
-        # What follows its own `properties` must not lead further down: then it is an entry of a dictionary.
+        # The steps after the key's own `properties` must not lead deeper. If they do, the null is an entry of a
+        # dictionary.
         if not isinstance(holder, dict) or not pairs or not _DESCENTS.isdisjoint(map(str, steps[pairs[-1] + 2 :])):
             return False
         kept = dict(holder)
@@ -202,13 +217,13 @@ class _Mending:
                 holder.clear()
                 holder.update(kept)
                 return False
-        # The object lost a key, so its folded keys are counted anew.
+        # The object lost a key, so its folded keys must be counted again.
         self._folded_keys.pop(id(holder), None)
         return True
 
 
 def _candidates(value: Any) -> Iterator[tuple[Any, str]]:
-    """Yield what *value* may have been meant to be, the most literal reading first, and words with a gap for it."""
+    """Yield each possible meaning of *value*, the most literal first, and a description with a gap for the value."""
     parsed = _parsed(value)
     if parsed is not _NOTHING:
         yield parsed, "the text {} as the JSON it holds"

@@ -1,10 +1,9 @@
 """
-jsonschema, made safe for schemas and values from strangers.
+Make jsonschema safe for untrusted schemas and values.
 
-Nothing is fetched: a `$ref` that the schema does not answer itself is refused,
-and so is one that leads back to itself without going deeper into the value.
-`format` is annotation, as the draft says. How the keywords judge is in
-`keywords`; everything not there is jsonschema's own.
+Nothing is fetched. A `$ref` that the schema itself does not resolve is refused. A `$ref` that leads back to itself
+without going deeper into the value is refused too. `format` is only an annotation, as the draft says. The module
+`keywords` defines how its keywords check a value; all other keywords are jsonschema's own.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def validator(schema: Any) -> Judge:
-    """A compiled validator for *schema*; jsonschema is imported here, at the first need."""
+    """Compile a validator for *schema*. jsonschema is imported here, when the first validator is needed."""
     return Judge(schema if _reads_remarks(schema) else _stripped(schema))
 
 
@@ -35,7 +34,7 @@ def check_schema(schema: Any, subject: str) -> None:
     if isinstance(schema, Mapping):
         _check_dialect(schema, subject)
     try:
-        # The meta-schema asks of a pattern only that it is a regular expression; we ask the same below.
+        # The meta-schema only requires that a pattern is a regular expression; the code below checks the same.
         Draft202012Validator.check_schema(schema, format_checker=None)
         _check_parts(schema, subject)
     except SchemaError as error:
@@ -55,7 +54,7 @@ def _check_dialect(part: Mapping[str, Any], subject: str) -> None:
 
 
 def _check_parts(schema: Any, subject: str) -> None:
-    """Look at every schema in *schema*, also at those that only a reference leads to."""
+    """Check every schema inside *schema*, including those that only a reference leads to."""
     from jsonschema import Draft202012Validator
     from referencing.jsonschema import DRAFT202012
 
@@ -70,7 +69,7 @@ def _check_parts(schema: Any, subject: str) -> None:
         if not isinstance(part, Mapping) or id(part) in parts:
             continue
         if not waiting and parts:
-            # Under a keyword that means nothing: the meta-schema has not looked there.
+            # This part is under an unknown keyword, so the meta-schema has not checked it.
             Draft202012Validator.check_schema(part, format_checker=None)
         parts[id(part)] = part
         where = f"{subject}: {place or 'the top'}"
@@ -105,7 +104,7 @@ def _targets(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[t
 
 
 def _patterns(part: Mapping[str, Any], subject: str) -> list[str]:
-    """The keys' patterns in *part*; all its patterns have to be regular expressions."""
+    """Return the patterns of keys in *part*, after a check that all its patterns are regular expressions."""
     keys = list(part.get("patternProperties", ()))
     for source in keys + ([part["pattern"]] if "pattern" in part else []):
         try:
@@ -125,7 +124,7 @@ def _check_quick(patterns: list[str], subject: str) -> None:
 
 
 def _check_loops(beside: Mapping[int, list[Any]], subject: str) -> None:
-    """Refuse schemas that come back to themselves while looking at the same value."""
+    """Refuse a schema that refers back to itself for the same value."""
     done: set[int] = set()
     for start in beside:
         under_way: dict[int, Iterator[Any]] = {}
@@ -147,7 +146,7 @@ def _check_loops(beside: Mapping[int, list[Any]], subject: str) -> None:
                 del under_way[here]
 
 
-# Where schemas stand inside a schema.
+# The keywords under which a schema contains other schemas.
 _SINGLE = frozenset(
     [
         "additionalProperties",
@@ -169,7 +168,7 @@ _REMARKS = frozenset(["$comment", "default", "deprecated", "description", "examp
 
 
 def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The schemas directly inside *part*, with their place."""
+    """Yield the schemas directly inside *part*, each with its place."""
     for keyword, value in part.items():
         if keyword in _SINGLE:
             yield keyword, value
@@ -180,7 +179,7 @@ def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _stripped(schema: Any) -> Any:
-    """A copy without what only people read: jsonschema is quicker without."""
+    """Return a copy of *schema* without the keywords that only people read, because jsonschema is quicker then."""
     if not isinstance(schema, Mapping):
         return schema
     made: dict[str, Any] = {}
@@ -197,6 +196,6 @@ def _stripped(schema: Any) -> Any:
 
 
 def _reads_remarks(schema: Any) -> bool:
-    """Whether a reference may lead into what would be stripped."""
+    """Return whether a reference may lead into a part that `_stripped` would remove."""
     references = [part["$ref"] for part in mappings_in(schema) if isinstance(part.get("$ref"), str)]
     return any(not _REMARKS.isdisjoint(reference.split("/")[1:]) for reference in references)

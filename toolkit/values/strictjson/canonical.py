@@ -1,11 +1,10 @@
 """
-One text for one JSON value, however it was written.
+Write a JSON value as canonical text.
 
-Two values that are equal as JSON have the same text, and no others do: keys
-are sorted by code point, a float that is a whole number is written as that
-integer, exactly and whatever its size, any other as briefly as it can be read
-back. Text stays as it is: no Unicode normalisation, no escapes but those JSON
-demands, and those without which half of a surrogate pair could not be encoded.
+Two values have the same text if, and only if, they are equal as JSON. Keys are sorted by code point. A float that is a
+whole number is written as that integer, exactly, at any size. Any other float is written in the shortest form that can
+be read back. Strings are not changed: there is no Unicode normalisation. The only escapes are those that JSON requires,
+and those without which half of a surrogate pair could not be encoded.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .checks import INT_LIMIT, MAX_DEPTH, MAX_TEXT, class_name, show
 
 __all__ = ["canonical", "digest"]
 
-# Arguments stand a few levels below the record they are part of.
+# Arguments are a few levels below the top of the record that contains them.
 _MOST_LEVELS = MAX_DEPTH + 16
 _MOST_CHARACTERS = 4 * MAX_TEXT
 _QUOTED = json.JSONEncoder(ensure_ascii=False).encode
@@ -34,19 +33,19 @@ _Path = tuple[str | int, ...]
 
 def canonical(value: Any) -> str:
     """
-    The canonical JSON text of *value*.
+    Return the canonical JSON text of *value*.
 
-    `json.loads` gives the value back, and the text of that is the same text.
+    `json.loads` returns the value again, and the canonical text of that value is the same text.
 
     Raises:
-        ValueError: It is not JSON, it holds itself, or it is too deep or too long; the place is named.
+        ValueError: *value* is not JSON, contains itself, is too deep or is too long. The message names the place.
     """
     pieces: list[str] = []
     size = 0
     try:
         for piece in _pieces(value, ()):
             size += len(piece)
-            # What shares its parts can be short in memory and have no end on paper.
+            # A value that shares its parts can be small in memory and still have text without end.
             if size > _MOST_CHARACTERS:
                 raise ValueError(f"too long to be written as JSON; at most {_MOST_CHARACTERS:,} characters are")
             pieces.append(piece)
@@ -56,7 +55,11 @@ def canonical(value: Any) -> str:
 
 
 def digest(*parts: str | None) -> str:
-    """The SHA-256 of *parts* in hexadecimal; where one ends and the next begins counts, and None is not empty."""
+    """
+    Return the SHA-256 of *parts* in hexadecimal.
+
+    The borders between parts count, and None differs from empty text.
+    """
     made = hashlib.sha256()
     for part in parts:
         data = b"" if part is None else part.encode(errors="surrogatepass")
@@ -66,7 +69,7 @@ def digest(*parts: str | None) -> str:
 
 
 def _pieces(value: Any, path: _Path) -> Iterator[str]:
-    # Methods of the plain types are called on the class: a subclass could have replaced its own.
+    # Methods are called on the plain types themselves, because a subclass could have replaced its methods.
     kind = type(value)
     if value is None or kind is bool:
         yield _FIXED[value]
@@ -113,7 +116,8 @@ def _text(value: str, path: _Path) -> str:
     if quoted.isascii():
         return quoted
     if _TWO_HALVES.search(quoted):
-        # Written as escapes, the two would be read back as one letter: another text.
+        # If both halves were written as escapes, a parser would read them back as one character, which is a different
+        # text.
         raise _refusal("the text holds a surrogate pair as two characters, which is not valid Unicode", path)
     return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", quoted)
 

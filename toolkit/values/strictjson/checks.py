@@ -1,10 +1,10 @@
 """
-What counts as JSON here: less than Python's parser takes, and never a surprise.
+Define strict JSON, which allows less than Python's parser does.
 
-Not a number, infinities, duplicate keys, lone surrogates, and anything too
-deep, too long or too much for a tool's arguments are refused with the place
-named. Nothing here recurses, so no input can exhaust the stack; nothing here
-calls a method that a subclass could have replaced, so no object can lie.
+These are refused, and the message names the place: NaN, infinities, duplicate keys, lone surrogates, and values that
+are too deep, too long or too many for a tool's arguments. The checks do not recurse, so deep input cannot exhaust the
+stack. `copied` recurses, and so does `show` for a dictionary whose keys are dictionaries. The checks never call a
+method that a subclass could have replaced, so no object can misreport its content.
 """
 
 from __future__ import annotations
@@ -34,19 +34,28 @@ __all__ = [
 ]
 
 MAX_DEPTH = 64
-"""How deep arguments may nest: jsonschema recurses, and its stack must suffice."""
+"""The deepest nesting of arguments. jsonschema recurses, and the stack must be large enough for it."""
 
 MAX_STRING = 4 * 1024 * 1024
-"""How many characters one string may have."""
+"""The most characters that one string may have."""
 
 MAX_TEXT = 8 * 1024 * 1024
-"""How many characters of JSON text are parsed."""
+"""The longest JSON text, in characters, that is parsed."""
 
 MAX_VALUES = 200_000
-"""How many values an object may unfold to that was not made by a parser: one that shares parts has no end."""
+"""
+The most values in an object that no parser made.
+
+A shared part counts in every place where it occurs. Without this limit, an object that shares parts could unfold
+without end.
+"""
 
 INT_LIMIT = 10**1000
-"""Integers beyond this are refused: Python could not print the largest of them, nor any reader read them."""
+"""
+The limit of integers, in both directions: an integer of this size or more is refused.
+
+Python could not print the largest integers, and no reader could read them.
+"""
 
 _LOWEST = -INT_LIMIT
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -54,7 +63,7 @@ _MAX_FLAWS = 20
 
 
 def loads(text: str | bytes | bytearray) -> Any:
-    """Parse JSON text, or raise `ValueError` with what is wrong and where."""
+    """Parse JSON text, or raise `ValueError` that says what is wrong and where."""
     if len(text) > MAX_TEXT:
         raise ValueError(f"{len(text):,} characters of JSON are too long; at most {MAX_TEXT:,} are read")
     try:
@@ -96,7 +105,7 @@ _NOT_FINITE = "{} is not JSON; use a finite number or null"
 
 
 def is_clean(text: str) -> bool:
-    """Whether *text* can be sent on: not too long, and without lone surrogates."""
+    """Return whether *text* can be sent: it is not too long, and it has no lone surrogates."""
     if len(text) > MAX_STRING:
         return False
     try:
@@ -107,13 +116,18 @@ def is_clean(text: str) -> bool:
 
 
 def is_plain(value: Any, level: int = 0) -> bool:
-    """Whether *value*, which stands at *level*, is strict JSON of exactly the types that Python's parser makes."""
+    """
+    Return whether *value*, which is at depth *level*, is strict JSON.
+
+    Its types must be exactly the types that Python's parser makes.
+    """
     values = [value]
     layers: list[dict[int, Any]] = []
     shared = False
     for _ in range(level, MAX_DEPTH + 1):
         deeper: list[Any] = []
-        # What stands in several places, which no parser makes, is looked at once a level: it could unfold without end.
+        # An object that occurs in several places is visited once in each level, because it could unfold without end. No
+        # parser makes such objects.
         seen: dict[int, Any] = {}
         for each in values:
             kind = type(each)
@@ -148,7 +162,7 @@ def is_plain(value: Any, level: int = 0) -> bool:
 
 
 def _unfolded(layers: list[dict[int, Any]]) -> int:
-    """How many values there are if what stands in several places is counted in each."""
+    """Count the values in *layers*. An object that occurs in several places counts in each of them."""
     sizes: dict[int, int] = {}
     for layer in reversed(layers):
         sizes = {
@@ -159,14 +173,15 @@ def _unfolded(layers: list[dict[int, Any]]) -> int:
 
 
 def count_values(value: Any, limit: int) -> int:
-    """Return how many values *value* holds, itself included, or *limit* if there are as many or more."""
+    """Return how many values *value* holds, including itself, but at most *limit*."""
     count = 0
     waiting = [value]
     while waiting and count < limit:
         part = waiting.pop()
         count += 1
         kind = type(part)
-        # Each repair counts several times. By the class itself: one of the caller's own may answer wrongly, or raise.
+        # A repair counts several times, so plain types come first. The methods are those of `dict` and `list`, because
+        # a method of the caller's own subclass may answer wrongly or raise.
         if kind is dict:
             inner = list(part.values())
         elif kind is list:
@@ -186,15 +201,21 @@ def count_values(value: Any, limit: int) -> int:
 
 
 def flaws(value: Any) -> list[Problem]:
-    """What keeps *value* from being strict JSON; empty if nothing does."""
+    """Return the problems that keep *value* from being strict JSON, or an empty list if there are none."""
     return [] if is_plain(value) else examined(value)[1]
 
 
 def examined(root: Any) -> tuple[Any, list[Problem]]:
-    """A copy of *root* made of exactly the types that Python's parser makes, and what is not JSON in it."""
+    """
+    Return a copy of *root* and the problems that keep it from being strict JSON.
+
+    The copy has exactly the types that Python's parser makes. The copy is None if there are too many problems, or if
+    *root* has too many values or is too deep.
+    """
     found: list[Problem] = []
     top: dict[str, Any] = {}
-    # One iterator a level instead of recursion. The first level holds the root alone; its key is no part of a path.
+    # There is one iterator for each level instead of recursion. The first level holds only the root, and its key is not
+    # part of any path.
     path: list[Any] = []
     levels: list[tuple[Iterator[tuple[Any, Any]], Any]] = [(iter([("", root)]), top)]
     left = MAX_VALUES
@@ -239,7 +260,7 @@ def examined(root: Any) -> tuple[Any, list[Problem]]:
 
 
 def _scalar(value: Any, kind: type) -> tuple[Any, str | None]:
-    """*value* as one of the parser's own types, and what is wrong with it."""
+    """Convert *value* to one of the parser's own types; also return what is wrong with it, or None."""
     if value is None or kind is bool:
         return value, None
     if issubclass(kind, str):
@@ -273,7 +294,11 @@ _AS_IT_IS = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def show(value: Any, *, most: int = 60) -> str:
-    """*value* as a short piece of JSON for a message: never a dump, never a failure."""
+    """
+    Show *value* as a short piece of JSON for a message.
+
+    The text is always short, and the call does not raise, unless a dictionary is one of its own keys.
+    """
     kind = type(value)
     if value is None or kind is bool:
         return {None: "null", True: "true", False: "false"}[value]
@@ -295,12 +320,12 @@ def show(value: Any, *, most: int = 60) -> str:
 
 
 def class_name(value: Any) -> str:
-    """What the class of *value* is called, whatever its metaclass says."""
+    """Return the name of the class of *value*, even if a metaclass reports another name."""
     return str(type.__dict__["__name__"].__get__(type(value)))[:60]
 
 
 def copied(value: Any) -> Any:
-    """A copy of JSON, all the way down."""
+    """Copy a JSON value at every level."""
     if isinstance(value, dict):
         return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
     if isinstance(value, list):

@@ -1,6 +1,4 @@
-"""
-One short text for the same call, whatever the order of its keys.
-"""
+"""Compute a digest of a call that does not depend on the order of keys."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _MOST_DEPTH = 64
 
 
 def digest_of(name: str, arguments: Any) -> str:
-    """The digest of a call; *arguments* may be JSON, JSON text, or nothing that JSON could say."""
+    """Return the digest of a call. *arguments* may be JSON, JSON text, or a value that JSON cannot express."""
     if isinstance(arguments, (str, bytes, bytearray)):
         try:
             arguments = loads(arguments)
@@ -43,8 +41,8 @@ def _outline(value: Any, inside: tuple[int, ...]) -> str:
         items = [_outline(each, within) for each in value]
         return f"[{','.join(sorted(items) if isinstance(value, AbstractSet) else items)}]"
     if isinstance(value, int):
-        return f"{type(value).__name__} {value:x}"  # Python does not print the largest ones in decimal
+        return f"{type(value).__name__} {value:x}"  # Python does not print the largest integers in decimal
     try:
         return f"{type(value).__name__} {value!r}"
-    except (Exception, SystemExit):  # noqa: BLE001 -- a broken __repr__; the type has to do
+    except (Exception, SystemExit):  # noqa: BLE001 -- the __repr__ is broken, so the type name is used alone
         return type(value).__name__
