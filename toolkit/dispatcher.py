@@ -75,7 +75,8 @@ class Dispatcher:
         max_chars: The maximum length of a result's text, for tools that state no limit.
         max_concurrency: How many calls of a batch, and how many threads, may run at once.
         check_output: Whether results are checked against the output schema.
-        raise_bugs: Whether an exception that is not a `ToolError` is raised instead of becoming a result.
+        raise_bugs: Whether an exception that is no `ToolError`, and is not classified as a subclass of it, is raised
+            instead of becoming a result.
         on_progress: Called with the reports of running calls, and with the values that streaming calls yield.
         cleanup_seconds: How long a cancelled tool or hook may take to clean up before the dispatcher abandons it.
     """
