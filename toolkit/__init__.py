@@ -1,8 +1,8 @@
 """
 Function tools for language models.
 
-Decorate a plain function and it is a tool that any model can call. The walk
-through the house: decorator → catalog → dispatcher → pipeline → results.
+`@tool` turns a plain function into a tool that any model can call. A call passes through these modules, in this
+order: decorator → catalog → dispatcher → pipeline → results.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ __all__ = [
 ]
 
 
-# What describing and checking do without, and what needs asyncio: loaded when it is first asked for.
+# These names are loaded when a program first uses them. Describing and checking tools does not need them, and some
+# of them need asyncio.
 __getattr__ = _later(
     __name__,
     {

@@ -1,5 +1,7 @@
 """
-`python -m toolkit`, and the command `toolkit`: the command line, or how to get it.
+The entry point of `python -m toolkit` and of the command `toolkit`.
+
+It runs the command line if its packages are installed. Otherwise it says how to install them.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command line; without its packages, say which command installs them."""
+    """Run the command line, or exit with the command that installs its packages if they are missing."""
     try:
         from .cli.main import main as run
     except ModuleNotFoundError as error:

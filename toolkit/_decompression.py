@@ -1,7 +1,8 @@
 """
-Undo the compression of an HTTP answer in pieces of a bounded size.
+Decompression of an HTTP response in pieces of a bounded size.
 
-A kilobyte can unfold to a megabyte. The caller counts the pieces while they come, and stops when there are too many.
+A kilobyte of compressed data can grow to a megabyte. So the caller counts the bytes of the pieces as they arrive, and
+stops when there are too many.
 """
 
 from __future__ import annotations
@@ -13,22 +14,27 @@ from typing import Any, Protocol
 __all__ = ["ENCODINGS", "Inflater", "inflater_for"]
 
 ENCODINGS = "gzip, deflate"
-"""What a server may compress with."""
+"""The compressions that a server may use."""
 
 
 class Inflater(Protocol):
-    """Undoes a compression, piece by piece."""
+    """Decompresses data piece by piece."""
 
     def pieces(self, data: bytes, most: int) -> Iterator[bytes]:
-        """Yield what *data* unfolds to, in pieces of at most *most* bytes."""
+        """Yield the decompressed content of *data*, in pieces of at most *most* bytes."""
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the end has come."""
+        """Whether the compressed data is complete."""
 
 
 def inflater_for(encoding: str) -> Inflater:
-    """Return what undoes *encoding*, the value of a Content-Encoding header; raise `ValueError` for an unknown one."""
+    """
+    Return an inflater for *encoding*, the value of a Content-Encoding header.
+
+    Raises:
+        ValueError: *encoding* is unknown, or names several compressions.
+    """
     names = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not names:
         return _Plain()
@@ -45,7 +51,11 @@ class _Plain:
 
 
 class _Zlib:
-    """gzip or deflate; several gzip members in a row are one body, and what is neither after them is ignored."""
+    """
+    Decompresses gzip or deflate.
+
+    Several gzip members in a row are read as one body. Data after the last member that is not gzip is ignored.
+    """
 
     def __init__(self, bits: int, *, is_gzip: bool) -> None:
         self._bits = bits
@@ -68,7 +78,8 @@ class _Zlib:
                 data = self._decompress.unconsumed_tail
                 if not data and len(piece) == most:
                     yield piece
-                    piece = self._decompress.decompress(b"", most)  # what it held back; less than it was asked for
+                    # The decompressor may hold back some output; it is shorter than *most*.
+                    piece = self._decompress.decompress(b"", most)
             except zlib.error as error:
                 raise ValueError(f"the answer's compressed data is damaged ({error})") from error
             if self._decompress.eof:
@@ -83,7 +94,8 @@ class _Zlib:
         if self._members > _MOST_MEMBERS:
             raise ValueError(f"the answer is compressed in more than {_MOST_MEMBERS} pieces")
         if not self._is_gzip and data[0] & 0x0F != 8:
-            self._bits = -zlib.MAX_WBITS  # "deflate" names two formats: most send one, some the other
+            # "deflate" names two formats: most servers send zlib data, some send raw deflate data.
+            self._bits = -zlib.MAX_WBITS
         self._decompress = zlib.decompressobj(self._bits)
 
 

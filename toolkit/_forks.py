@@ -1,9 +1,9 @@
 """
-What a forked child makes anew.
+Repair of objects in a forked child.
 
-A child of `os.fork()` has the memory of its parent and none of its threads. A pool would wait for threads that are
-not there, and a lock that another thread held at the fork stays locked for ever. What is registered here is put
-right in the child before any other code runs in it.
+A child of `os.fork()` has the memory of its parent, but none of the parent's other threads. A thread pool would wait
+for threads that do not exist, and a lock that another thread held at the fork would stay locked for ever. The child
+repairs the objects that are registered here before any other code runs in it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ LockT = TypeVar("LockT")
 
 
 class Renewable(Protocol):
-    """Something that a forked child cannot use as it is."""
+    """An object that a forked child cannot use as it is."""
 
     def renew_after_fork(self) -> None:
-        """Forget what belonged to the threads of the parent; the child has one thread, and calls this first."""
+        """Drop the state that belonged to the parent's threads. The child, which has one thread, calls this first."""
 
 
 _renewables: weakref.WeakSet[Renewable] = weakref.WeakSet()
@@ -38,10 +38,12 @@ def renew_in_children(thing: Renewable) -> None:
 
 def unlock_in_children(lock: LockT) -> LockT:
     """
-    Return *lock*; every forked child gets it unlocked, because the thread that held it stayed in the parent.
+    Return *lock*, and register it to be unlocked in every forked child.
 
-    That is enough where each change under the lock leaves the object usable if it stops halfway. An object that it
-    does not leave so is registered with `renew_in_children`, and mends itself.
+    The thread that held the lock stayed in the parent, so it cannot release the lock in the child.
+
+    Unlocking is enough if every change under the lock leaves the object usable even when the change stops halfway.
+    Otherwise register the object with `renew_in_children`, so that it repairs itself.
     """
     _locks.add(lock)
     return lock
@@ -49,7 +51,7 @@ def unlock_in_children(lock: LockT) -> LockT:
 
 def unlock_properties_in_children(cls: ClassT) -> ClassT:
     """
-    Return the class *cls*; every forked child gets the locks of its cached properties unlocked.
+    Return the class *cls*, and register the locks of its cached properties to be unlocked in every forked child.
 
     In Python 3.11 a `functools.cached_property` has one lock for all objects of its class.
     """
@@ -63,13 +65,17 @@ def unlock_properties_in_children(cls: ClassT) -> ClassT:
 def _renew_all() -> None:
     for lock in list(_locks):
         if not _is_own(lock):
-            lock._at_fork_reinit()  # noqa: SLF001 -- what the standard library calls for its own locks
+            lock._at_fork_reinit()  # noqa: SLF001 -- the standard library calls this for its own locks
     for thing in list(_renewables):
         thing.renew_after_fork()
 
 
 def _is_own(lock: Any) -> bool:
-    """Return whether the thread that forked holds *lock*, and will release it; only an `RLock` can tell."""
+    """
+    Return whether the thread that forked holds *lock*.
+
+    If so, that thread will release the lock itself. Only an `RLock` knows its owner.
+    """
     is_owned = getattr(lock, "_is_owned", None)
     return is_owned is not None and bool(is_owned())
 

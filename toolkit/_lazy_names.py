@@ -1,7 +1,7 @@
 """
-Names that are loaded when somebody asks for them.
+Names that a package loads when a program first uses them.
 
-A package that offers much, of which most programs use little, names it in a table.
+This is for a package that offers many names, of which most programs use few. The package lists them in a table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ __all__ = ["later"]
 
 
 def later(package: str, files: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of *package*, whose names are in *files*: each by name, with the module that defines it."""
+    """
+    Return a `__getattr__` for *package* that loads the names in *files*.
+
+    *files* maps each name to the module, relative to *package*, that defines it.
+    """
 
     def load(name: str) -> Any:
         if name not in files:

@@ -1,9 +1,9 @@
 """
-What a call is about to touch, stated before it runs.
+Statements of what a call is about to touch, made before the call runs.
 
-A parameter says so with a marker, `path: Annotated[Path, Writes]`; a tool's
-`preflight=` returns the same things as values, `[Writes("notes.txt")]`. Each is
-judged before anything happens. A kind of your own is a subclass:
+A parameter states it with a marker, `path: Annotated[Path, Writes]`. A tool's `preflight=` function returns the same
+classes as values, `[Writes("notes.txt")]`. Every access is judged before the tool runs. To add your own kind, write a
+subclass:
 
     class Table(Access):
         kind = "table"
@@ -24,11 +24,11 @@ __all__ = ["Access", "Command", "Reads", "Url", "Writes", "access_kinds", "acces
 
 class Access:
     """
-    Something that a call is about to touch.
+    A thing that a call is about to touch.
 
     Attributes:
-        kind: What sort of thing it is; rules and checks go by it.
-        target: Which one: a path, a command, an address.
+        kind: What sort of thing it is. Rules and checks select by the kind.
+        target: Which thing it is: a path, a command or an address.
     """
 
     __slots__ = ("target",)
@@ -37,7 +37,7 @@ class Access:
     def __init_subclass__(cls) -> None:
         for base in cls.__bases__:
             if base is not Access and issubclass(base, Access) and base.kind != cls.kind:
-                # Checks go by the kind, and would not look at it any more.
+                # Checks select by the kind, so they would no longer look at an access of this class.
                 raise TypeError(
                     f"{cls.__name__} is a {base.__name__}, so its kind is {base.kind!r}; "
                     f"derive it from Access to give it a kind of its own"
@@ -64,7 +64,7 @@ class Reads(Access):
 
 
 class Writes(Access):
-    """A file or folder that is made, changed or removed."""
+    """A file or folder that is created, changed or removed."""
 
     __slots__ = ()
     kind = "write"
@@ -78,14 +78,14 @@ class Command(Access):
 
 
 class Url(Access):
-    """An address that is reached."""
+    """A network address that the call connects to."""
 
     __slots__ = ()
     kind = "url"
 
 
 def access_kinds() -> tuple[str, ...]:
-    """Return every kind of access that a class was defined for, those of the user included."""
+    """Return every kind of access that has a class, including the classes that users define."""
     kinds: dict[str, None] = {}
     classes: list[type[Access]] = Access.__subclasses__()
     while classes:
@@ -96,7 +96,12 @@ def access_kinds() -> tuple[str, ...]:
 
 
 def _text(target: Any, kind: str) -> str:
-    """*target* as whoever opens it will read it; what has no text of its own could be judged as something else."""
+    """
+    Return *target* as the text that the code which opens it will read.
+
+    An object without a text of its own raises `TypeError`, because it could be judged as one thing and opened as
+    another.
+    """
     if isinstance(target, Enum):
         target = target.value
     if isinstance(target, os.PathLike):
@@ -113,9 +118,13 @@ _NO_TEXT: Any = object.__str__
 
 def marked_access(hint: Any) -> type[Access] | None:
     """
-    The kind of access that *hint* marks, at the top or anywhere inside: `list[Annotated[Path, Reads]]`.
+    Return the access class that *hint* carries, at the top or anywhere inside: `list[Annotated[Path, Reads]]`.
 
-    `ValueError` if it marks several: only one of them would count. `TypeError` for a value in place of a class.
+    Return None if there is none.
+
+    Raises:
+        ValueError: *hint* carries several access classes, of which only one would count.
+        TypeError: *hint* carries an access object instead of a class.
     """
     found = list(dict.fromkeys(_markers(hint, set())))
     if len(found) > 1:
@@ -133,14 +142,18 @@ def _markers(hint: Any, seen: set[int]) -> Iterator[type[Access]]:
     alias = hint if isinstance(hint, TypeAliasType) else get_origin(hint)
     if isinstance(alias, TypeAliasType) and id(alias) not in seen:
         seen.add(id(alias))
-        with suppress(NameError):  # a name that is not known yet; the parameter is read again when it is
+        with suppress(NameError):  # the name is not defined yet; the parameter is read again once it is
             yield from _markers(alias.__value__, seen)
     for each in get_args(hint):
         yield from _markers(each, seen)
 
 
 def accesses_in(value: Any, kind: Callable[[Any], Access]) -> Iterator[Access]:
-    """One access for each target in a decoded argument; None is none, and a collection has several."""
+    """
+    Yield one access for each target in a decoded argument.
+
+    None has no target, and a collection has several.
+    """
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, os.PathLike)):

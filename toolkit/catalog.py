@@ -1,9 +1,9 @@
 """
-Where tools live.
+The `Catalog`, which holds tools by name.
 
-A `Catalog` holds tools by name, in the order they came; names and aliases are
-one namespace. Adding is all or nothing and safe from several threads: the
-content is replaced as a whole, so readers never wait and never see half a change.
+The tools stay in the order in which they were added. Names and aliases share one namespace. An addition either succeeds
+completely or changes nothing, and it is safe from several threads. Every change replaces the whole content, so readers
+never wait and never see half a change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ENTRY_POINTS = "toolkit.tools"
 
 
 class Catalog(CatalogView):
-    """Tools by name. `Catalog(f, g)` adds what it is given."""
+    """Tools by name. `Catalog(f, g)` adds its arguments as `add` does."""
 
     def __init__(self, *things: Any) -> None:
         super().__init__((), Table)
@@ -65,16 +65,18 @@ class Catalog(CatalogView):
 
     def add(self, *things: Any, replace: bool = False) -> Self:
         """
-        Add functions, tools, catalogs, objects with decorated methods, or objects that are tools by
-        their shape (`name`, `description`, `schema`, `call`). All of them, or none.
+        Add all of *things*, or none of them if one cannot be added.
 
-        A taken name is a `DuplicateTool`, unless *replace* is true or it is the same function defined
-        again: a notebook cell run twice, a module reloaded.
+        A thing is a function, a tool, a catalog, an object with decorated methods, or an object that has the shape of
+        a tool (`name`, `description`, `schema`, `call`).
+
+        A name that is taken raises `DuplicateTool`, unless *replace* is true or the new tool is the same function
+        defined again. That happens when a notebook cell is run twice or a module is reloaded.
         """
         return self._take([offer for thing in things for offer in offers_of(thing)], replace)
 
     def remove(self, name: str) -> Tool:
-        """Take the tool of this name or alias out, with its aliases, and return it."""
+        """Remove the tool that has this name or alias, together with its aliases, and return it."""
         with self._change() as (content, aliases):
             tool = self[name]
             del content[tool.name]
@@ -83,7 +85,7 @@ class Catalog(CatalogView):
         return tool
 
     def alias(self, alias: str, name: str) -> Self:
-        """Let the tool *name* answer to *alias* too. An alias is callable and never listed."""
+        """Add *alias* as another name of the tool *name*. A model can call an alias, but it is never listed."""
         check_name(alias, f"alias of `{name}`")
         with self._change() as (content, aliases):
             tool = self[name]
@@ -97,9 +99,10 @@ class Catalog(CatalogView):
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """
-        Tell *listener* of every change from now on; call what this returns to stop it.
+        Call *listener* after every change from now on, and return a function that stops this.
 
-        It is told after the change, in the thread that made it. One that raises is logged; the change stands.
+        The listener runs after the change, in the thread that made the change. If a listener raises, the error is
+        logged and the change stays.
         """
         return self._registered(self._listeners, listener)
 
@@ -119,7 +122,7 @@ class Catalog(CatalogView):
 
     @contextmanager
     def isolated(self) -> Iterator[Self]:
-        """Inside the block changes are welcome; after it the content is what it was before. For tests."""
+        """Restore the content of the catalog when the block ends, so that a test may change it freely."""
         kept = self._table
         try:
             yield self
@@ -147,11 +150,12 @@ class Catalog(CatalogView):
 
     def discover(self, group: str = _ENTRY_POINTS) -> Self:
         """
-        Add what installed distributions offer as entry points of *group*; each tool's `origin` names its own.
+        Add the tools that installed distributions offer as entry points of *group*.
 
-        One that cannot be loaded is a warning that names it; the others are added.
+        The `origin` of each tool names its distribution. An entry point that cannot be loaded causes a warning that
+        names it, and the others are still added.
         """
-        import importlib.metadata  # as slow to import as this whole package, and seldom needed
+        import importlib.metadata  # it takes as long to import as this whole package, and is seldom needed
 
         for point in importlib.metadata.entry_points(group=group):
             origin = f"dist:{point.dist.name}" if point.dist is not None else "dist:"
@@ -160,7 +164,7 @@ class Catalog(CatalogView):
                 things = tools_in(thing, default_catalog) if isinstance(thing, ModuleType) else [thing]
                 offers = [offer for each in things for offer in offers_of(each)]
                 self._take([Offer(replace(offer.tool, origin=origin), offer.aliases) for offer in offers])
-            except (Exception, SystemExit) as error:  # noqa: BLE001 -- someone else's package must not end this program
+            except (Exception, SystemExit) as error:  # noqa: BLE001 -- a broken plugin must not end this program
                 warnings.warn(
                     f"entry point {point.name!r} of {origin} was not added: {type(error).__name__}: {error}",
                     ToolkitWarning,
@@ -179,7 +183,7 @@ class Catalog(CatalogView):
         return self
 
     def _check_names(self, content: dict[str, Tool], aliases: dict[str, str], newcomers: Sequence[str]) -> None:
-        """Look at the names of *newcomers* if there are tools from outside: most catalogs have none."""
+        """Check the names of *newcomers* if the catalog has tools from outside, which most catalogs do not."""
         table = Table(content, aliases)
         self._has_foreign = self._has_foreign or has_foreign(filter(None, map(table.find, newcomers)))
         if self._has_foreign:
@@ -187,7 +191,7 @@ class Catalog(CatalogView):
 
     @contextmanager
     def _change(self) -> Iterator[tuple[dict[str, Tool], dict[str, str]]]:
-        """Copies to work on; they become the content if the block ends well."""
+        """Yield copies of the tools and the aliases, which become the content if the block ends without an error."""
         with self._lock:
             before = self._table
             content, aliases = dict(before.tools), dict(before.aliases)
@@ -205,7 +209,7 @@ def _tell(listeners: Iterable[Listener], change: Change) -> None:
     for listener in listeners:
         try:
             listener(change)
-        except Exception:  # the change has happened; one listener's mistake is not the others'
+        except Exception:  # the change has happened, and the other listeners must still be called
             import logging
 
             logging.getLogger(__name__).exception("a listener of a catalog failed")
@@ -235,7 +239,11 @@ def _place(offer: Offer, content: dict[str, Tool], aliases: dict[str, str], repl
 
 
 def _is_renewed(old: Tool, new: Tool) -> bool:
-    """Whether *new* is *old* once more. The same function with other facts is not: somebody stated the first ones."""
+    """
+    Return whether *new* is the same tool as *old*, defined again.
+
+    The same function with other facts is not the same tool, because an author stated the first facts on purpose.
+    """
     if old is new:
         return True
     if is_same(old.function, new.function):
@@ -244,17 +252,17 @@ def _is_renewed(old: Tool, new: Tool) -> bool:
 
 
 def _agree(old: Facts, new: Facts) -> bool:
-    # A function given as an option is a new object each time that its line is run.
+    # A function given as an option is a new object each time its line runs.
     pairs = [(getattr(old, each.name), getattr(new, each.name)) for each in fields(Facts)]
     return all(is_written_again(a, b) if callable(a) and callable(b) else a == b for a, b in pairs)
 
 
 def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options]) -> Any:
     """
-    Describe *function*, attach the tool, add it to *catalog*, and return the function itself.
+    Describe *function*, attach the tool to it, add the tool to *catalog*, and return the function itself.
 
-    What someone else attached stays: without options it is that tool which is added. In a class
-    body nothing is added; `catalog.add(instance)` does that.
+    A tool that is already attached stays attached. If no options are given, that tool is the one added. In a class
+    body no tool is added; `catalog.add(instance)` adds the methods later.
     """
     if catalog is not None and not isinstance(catalog, Catalog):
         raise DefinitionError(
@@ -271,13 +279,13 @@ def decorate(function: Any, catalog: Catalog | None, **options: Unpack[Options])
 
 
 def _attach(function: Any, tool: Tool) -> None:
-    # What takes no attributes (a builtin, a bound method, a frozen object) is known to the catalog alone.
+    # Some callables take no attributes (a builtin, a bound method, a frozen object). Only the catalog knows their tool.
     with suppress(Exception):
         function.__tool__ = tool
     if isinstance(function, (staticmethod, classmethod)) and is_in_class_body(function):
-        # What the class will hand out is not this object but the function inside.
+        # The class hands out the function inside, not this object, so the function gets a tool too.
         _attach(function.__func__, replace(tool, function=function.__func__))
 
 
 default_catalog = Catalog()
-"""The catalog that `@tool` adds to unless it is told otherwise."""
+"""The catalog that `@tool` adds to by default."""

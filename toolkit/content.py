@@ -1,5 +1,5 @@
 """
-What a result may consist of, besides its text.
+The parts that a result may have besides its text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ImagePart:
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """A file the model or the user can be pointed to."""
+    """A file that the model or the user can be pointed to."""
 
     uri: str
     media_type: str | None = None
@@ -68,7 +68,12 @@ _READERS: dict[str, Any] = {
 
 
 def part_from_json(data: Mapping[str, Any]) -> Part:
-    """The inverse of a part's `to_json`; `ValueError` for what is none."""
+    """
+    Return the part that *data* describes. This is the inverse of a part's `to_json`.
+
+    Raises:
+        ValueError: *data* does not describe a part.
+    """
     kind = data.get("type") if isinstance(data, Mapping) else None
     if not isinstance(kind, str) or kind not in _READERS:
         raise ValueError(f"a part of type {kind!r} cannot be read; known are {', '.join(_READERS)}")

@@ -1,8 +1,8 @@
 """
-What a tool may ask for besides its arguments.
+The values that a tool may request besides its arguments.
 
-A parameter annotated `Context` or `Inject[T]` is filled by whoever runs the
-call. It is not part of the schema, and no argument of its name gets through.
+A parameter annotated `Context` or `Inject[T]` is filled by the code that runs the call. The parameter is not part of
+the schema, and an argument of its name never reaches it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ForwardRef, Protocol, TypeVar,
 
 from .facts import Facts
 
-if TYPE_CHECKING:  # reading a signature needs none of these, and they take long to load
+if TYPE_CHECKING:  # these modules take long to load, and reading a signature does not need them
     import logging
 
     from .access import Access
@@ -31,10 +31,10 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
     """
-    A sign of life from a running call.
+    A progress report from a running call.
 
     Attributes:
-        value: What a streaming tool yielded, in JSON form.
+        value: The value that a streaming tool yielded, in JSON form.
     """
 
     call_id: str
@@ -58,11 +58,15 @@ def _logger() -> logging.Logger:
 
 
 class ChecksAccess(Protocol):
-    """What a running tool may ask about a further access."""
+    """Answers a running tool's questions about a further access."""
 
     @property
     def preconditions(self) -> tuple[Precondition, ...]:
-        """What must be as it was when a person agreed to this call; whoever changes the file checks it then."""
+        """
+        The conditions that must still hold since a person approved this call.
+
+        The code that changes a file checks them at that moment.
+        """
 
     def check(self, access: Access) -> None:
         """Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason."""
@@ -71,11 +75,11 @@ class ChecksAccess(Protocol):
         """Return whether an allow rule about this tool names the host and the port of *url*."""
 
     def permitted(self, catalog: Any) -> Any:
-        """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
+        """Return a view of *catalog* with the tools that this session's rules and mode could ever allow."""
 
 
 class _NobodyAsked:
-    """Outside a dispatcher: a function called by hand may do what its caller may."""
+    """The permissions of a function called outside a dispatcher: it may do everything that its caller may."""
 
     preconditions = ()
 
@@ -96,12 +100,12 @@ class Context:
 
     Attributes:
         facts: What the tool's author stated about it.
-        call: What was asked for.
-        attempt: Which try this is, counted from 1.
-        deadline: When the call has to be finished, by `time.monotonic()`; None if it may take its time.
-        resources: What was provided for this call, by type.
-        logger: Where the tool may write; its name is the tool's.
-        permissions: Judges what the tool is about to touch further: `context.permissions.check(Writes(path))`.
+        call: The call that was requested.
+        attempt: The number of this attempt, counted from 1.
+        deadline: The time by which the call has to finish, by `time.monotonic()`; None if there is no limit.
+        resources: The objects provided for this call, by type.
+        logger: The logger that the tool may write to. It has the name of the tool.
+        permissions: Judges what else the tool is about to touch: `context.permissions.check(Writes(path))`.
     """
 
     facts: Facts
@@ -121,18 +125,22 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more; code that loops in a thread should look now and then."""
+        """
+        Whether the caller has stopped waiting for the result.
+
+        Code that loops in a thread should check this from time to time.
+        """
         return self.stop.is_set()
 
     def report(self, progress: float | None = None, total: float | None = None, message: str | None = None) -> None:
-        """Tell whoever listens how far the work has come; can be called from any thread."""
+        """Report how far the work has come to the `on_progress` callback. Any thread may call this."""
         tool = self.call.name if self.call.tool is None else self.call.tool.name
         event = Progress(call_id=self.call.id, tool=tool, progress=progress, total=total, message=message)
         self.on_progress(event)
 
 
 class Injected:
-    """Marks a parameter as filled from the resources given to a call; `Inject[T]` writes it."""
+    """Marks a parameter that is filled from the resources of a call; `Inject[T]` adds this marker."""
 
     __slots__ = ()
 
@@ -141,7 +149,7 @@ class Injected:
 
 
 Inject = Annotated[T, Injected()]
-"""`database: Inject[Database]`: a parameter that is filled from resources, never by a model."""
+"""`database: Inject[Database]` is a parameter that is filled from the resources, never by a model."""
 
 
 class Secret:
@@ -149,7 +157,7 @@ class Secret:
 
 
 def is_secret(hint: Any) -> bool:
-    """Whether *hint* marks a secret, at the top or anywhere inside: `Annotated[str, Secret] | None`."""
+    """Return whether *hint* marks a secret, at the top or anywhere inside: `Annotated[str, Secret] | None`."""
     if hint is Secret or isinstance(hint, Secret):
         return True
     return any(map(is_secret, get_args(hint)))
@@ -157,9 +165,10 @@ def is_secret(hint: Any) -> bool:
 
 def wanted_resource(hint: Any, resolve: Callable[[str], Any]) -> Any:
     """
-    The type that *hint* asks to be given (`Context` itself, or the `T` of `Inject[T]`); None if it is data.
+    Return the type that *hint* requests to be injected, or None if the parameter is data.
 
-    *resolve* answers what a name inside it means.
+    The type is `Context` itself (or a subclass), or the `T` of `Inject[T]`. *resolve* returns what a name inside
+    *hint* stands for.
     """
     if isinstance(hint, (str, ForwardRef)):
         return wanted_resource(_meant(hint, resolve), resolve)
@@ -177,7 +186,7 @@ def wanted_resource(hint: Any, resolve: Callable[[str], Any]) -> Any:
 
 
 def _one_type(hint: Any, resolve: Callable[[str], Any]) -> Any:
-    """*hint* without names to look up, and without the None of an optional one."""
+    """Return *hint* with its names looked up, and without the None of an optional type."""
     hint = _meant(hint, resolve)
     if get_origin(hint) in (Union, UnionType):
         members = [member for member in get_args(hint) if member is not type(None)]

@@ -1,8 +1,7 @@
 """
-What a person is asked before a call may run, and what they may answer.
+The questions that a person is asked before a call may run, and the answers that they may give.
 
-Everything here but a `Decision` is plain JSON with a version, so that it can
-be stored, sent and shown elsewhere.
+All records here except `Decision` are plain JSON with a version, so a program can store, send and show them elsewhere.
 """
 
 from __future__ import annotations
@@ -23,13 +22,15 @@ _VERSION = 1
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Precondition:
     """
-    What has to be as it was when somebody agreed: a file's content, or what the tool itself compares.
+    A condition that must still hold since a person approved the call.
+
+    It is about the content of a file, or about a state that the tool itself compares.
 
     Attributes:
-        path: The file, resolved; of what a tool compares, the place that it is about.
-        sha256: The digest of its content in hexadecimal; None if there was no such file.
-        kind: "file" is looked at before the call runs; "tool" by the tool, in `context.permissions.preconditions`,
-            which raises `Changed`.
+        path: The file, resolved. For a state that a tool compares, the place that the state is about.
+        sha256: The digest of the content in hexadecimal; None if the file did not exist.
+        kind: "file" is checked before the call runs. "tool" is checked by the tool, which reads it from
+            `context.permissions.preconditions` and raises `Changed`.
     """
 
     path: str
@@ -40,13 +41,13 @@ class Precondition:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """
-    A person's "always", for one session and one tool.
+    A person's answer "always", for one session and one tool.
 
     Attributes:
-        tool: The identity of the tool; a grant never holds for another.
-        scope: "tool" for every call of it, "command" for a command prefix, "folder" for what lies under one.
+        tool: The identity of the tool. A grant never holds for another tool.
+        scope: "tool" for every call of the tool, "command" for a command prefix, "folder" for the files in a folder.
         target: The prefix or the folder; empty for "tool".
-        shown: The same in words: what a person reads before they agree.
+        shown: The grant in words, which a person reads before they agree.
     """
 
     tool: str
@@ -58,12 +59,12 @@ class Grant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthRequest:
     """
-    Credentials that a tool needs before it can go on.
+    The credentials that a tool needs before it can continue.
 
     Attributes:
-        provider: Whose: "github".
-        scopes: What they have to permit.
-        url: Where a person can give them.
+        provider: The service that the credentials are for, such as "github".
+        scopes: The permissions that the credentials must include.
+        url: The address where a person can provide the credentials.
         reason: Why the tool needs them.
     """
 
@@ -73,9 +74,9 @@ class AuthRequest:
     reason: str = ""
 
 
-class AuthNeeded(ToolError):  # noqa: N818 -- named by what happens next
+class AuthNeeded(ToolError):  # noqa: N818 -- errors are named by what happens next
     """
-    A tool, or what makes its resources, cannot go on without credentials; nothing has happened yet.
+    Raised by a tool, or by the code that makes its resources, if it needs credentials before it has done anything.
 
         raise AuthNeeded(AuthRequest(provider="github", scopes=("repo",), url="https://github.com/login/device"))
     """
@@ -85,32 +86,37 @@ class AuthNeeded(ToolError):  # noqa: N818 -- named by what happens next
         self.request = request
 
 
-class Changed(ToolError):  # noqa: N818 -- named by what happened
-    """What a person saw before they agreed is no longer so; nothing has happened, and they are asked again."""
+class Changed(ToolError):  # noqa: N818 -- the name says what happened
+    """
+    Raised if the state that a person saw before they agreed has changed.
+
+    The call has had no effect, and the person is asked again.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
     """
-    A call that waits for a person's word.
+    A call that waits for a person's answer.
 
     Attributes:
-        id: 128 random bits; what an answer names.
+        id: 128 random bits. An answer names the request by this id.
         tool: The tool's name.
-        arguments: What would run, in JSON form, defaults filled in; secrets masked.
-        reason: Why somebody has to agree.
-        asked_by: What asks: rules, checks, hooks, the mode.
-        preview: What the tool says it is about to do; a cut one says so in its first line.
+        arguments: The arguments that the call would run with, in JSON form. Defaults are filled in, secrets are masked.
+        reason: Why a person has to agree.
+        asked_by: The rules, checks, hooks or mode that require the approval.
+        preview: The tool's own description of what it is about to do. If it was cut, its first line says so.
         is_cut: Whether the preview was too long to be shown whole.
-        preconditions: What must not have changed when the answer comes.
+        preconditions: The conditions that must still hold when the answer comes.
         grants: What a person may agree to for the rest of the session.
-        repairs: What was mended in the arguments before.
-        waits_for: The id of the call this one is held back for, if it does not wait for itself.
-        auth: The credentials that are missing, if that is what is asked for.
+        repairs: The repairs made to the arguments before.
+        waits_for: The id of the call that this one is held back for, if it does not wait for its own approval.
+        auth: The missing credentials, if the request asks for credentials.
         created_at: Seconds since 1970.
-        expires_at: When it is too late to answer; None if never.
-        digest: Over the tool's identity, the canonical arguments, session and principal. It authorises nothing.
-        seal: The dispatcher's signature, where no store keeps the request.
+        expires_at: The time after which an answer is too late; None if there is no limit.
+        digest: A digest of the tool's identity, the canonical arguments, the session and the principal. It authorises
+            nothing.
+        seal: The dispatcher's signature, used if no store keeps the request.
     """
 
     tool: str
@@ -134,12 +140,17 @@ class ApprovalRequest:
     id: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as plain JSON with a version."""
+        """Return all fields as plain JSON with a version."""
         return {"version": _VERSION, **{name: _plain(getattr(self, name)) for name in _SHAPES}}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ApprovalRequest:
-        """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
+        """
+        Return the request that *data* describes. This is the inverse of `to_json`.
+
+        Raises:
+            ValueError: *data* has an unknown version or an unknown shape.
+        """
         version = data.get("version") if isinstance(data, Mapping) else None
         if type(version) is not int or version != _VERSION:
             raise ValueError(f"an approval request of version {version!r} cannot be read; version {_VERSION} can")
@@ -152,7 +163,7 @@ class ApprovalRequest:
             ):
                 raise ValueError(f"not an approval request: {name!r} cannot be {type(value).__name__}")
         if missing := {"id", "tool", "call_id", "reason", "created_at"} - given.keys():
-            # A request without its id would be given a new one, and nobody could answer it.
+            # A request without its id would get a new one, and then an answer to the old id would not find it.
             raise ValueError(f"not an approval request: it lacks {', '.join(sorted(missing))}")
         for name, kind in (("preconditions", Precondition), ("grants", Grant)):
             given[name] = tuple(_record(kind, each) for each in given.get(name, ()))
@@ -209,15 +220,15 @@ def _all_texts(value: Any) -> bool:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
     """
-    A person's answer; `Decision.approve()` and `Decision.deny(reason)` make one.
+    A person's answer. Make one with `Decision.approve()` or `Decision.deny(reason)`.
 
     Attributes:
         approved: Whether the call may run.
-        reason: Why not; the model reads it.
-        arguments: What should run instead, in JSON form; judged anew.
+        reason: Why the call may not run. The model reads it.
+        arguments: Arguments to run the call with instead, in JSON form. They are judged anew.
         grant: One of the request's grants, to agree to more than this call.
-        by: Who answered; written to the audit log.
-        principal: On whose behalf; has to be the request's, if that has one.
+        by: The person who answered. It is written to the audit log.
+        principal: On whose behalf the person answered. If the request has a principal, this must be the same.
     """
 
     approved: bool
@@ -228,7 +239,7 @@ class Decision:
     principal: str | None = None
 
     def __post_init__(self) -> None:
-        # Exactly these: a text such as "no" is true, too.
+        # Only a bool is accepted, because a text such as "no" is true in Python.
         if type(self.approved) is not bool:
             raise TypeError(f"approved is True or False, got {self.approved!r:.60}")
         if not (self.arguments is None or isinstance(self.arguments, Mapping)):
@@ -245,10 +256,10 @@ class Decision:
         by: str | None = None,
         principal: str | None = None,
     ) -> Decision:
-        """Let it run: as it is, with a *grant* for the session, or with other *arguments*."""
+        """Return an answer that lets the call run: as it is, with a session *grant*, or with other *arguments*."""
         return cls(approved=True, arguments=arguments, grant=grant, by=by, principal=principal)
 
     @classmethod
     def deny(cls, reason: str = "", *, by: str | None = None, principal: str | None = None) -> Decision:
-        """Do not let it run; the model is told *reason*."""
+        """Return an answer that forbids the call. The model reads *reason*."""
         return cls(approved=False, reason=reason, by=by, principal=principal)

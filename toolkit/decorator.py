@@ -1,5 +1,5 @@
 """
-`@tool`: where a plain function becomes a tool and stays a plain function.
+The decorator `@tool`, which describes a plain function as a tool and leaves it a plain function.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def tool(*, catalog: Catalog | None = ..., **options: Unpack[Options]) -> Callab
 def tool(function: F, /, *, catalog: Catalog | None = ..., **options: Unpack[Options]) -> F: ...
 def tool(function: Any = None, /, *, catalog: Catalog | None = default_catalog, **options: Unpack[Options]) -> Any:
     """
-    Make a function a tool: read its signature and docstring, and add it to a catalog.
+    Make a tool from a function: read its signature and docstring, and add it to a catalog.
 
-    Used as `@tool`, `@tool(read_only=True)` or `tool(existing_function)`. The function
-    comes back as it is, the same object with the same type. `Options` lists what can be
-    stated; `catalog=None` describes without adding.
+    Use it as `@tool`, `@tool(read_only=True)` or `tool(existing_function)`. It returns the function unchanged: the
+    same object with the same type. `Options` lists the options. `catalog=None` describes the function without
+    adding it to a catalog.
 
         @tool(read_only=True, aliases=["cat"])
         async def read_file(path: str, *, limit: int = 2000) -> str:

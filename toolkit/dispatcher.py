@@ -1,9 +1,8 @@
 """
-Runs calls: finds the tool, sends the call along the pipeline, hands back a result.
+The dispatcher, which runs calls: it finds the tool, sends the call through the pipeline and returns a result.
 
-A dispatcher holds policies; facts are on the tools. It needs no agent, no
-server and no model. `call` runs one call, `call_many` a batch, `call_sync` one
-from code that has no event loop.
+The dispatcher holds the policies, and the tools hold the facts. It needs no agent, no server and no model. `call` runs
+one call, `call_many` runs a batch, and `call_sync` runs one call from code that has no event loop.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from .session import Session
 from .values.codecs import UNSURE
 from .verdicts import Verdict
 
-if TYPE_CHECKING:  # loaded when a call has to be judged, or somebody asked; most programs start without
+if TYPE_CHECKING:  # loaded only when a call has to be judged or a person asked; most programs start without them
     from .approvals import Approvals
     from .policies.audit import AuditLog
     from .safety import SafetyChecks
@@ -60,25 +59,26 @@ class Dispatcher:
     Runs the tools of a catalog.
 
     Args:
-        catalog: Where the tools are; followed as it changes.
-        permissions: `Permissions`, another judge, or several; without, nothing is judged but by safety checks.
-        safety: The checks on what calls are about to touch; the usual ones in the current folder unless given.
-        approvals: How people are asked, and where their answers are kept; in memory unless given.
-        audit: Where verdicts, intents and outcomes are written down.
-        hooks: Objects with `before`, `around` or `after`; run in this order.
-        retry: How transient failures are tried again.
-        repair: Whether arguments that fail the check may be mended.
-        validation: "fast", or "jsonschema" to have it judge every call.
-        resources: What `Inject[T]` parameters get, by type; `PER_CALL` for what each call brings.
-        classify: What exceptions count as, before the built-in table is asked.
-        redact: Texts, patterns or functions that mask what must not leave.
-        timeout_seconds: The limit of one attempt, for tools that state none.
-        max_chars: The size of a result's text, for tools that state none.
+        catalog: The tools. The dispatcher follows the catalog as it changes.
+        permissions: `Permissions`, another judge, or several judges. Without them, only the safety checks judge calls.
+        safety: The checks on what calls are about to touch. The default is the usual checks in the current folder.
+        approvals: How people are asked, and where their answers are stored. The default is in memory.
+        audit: The log that verdicts, intents and outcomes are written to.
+        hooks: Objects with `before`, `around` or `after`. They run in this order.
+        retry: How transient failures are retried.
+        repair: Whether arguments that fail the check may be repaired.
+        validation: "fast", or "jsonschema" to let jsonschema validate every call.
+        resources: The values for `Inject[T]` parameters, by type. `PER_CALL` stands for a value that each call brings.
+        classify: Rules for how exceptions are classified. They are consulted before the built-in table.
+        redact: Texts, patterns or functions that mask content which must not leave the program.
+        timeout_seconds: The limit of one attempt, for tools that state no limit.
+        max_chars: The maximum length of a result's text, for tools that state no limit.
         max_concurrency: How many calls of a batch, and how many threads, may run at once.
-        check_output: Whether results are held against the output schema.
-        raise_bugs: Whether what is not a `ToolError` is raised instead of becoming a result.
-        on_progress: Told what running calls report, and what streaming ones yield.
-        cleanup_seconds: How long a cancelled tool or hook may take to clean up before it is abandoned.
+        check_output: Whether results are checked against the output schema.
+        raise_bugs: Whether an exception that is no `ToolError`, and is not classified as a subclass of it, is raised
+            instead of becoming a result.
+        on_progress: Called with the reports of running calls, and with the values that streaming calls yield.
+        cleanup_seconds: How long a cancelled tool or hook may take to clean up before the dispatcher abandons it.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class Dispatcher:
             chance=chance,
         )
         self._begin(catalog, settings)
-        # A dispatcher that nobody closes leaves neither listeners nor idle threads behind. Calls under way hold the
-        # settings, so one that was made for a single call lives as long as the call.
+        # If a program never closes its dispatcher, this still removes the listeners and the idle threads. Running calls
+        # hold the settings, so a dispatcher made for a single call keeps working until the call ends.
         self._ending = weakref.finalize(settings, _end, self._planner.follow(), settings.pools)
         self._ending.atexit = False
 
@@ -148,14 +148,14 @@ class Dispatcher:
         self._lock = threading.Lock()
         renew_in_children(self)
 
-    # One call.
+    # Running one call.
 
     def call(
         self,
         name: str | ToolCall,
         arguments: Any = None,
         *,
-        id: str | None = None,  # noqa: A002 -- what everyone calls it
+        id: str | None = None,  # noqa: A002 -- the usual name for it
         session: Session | None = None,
         principal: str | None = None,
         resources: Mapping[Any, Any] | None = None,
@@ -164,8 +164,8 @@ class Dispatcher:
         """
         Run one call: `await dispatcher.call("read", {"path": "notes.txt"})`.
 
-        *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call,
-        waits and retries included. Never raises for what a tool does.
+        *arguments* is a JSON object or JSON text. *timeout_seconds* limits the whole call, including waits and
+        retries. A tool's failure is returned as a result, never raised.
         """
         plan = self._known.get(name) if type(name) is str else None
         if "trio" in modules and is_under_trio():
@@ -189,18 +189,22 @@ class Dispatcher:
     def _adopted(
         self, call: Any, arguments: Any, call_id: str | None, session: Session | None, principal: str | None
     ) -> ToolCall:
-        """Return a call of our own; the arguments beside *call* fill what it leaves open."""
+        """
+        Return a new `ToolCall`, so the caller's object is never modified.
+
+        The other arguments fill the fields that *call* leaves empty.
+        """
         return copy_call(call, arguments, call_id, session, principal, lambda: f"call_{next(self._planner.ids)}")
 
     def _not_found(self, call: ToolCall) -> Coroutine[Any, Any, ToolResult]:
         table, keep = self.catalog.table, self._settings.judges.possible(self.catalog, call.session)
         near = nearest(call.name, [*table.tools, *table.aliases], most=_MOST_NEAR)
-        # Nobody is led to what the rules of this session forbid.
+        # A suggestion must not lead the model to a tool that the rules of this session forbid.
         known = [name for name in near if keep is None or ((tool := table.find(name)) and keep(tool))]
         error = UnknownTool(call.name, known)
         return unstarted(call, ToolResult.error("not_found", str(error), cause=error), None, self._settings)
 
-    # Many calls.
+    # Running several calls.
 
     async def call_many(
         self,
@@ -212,11 +216,11 @@ class Dispatcher:
         timeout_seconds: float | None = None,
     ) -> list[ToolResult]:
         """
-        Run a batch; results come back in the order of the calls.
+        Run a batch, and return the results in the order of the calls.
 
-        Neighbouring calls of concurrency-safe tools run together, others alone, in order. One
-        call's failure, wait or cancellation never loses another's result. A call whose id another
-        call of the batch has already is run under a numbered one, such as `t1~repeat-2`.
+        Neighbouring calls of concurrency-safe tools run together. Other calls run alone, in order. If one call fails,
+        waits or is cancelled, the results of the others are not lost. A call whose id is already used in the batch
+        runs under a numbered id, such as `t1~repeat-2`.
         """
         adopted = self._adopted_batch(calls, session, principal)
         if is_under_trio():
@@ -229,7 +233,7 @@ class Dispatcher:
             try:
                 return self._planner.find(call.name)
             except DefinitionError:
-                return None  # the call itself will say so
+                return None  # the call itself will report this error
 
         def leave(call: ToolCall, result: ToolResult) -> Coroutine[Any, Any, ToolResult]:
             plan = planned(call)
@@ -245,7 +249,7 @@ class Dispatcher:
     def _adopted_batch(
         self, calls: Iterable[ToolCall | tuple[str, Any]], session: Session | None, principal: str | None
     ) -> list[ToolCall]:
-        """Return calls of our own for *calls*, each with an id that no other call of the batch has."""
+        """Return a new `ToolCall` for each of *calls*, with an id that no other call of the batch has."""
         given = [ToolCall(*call) if isinstance(call, tuple) else call for call in calls]
         taken = {call.id for call in given if isinstance(call, ToolCall)}
         fresh = (name for number in self._planner.ids if (name := f"call_{number}") not in taken)
@@ -259,7 +263,7 @@ class Dispatcher:
                 call.id = call_id
         return adopted
 
-    # What a person decides.
+    # Approvals and permissions.
 
     async def resume(
         self,
@@ -272,13 +276,14 @@ class Dispatcher:
         timeout_seconds: float | None = None,
     ) -> ToolResult:
         """
-        Go on with a call that waits: `await dispatcher.resume(request_id, Decision.approve(by="ada"))`.
+        Continue a call that waits: `await dispatcher.resume(request_id, Decision.approve(by="ada"))`.
 
-        From any process that has the same catalog and store. *request* is its id; where requests are sealed, the
-        request itself. Rules and checks are asked again; before-hooks are not. An approval is used at most once.
+        This works from any process that has the same catalog and store. *request* is the id of the request, or the
+        request itself if requests are sealed. Rules and checks judge the call again; before-hooks do not run again.
+        An approval is used at most once.
 
         Raises:
-            ApprovalError: The answer cannot be taken; `why` tells programs the reason.
+            ApprovalError: The answer cannot be accepted; `why` gives programs the reason.
         """
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
@@ -299,9 +304,10 @@ class Dispatcher:
 
     def permitted(self, session: Session | None = None) -> CatalogView:
         """
-        The tools that the rules and the mode of *session* could ever allow, as a view to list, search or summarise.
+        Return the tools that the rules and the mode of *session* could ever allow.
 
-        Make a new one when the mode or the rules may have changed.
+        The result is a view that can be listed, searched or summarised. Make a new view when the mode or the rules
+        may have changed.
         """
         return self._settings.judges.permitted(self.catalog, session)
 
@@ -314,30 +320,34 @@ class Dispatcher:
         principal: str | None = None,
     ) -> Verdict:
         """
-        Which rule, check, fact or mode decides about a call, and why; nothing is run, and nobody is asked.
+        Return which rule, check, fact or mode decides about a call, and why, without running it or asking a person.
 
-        The verdict's `warnings` tell of rules that forbid one tool and leave another one with the same access.
-        Hooks are not asked: they may still deny it. Raises `UnknownTool` and `BadArgs`.
+        The verdict's `warnings` name rules that forbid one tool but leave another tool with the same access. Hooks
+        are not consulted, so a hook may still deny the call.
+
+        Raises:
+            UnknownTool: No tool has this name.
+            BadArgs: The arguments do not fit the tool.
         """
         call = self._adopted(name, arguments, None, session, principal)
         plan = self._planner.find(call.name)
         if plan is None:
             raise UnknownTool(call.name, self.catalog.names())
         walk = Walk(call, plan, self._settings, self._settings.clock(), UNSURE)
-        refused = await walk.check()  # mends what a call would mend
+        refused = await walk.check()  # this also repairs the arguments, as a real call would
         if refused is not None:
             refused.unwrap()
         judges = self._settings.judges
         judgement = await judges.judged(plan.tool, plan.names, call, walk.decoded)
         return replace(judgement.verdict, warnings=judges.warnings(self.catalog, judgement.request))
 
-    # From code without an event loop.
+    # Running calls from code without an event loop.
 
     def call_sync(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> ToolResult:
         """
-        The same as `call`, from sync code; also inside a notebook or a sync tool.
+        Run one call as `call` does, from sync code. This also works inside a notebook or a sync tool.
 
-        One background loop per dispatcher serves all such calls, so async clients survive between them.
+        Each dispatcher has one background loop for all such calls, so async clients survive between calls.
         """
         with self._lock:
             if self._is_closed:
@@ -347,11 +357,11 @@ class Dispatcher:
         with self._settings.lent():
             return self._background.wait_for(lambda: self.call(name, arguments, **options))
 
-    # Life.
+    # Lifetime.
 
     @property
     def abandoned(self) -> int:
-        """How many calls still run although no caller waits for them: they could not be stopped."""
+        """How many calls still run although their caller no longer waits, because they could not be stopped."""
         return self._settings.abandoned.alive
 
     @property
@@ -359,12 +369,13 @@ class Dispatcher:
         """
         How many threads run a tool or a hook that could not be stopped.
 
-        Each is replaced, up to `max_concurrency` of them; a number that stays near that means that a tool hangs.
+        The dispatcher replaces each such thread, up to `max_concurrency` of them. If the number stays near
+        `max_concurrency`, a tool hangs.
         """
         return sum(pool.given_up for pool in self._settings.pools)
 
     def renew_after_fork(self) -> None:
-        """Prepare for calls in a forked child, which has none of its parent's threads; `os.fork()` calls this."""
+        """Prepare for calls in a forked child, which has none of its parent's threads. `os.fork()` triggers this."""
         self._lock = threading.Lock()
         if self._background is not None:
             self._background.leave_to_parent()
@@ -374,13 +385,13 @@ class Dispatcher:
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        # In a thread, because what runs in the background may need this loop for its cleanup.
+        # This runs in a thread, because the background calls may need this event loop for their cleanup.
         helper = Threads(1)
         await helper.run(self.close)
         helper.close()
 
     def close(self) -> None:
-        """End threads and the background loop; calls under way in them are given up."""
+        """End the threads and the background loop, and abandon the calls that still run in them."""
         with self._lock:
             self._is_closed = True
         if self._background is not None:

@@ -1,25 +1,25 @@
 """
-What can go wrong, named by what happens next.
+The exceptions of this package, each named by what happens next.
 
     ToolkitError
     ├─ DefinitionError   the author must fix the tool; raised at decoration
     ├─ CatalogError      a catalog cannot do what it was asked
-    │  ├─ UnknownTool      no such name; the nearest ones are suggested
-    │  └─ DuplicateTool    the name is taken; both places are named
+    │  ├─ UnknownTool      no tool has the name; the nearest names are suggested
+    │  └─ DuplicateTool    the name is taken; the message names both places
     ├─ ProviderError     the caller of the agent decides
-    ├─ ApprovalError     a person's answer cannot be taken (`approvals`)
-    ├─ AuditError        the audit log cannot be written, so nothing runs (`audit`)
-    ├─ RuleError         a permission rule says nothing, or not what was meant (`permissions`)
+    ├─ ApprovalError     a person's answer cannot be accepted (`approvals`)
+    ├─ AuditError        the audit log cannot be written, so the call does not run (`policies.audit`)
+    ├─ RuleError         a permission rule has no effect, or not the intended one (`permissions`)
     ├─ RuleFileError     the same for a file of rules or of shell hooks (`permissions`)
-    ├─ TrustError        a folder cannot be trusted, or it is not known which are (`permissions`)
-    └─ ToolError         a result the model can read; it may choose another way
+    ├─ TrustError        a folder cannot be trusted, or the trust file cannot be read or written (`permissions`)
+    └─ ToolError         a result that the model can read; it may choose another way
        ├─ BadArgs        the model should correct the call
-       ├─ AuthNeeded     credentials are missing; the call waits for them (`requests`)
+       ├─ AuthNeeded     credentials are missing; the call waits for them (`decisions`)
        ├─ Safety         refused; the user is told why
-       └─ Transient      the world's fault: tried again if that is harmless
+       └─ Transient      a temporary failure outside the tool; retried if a retry is harmless
 
-A tool raises the last five itself. Messages say what was wrong, where, and what would be right.
-Who misuses the package itself, with a timeout below 0 say, gets a plain `ValueError` or `TypeError`.
+A tool raises the last five itself. Messages say what was wrong, where, and what would be right. A program that misuses
+the package itself, for example with a timeout below 0, gets a plain `ValueError` or `TypeError`.
 """
 
 from __future__ import annotations
@@ -57,23 +57,23 @@ _PLAIN_KEY = re.compile(r"[^\W\d]\w{0,63}\Z")
 
 
 class ToolkitError(Exception):
-    """What goes wrong with tools, calls, rules and providers."""
+    """The base class of the errors of tools, calls, rules and providers."""
 
 
 class ToolkitWarning(UserWarning):
-    """Something works, but a model or a colleague would be better served."""
+    """A warning that code works, but should be changed to help a model or a reader."""
 
 
 class DefinitionError(ToolkitError):
-    """A function cannot become a tool as it is written."""
+    """Raised if a function cannot become a tool as it is written."""
 
 
 class CatalogError(ToolkitError):
-    """A catalog cannot do what it was asked."""
+    """Raised if a catalog cannot do what it was asked."""
 
 
-class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- named by what happened, like KeyError's cousins in the tree
-    """No tool or alias has this name."""
+class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- the name says what happened, as the other names here do
+    """Raised if no tool or alias has the name."""
 
     def __init__(self, name: str, known: Iterable[str] = ()) -> None:
         self.name = name
@@ -82,7 +82,7 @@ class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- named by what happen
 
     @property
     def suggestions(self) -> list[str]:
-        """The nearest names, best first; worked out when someone asks."""
+        """The nearest names, best first. They are computed when a program reads them."""
         return nearest(self.name, self.known) if isinstance(self.name, str) else []
 
     def __str__(self) -> str:
@@ -92,27 +92,27 @@ class UnknownTool(CatalogError, KeyError):  # noqa: N818 -- named by what happen
 
 
 class DuplicateTool(CatalogError):  # noqa: N818 -- see UnknownTool
-    """A name or alias is already taken by another tool."""
+    """Raised if another tool already has the name or alias."""
 
 
 class ProviderError(ToolkitError):
-    """A model's provider refused, failed or could not be reached."""
+    """Raised if a model's provider refused, failed or could not be reached."""
 
 
 class ToolError(ToolkitError):
-    """A tool could not do what it was asked, and says so to the model."""
+    """Raised by a tool that could not do what it was asked. The model reads the message."""
 
 
-class Safety(ToolError):  # noqa: N818 -- named by what happens next
-    """Refused because it could do harm; the user is told why."""
+class Safety(ToolError):  # noqa: N818 -- errors are named by what happens next
+    """Raised if a call is refused because it could do harm. The user is told why."""
 
 
-class Transient(ToolError):  # noqa: N818 -- named by what happens next
+class Transient(ToolError):  # noqa: N818 -- errors are named by what happens next
     """
-    The world's fault, and likely to pass.
+    Raised for a failure outside the tool that will probably pass.
 
     Attributes:
-        retry_after_seconds: How long the other side asked us to wait, if it did.
+        retry_after_seconds: How long the other side asked the program to wait, if it asked.
         happened: "maybe" if the effect may have taken place although no answer came.
     """
 
@@ -130,12 +130,12 @@ class Transient(ToolError):  # noqa: N818 -- named by what happens next
 
 class Problem:
     """
-    One thing wrong with a call's arguments: where, and what would be right.
+    One problem with a call's arguments: where it is, and what would be right.
 
     Attributes:
         path: Keys and indices from the arguments down to the value.
-        message: What was given and what would be right, short enough for a model.
-            May be given as a function that words it when someone reads. What is too long is cut.
+        message: What was given and what would be right, short enough for a model. It may be given as a function,
+            which is called when the message is first read. A message that is too long is cut.
     """
 
     __slots__ = ("_message", "path")
@@ -153,7 +153,7 @@ class Problem:
         return self._message
 
     def below(self, *keys: str | int) -> Problem:
-        """The same problem, seen from the container that holds the value under *keys*."""
+        """Return the same problem, seen from the container that holds the value under *keys*."""
         return Problem(self._message, (*keys, *self.path))
 
     @property
@@ -185,12 +185,12 @@ class Problem:
         return type(self), (self.message, self.path)
 
 
-class BadArgs(ToolError):  # noqa: N818 -- named by what happens next
+class BadArgs(ToolError):  # noqa: N818 -- errors are named by what happens next
     """
-    The arguments do not fit the tool; the model should correct the call.
+    Raised if the arguments do not fit the tool. The model should correct the call.
 
-    *problems* is a message, one or more `Problem`s, or a function that words them:
-    words cost more than finding out, and are made only when someone reads them.
+    *problems* is a message, one or more `Problem`s, or a function that returns them. Writing the messages costs more
+    than finding the problems, so such a function is called only when the problems are read.
     """
 
     def __init__(self, problems: str | Problem | Sequence[Problem] | Callable[[], Sequence[Problem]]) -> None:
@@ -203,7 +203,7 @@ class BadArgs(ToolError):  # noqa: N818 -- named by what happens next
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Everything that is wrong with the call."""
+        """All problems of the call."""
         if not isinstance(self._problems, tuple):
             worded = self._problems() if callable(self._problems) else self._problems
             self._problems = tuple(worded)
@@ -226,7 +226,7 @@ def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
     """Return the names in *known* that *name* was probably meant to be, best first."""
     import difflib
 
-    # Long junk is cut: difflib is quadratic, and nothing near it could be long.
+    # A long name is cut, because difflib takes quadratic time and no near name could be that long.
     wanted = _fold(name[:100])
     shortest, longest = len(wanted) - 10, len(wanted) + 10
     folded: dict[str, str] = {}
@@ -241,10 +241,10 @@ def nearest(name: str, known: Iterable[str], *, most: int = 3) -> list[str]:
 
 
 def _most_alike(wanted: str, candidates: Collection[str]) -> list[str]:
-    """Return the candidates that share the most pairs of letters with *wanted*, in their order."""
+    """Return the candidates that share the most pairs of letters with *wanted*, in their original order."""
     if len(candidates) <= _MOST_COMPARED:
         return list(candidates)
-    # Comparing two thousand names letter by letter takes many times as long as counting the pairs they share.
+    # Comparing two thousand names letter by letter takes many times as long as counting their shared pairs.
     pairs, length = list(dict.fromkeys(_pairs(wanted))), len(wanted) + 2
     shares = {
         name: len([pair for pair in pairs if pair in padded]) / (length + len(name))
@@ -256,7 +256,7 @@ def _most_alike(wanted: str, candidates: Collection[str]) -> list[str]:
 
 
 def _pairs(name: str) -> Iterable[str]:
-    """Return the pairs of neighbouring letters of *name*, its beginning and its end among them."""
+    """Return the pairs of neighbouring letters of *name*, including one pair for its start and one for its end."""
     padded = f" {name} "
     return map(operator.add, padded, padded[1:])
 
@@ -266,12 +266,12 @@ def _fold(name: str) -> str:
 
 
 def _fold_all(names: list[str]) -> list[str]:
-    """Return all *names* folded, in a tenth of the time that folding each would take."""
+    """Return all *names* folded, in a tenth of the time that folding each name alone would take."""
     text = "\n".join(names)
     for separator in "_.-":
         text = text.replace(separator, "")
     lines = text.split("\n")
-    # Only if nothing but letters and digits is left, each line is one name.
+    # Each line is one name only if nothing but letters and digits is left.
     return (
         text.lower().split("\n") if len(lines) == len(names) and "".join(lines).isalnum() else list(map(_fold, names))
     )

@@ -1,9 +1,8 @@
 """
-What an author states about a tool.
+The facts that an author states about a tool.
 
-Options of `@tool` are facts: each is used by the machinery, not merely
-carried. They are checked where they are given. Policies (retries, permission,
-limits for everyone) belong to the dispatcher.
+The options of `@tool` are facts. The package acts on each of them and does not merely store it. They are checked where
+they are given. Policies (retries, permissions, limits for all tools) belong to the dispatcher.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .errors import DefinitionError, Problem, nearest
 __all__ = ["Arguments", "FactOptions", "Facts", "Options", "check_name", "stated", "takes", "told_of"]
 
 Arguments: TypeAlias = Mapping[str, Any]
-"""Decoded arguments, defaults filled in: what every function given as an option receives."""
+"""Decoded arguments with defaults filled in. Every function given as an option receives them."""
 
 Found: TypeAlias = "bool | str | Problem | Mapping[str, str] | Iterable[str | Problem] | None"
 
@@ -32,30 +31,31 @@ _LEGAL = "at most 64 of A-Z a-z 0-9 _ - . that start with a letter or _"
 
 class FactOptions(TypedDict, total=False):
     """
-    The facts one can state about a tool, all by keyword.
+    The facts that an author can state about a tool, all by keyword.
 
-    read_only: Changes nothing: runs in plan mode, beside others, and may be cached.
-    destructive: Does what cannot be undone: asks even in auto mode, is never re-run.
-    idempotent: May be re-run after a failure that leaves its effect in doubt; `read_only` unless stated.
-    concurrency_safe: May run beside others; a bool, or a function of the arguments; `read_only` unless stated.
-    open_world: Reaches outside, so it asks unless a rule says where to.
-    defer: Stays out of the definitions until a search finds it.
-    search_hint: Words that a search should find it by.
-    aliases: Other names it answers to; never listed.
-    group: What it belongs to; rules and searches can name it.
-    approval: "never", "always", or a function of the arguments that says whether a person must agree.
-    preflight: A function of the arguments, and of `call` and `permissions` if it has parameters of these names: what
-        the call is about to touch.
-    preview: A function of the arguments, and of `call` likewise: what a person is shown before agreeing.
+    read_only: The tool changes nothing. It runs in plan mode, beside other calls, and may be cached.
+    destructive: The tool does what cannot be undone. It asks even in auto mode, and is never re-run.
+    idempotent: The tool may be re-run after a failure that leaves its effect in doubt; `read_only` unless stated.
+    concurrency_safe: The tool may run beside others. A bool or a function of the arguments; `read_only` unless stated.
+    open_world: The tool reaches outside, so it asks unless a rule names the destination.
+    defer: The tool stays out of the definitions until a search finds it.
+    search_hint: Words by which a search should find the tool.
+    aliases: Other names that the tool can be called by; never listed.
+    group: The group that the tool belongs to. Rules and searches can name it.
+    approval: "never", "always", or a function of the arguments that returns whether a person must agree.
+    preflight: A function that returns what the call is about to touch. It gets the arguments, and also `call` and
+        `permissions` if it has parameters of these names.
+    preview: A function that returns what a person is shown before they agree. It gets the arguments, and also `call`
+        if it has a parameter of that name.
     timeout_seconds: How long one attempt may take.
-    max_chars: How much text a result may have.
-    thread: Whether a sync function runs off the event loop.
-    validate: A function of the arguments that returns or raises what is wrong with them.
-    examples: Arguments as a model should send them; checked.
-    summary: A function of the arguments: the call in a few words, for people.
-    activity: What it is doing while it runs, for people; a text, or a function of the arguments.
+    max_chars: How many characters the text of a result may have.
+    thread: Whether a sync function runs in a thread, off the event loop.
+    validate: A function of the arguments that returns or raises the problems with them.
+    examples: Arguments as a model should send them. They are checked.
+    summary: A function of the arguments that returns the call in a few words, for people.
+    activity: What the tool is doing while it runs, for people; a text, or a function of the arguments.
     version: The author's version of the tool.
-    metadata: Anything else; carried along.
+    metadata: Any other data. It is stored with the tool.
     """
 
     read_only: bool
@@ -83,10 +83,10 @@ class FactOptions(TypedDict, total=False):
 
 class Options(FactOptions, total=False):
     """
-    The options of `@tool`: the facts, and what is otherwise read from the function.
+    The options of `@tool`: the facts, and values that are otherwise read from the function.
 
-    name: What a model calls it; the function's name unless stated.
-    description: What it does; the docstring's prose unless stated.
+    name: The name by which a model calls the tool; the function's name unless stated.
+    description: What the tool does; the prose of the docstring unless stated.
     schema: A hand-written schema of the arguments, draft 2020-12.
     """
 
@@ -97,7 +97,7 @@ class Options(FactOptions, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was stated about a tool, defaults filled in; `FactOptions` says what each means."""
+    """The facts stated about a tool, with defaults filled in. `FactOptions` explains each of them."""
 
     read_only: bool = False
     destructive: bool = False
@@ -122,7 +122,12 @@ class Facts:
     metadata: Mapping[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The facts that are data: the five that rules turn on, and what else was stated."""
+        """
+        Return facts as JSON data.
+
+        These are the five facts that rules use (`read_only`, `destructive`, `idempotent`, `open_world`, `defer`) and,
+        if stated, the aliases, the group, the search hint and the version.
+        """
         shown: dict[str, Any] = {
             "read_only": self.read_only,
             "destructive": self.destructive,
@@ -142,7 +147,7 @@ class Facts:
 
 
 def told_of(function: Callable[..., Any], call: Any) -> Callable[..., Any]:
-    """*function*, an option of a tool, with the *call* filled in if it has a parameter of that name."""
+    """Return *function*, an option of a tool, with *call* filled in if it has a parameter of the name `call`."""
     return functools.partial(function, call=call) if takes(function, "call") else function
 
 
@@ -153,7 +158,7 @@ def takes(function: Callable[..., Any], name: str) -> bool:
 
 
 def check_name(name: object, subject: str) -> str:
-    """*name*, if models and people can call a tool by it."""
+    """Return *name* if models and people can call a tool by it, and raise `DefinitionError` otherwise."""
     if not isinstance(name, str) or _NAME.fullmatch(name) is None:
         raise DefinitionError(f"{subject}: {_shown(name)} cannot be a tool's name; give one with `name=`: {_LEGAL}")
     return name
@@ -207,8 +212,8 @@ _FACT_NAMES = frozenset(field.name for field in fields(Facts))
 
 
 def stated(options: Mapping[str, Any], subject: str) -> Facts:
-    """The facts in *options*, checked; every mistake is reported at once."""
-    # None is what "not stated" looks like to someone who passes options on.
+    """Return the facts in *options*, or raise one `DefinitionError` that reports every mistake."""
+    # A caller that passes options on writes None for "not stated".
     options = {name: value for name, value in options.items() if value is not None}
     mistakes = [mistake for name, value in options.items() if (mistake := _mistake(name, value))]
     if options.get("read_only") is True and options.get("destructive") is True:
@@ -236,5 +241,5 @@ def _mistake(name: str, value: Any) -> str | None:
 
 
 def _shown(value: object) -> str:
-    # Cut short, and never an error: what was given may be anything at all.
+    # `reprlib` cuts the text and never raises, which matters because the value can be any object.
     return reprlib.repr(value)

@@ -1,9 +1,8 @@
 """
-A call and what came of it.
+A call and its result.
 
-`ToolCall` is what a model asks for, `ToolResult` what it gets back, whatever
-happened. Both are values by convention and not frozen, because a frozen
-dataclass of this size costs three times as much to make.
+A `ToolCall` is what a model asks for. A `ToolResult` is what the model gets back, also if the call failed. Both are
+values by convention. They are not frozen, because a frozen dataclass of this size takes three times as long to create.
 """
 
 from __future__ import annotations
@@ -56,13 +55,13 @@ _PHRASES: dict[str, tuple[str, str]] = {
 
 class ToolCall:
     """
-    What a model asks for.
+    A call that a model asks for.
 
     Attributes:
         arguments: A JSON object, or the JSON text as the provider sent it.
-        turn: The number of the model's turn, if the caller counts.
-        metadata: Whatever the caller wants to find again in hooks.
-        tool: The `Tool`, once it was found; hooks read its facts there.
+        turn: The number of the model's turn, if the caller counts turns.
+        metadata: Data that the caller wants to read again in hooks.
+        tool: The `Tool`, once the dispatcher has found it. Hooks read its facts there.
     """
 
     session: Session | None = None
@@ -75,7 +74,7 @@ class ToolCall:
         self,
         name: str,
         arguments: Any = None,
-        id: str = "",  # noqa: A002 -- what everyone calls it
+        id: str = "",  # noqa: A002 -- the usual name for it
         session: Session | None = None,
         principal: str | None = None,
         turn: int | None = None,
@@ -96,23 +95,27 @@ class ToolCall:
 
     @property
     def session_key(self) -> str:
-        """What tells this conversation from others."""
+        """The key that distinguishes this conversation from others; empty without a session."""
         return "" if self.session is None else self.session.id
 
     def digest(self) -> str:
-        """The same for calls of the same tool with the same arguments, in whatever order or text they came."""
+        """
+        Return a digest that is the same for all calls of the same tool with the same arguments.
+
+        The order of the arguments, and whether they came as an object or as JSON text, makes no difference.
+        """
         return digest_of(self.name if self.tool is None else self.tool.name, self.arguments)
 
 
 @dataclass(slots=True, eq=False)
 class ErrorInfo:
     """
-    What went wrong.
+    What went wrong in a call.
 
     Attributes:
-        message: For the model.
-        details: Plain JSON for programs: the problems of `BadArgs`, whether the effect may have happened.
-        cause: The exception itself; never serialised.
+        message: The message for the model.
+        details: Plain JSON for programs: the problems of `BadArgs`, or whether the effect may have happened.
+        cause: The exception itself. It is never serialised.
     """
 
     message: str
@@ -134,53 +137,57 @@ class _BuildsError(Protocol):
 
 
 class _ErrorOrBuilder:
-    """`result.error` is what went wrong; `ToolResult.error(...)` builds a result."""
+    """Makes `result.error` the error of a result, and `ToolResult.error(...)` a function that builds a result."""
 
     @overload
     def __get__(self, result: None, owner: type[ToolResult]) -> _BuildsError: ...
     @overload
     def __get__(self, result: ToolResult, owner: type[ToolResult]) -> ErrorInfo | None: ...
     def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> _BuildsError | ErrorInfo | None:
-        return _build_error if result is None else result._error  # noqa: SLF001 -- its own slot
+        return _build_error if result is None else result._error  # noqa: SLF001 -- this descriptor owns the attribute
 
     def __set__(self, result: ToolResult, value: ErrorInfo | None) -> None:
-        result._error = value  # noqa: SLF001 -- as above
+        result._error = value  # noqa: SLF001 -- this descriptor owns the attribute
 
 
 def id_of(number: int | str) -> str:
-    """The id of a call; of one that nobody named, from its number. Made when someone looks: few do."""
+    """
+    Return the id of a call: *number* itself if it is a text, or an id made from the number.
+
+    A call gets a number if its caller gave no id. The id is made when it is read, because few programs read it.
+    """
     return f"call_{number}" if type(number) is int else str(number)
 
 
 class _MadeId:
-    """`result.call_id`, made from its number, or what was set."""
+    """Makes `result.call_id` the id built from the result's number, or the id that was set."""
 
     def __get__(self, result: ToolResult | None, owner: type[ToolResult]) -> str:
         return "" if result is None else id_of(result.number)
 
     def __set__(self, result: ToolResult, value: str) -> None:
-        # Not beside the number: what a hook sets here would outlast the dispatcher's own.
+        # The id replaces the number. If it were stored beside it, an id set by a hook would outlast the dispatcher's.
         result.number = str(value)
 
 
 class ToolResult:
     """
-    What came of a call.
+    The result of a call.
 
     Attributes:
-        kind: How it ended.
-        text: What the model reads.
-        value: The structured value in JSON form, by the output schema if there is one.
-        parts: Further content: images, files.
-        error: What went wrong, for `is_error` kinds.
-        request: What is asked of a person, if the kind is "waiting".
-        repairs: What was mended in the arguments.
-        attempts: How often it was tried; 0 if it never ran.
-        retries: Why it was tried again, or why not.
+        kind: How the call ended.
+        text: The text that the model reads.
+        value: The structured value in JSON form, which follows the output schema if there is one.
+        parts: Further content, such as images and files.
+        error: What went wrong, for kinds that are errors.
+        request: The question to a person, if the kind is "waiting".
+        repairs: The repairs made to the arguments.
+        attempts: How many times the tool was tried; 0 if it never ran.
+        retries: Why the call was retried, or why not.
         truncated: Whether the text was cut.
     """
 
-    # What seldom differs is on the class: the usual result sets six attributes, not fourteen.
+    # Values that seldom differ are on the class, so the usual result sets six attributes instead of fourteen.
     text: str = ""
     value: Any = None
     kind: Kind = "ok"
@@ -212,11 +219,11 @@ class ToolResult:
 
     @property
     def is_error(self) -> bool:
-        """Whether the model should take it for a failure. Waiting is none."""
+        """Whether the model should treat the result as a failure. A waiting call is not a failure."""
         return self.kind not in ("ok", "waiting")
 
     def unwrap(self) -> Any:
-        """The value of a call that went well; otherwise the error is raised."""
+        """Return the value of a call that succeeded, or raise its error."""
         if self.kind == "ok":
             return self.value
         cause = None if self._error is None else self._error.cause
@@ -228,7 +235,7 @@ class ToolResult:
         return f"<ToolResult {self.kind} of {self.tool or '?'}: {self.text[:60]!r}>"
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the exception, as plain JSON with a version."""
+        """Return all fields as plain JSON with a version, without the exception."""
         error = self._error
         return {
             "version": _VERSION,
@@ -250,7 +257,12 @@ class ToolResult:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolResult:
-        """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
+        """
+        Return the result that *data* describes. This is the inverse of `to_json`.
+
+        Raises:
+            ValueError: *data* has an unknown version or an unknown shape.
+        """
         version = data.get("version") if isinstance(data, Mapping) else None
         if type(version) is not int or version != _VERSION:
             raise ValueError(f"a result of version {version!r} cannot be read; version {_VERSION} can")
@@ -287,7 +299,11 @@ _SHAPES: dict[str, Any] = {
 
 
 def _as_exception(result: ToolResult) -> ToolkitError:
-    """The error a result stands for, also when the result comes out of storage and the exception is gone."""
+    """
+    Return the exception that *result* stands for.
+
+    This works also for a result that was read from storage and has no exception any more.
+    """
     message = result.text if result.error is None else result.error.message
     details = {} if result.error is None else result.error.details
     if result.kind == "bad_args":
@@ -313,7 +329,7 @@ def _build_error(
     advice: str | None = None,
     **fields: Any,
 ) -> ToolResult:
-    """A result that says what went wrong, and what to do."""
+    """Return a result whose text says what went wrong, and what the model should do."""
     if kind not in _PHRASES:
         raise ValueError(f"{kind!r} is not a kind of error; use one of {', '.join(_PHRASES)}")
     phrase, usual = _PHRASES[kind]

@@ -1,8 +1,8 @@
 """
-What belongs to one conversation.
+The `Session`, which holds the state of one conversation.
 
-State that outlives a call but not a conversation lives here and is passed
-with the call; neither the catalog nor the dispatcher remembers it.
+State that outlives a call but not the conversation belongs here. The caller passes the session with the call; neither
+the catalog nor the dispatcher stores it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Session:
     One conversation with one model.
 
     Attributes:
-        id: Random unless given; what caches, limits and records go by.
+        id: The key for caches, limits and records. It is random unless given.
         principal: On whose behalf the conversation acts.
-        state: Whatever tools and hooks keep for the length of it.
+        state: Data that tools and hooks store for the length of the conversation.
     """
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -47,16 +47,16 @@ class Session:
 
     @property
     def grants(self) -> tuple[Grant, ...]:
-        """What a person has agreed to for the rest of it; `Permissions.grant` and `revoke` change that."""
+        """What a person has agreed to for the rest of the conversation. `Permissions.grant` and `revoke` change it."""
         return self._grants
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """The deferred tools that were found so far, in the order they were found: definitions append them."""
+        """The deferred tools found so far, in the order in which they were found. Definitions list them at the end."""
         return self._loaded
 
     def load(self, *names: str) -> None:
-        """Have the deferred tools *names* among the definitions from now on."""
+        """Include the deferred tools *names* in the definitions from now on."""
         if wrong := [name for name in names if not isinstance(name, str)]:
             raise TypeError(f"load wants the names of tools, got {type(wrong[0]).__name__}")
         with _loading:
@@ -64,15 +64,21 @@ class Session:
 
     def to_json(self) -> dict[str, Any]:
         """
-        What of it may be kept as plain data: the id and the loaded tools.
+        Return the fields that may be stored as plain data: the id and the loaded tools.
 
-        Mode, grants and principal are authority, and `state` is anybody's: they are not in it.
+        Mode, grants and principal are left out because they are authority. `state` is left out because tools and hooks
+        may put any object in it.
         """
         return {"version": _VERSION, "id": self.id, "loaded": list(self._loaded)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, principal: str | None = None) -> Self:
-        """The conversation that *data* was written of, now on behalf of *principal*; `ValueError` if it is none."""
+        """
+        Return the conversation that *data* describes, acting on behalf of *principal*.
+
+        Raises:
+            ValueError: *data* is not a saved session.
+        """
         if not isinstance(data, Mapping) or data.get("version") != _VERSION:
             found = data.get("version") if isinstance(data, Mapping) else type(data).__name__
             raise ValueError(f"a saved session has version {_VERSION}, got {found!r}")

@@ -1,9 +1,8 @@
 """
-A tool: a callable, what a model is told of it, and the facts about it.
+The `Tool`: a callable, its description for a model, and the facts about it.
 
-`Tool.of(function)` is the way to it, `tool.schema` what a model sees,
-`tool.check(arguments)` what a call has to pass. A tool is a value: it is
-changed by making another.
+`Tool.of(function)` returns the tool of a function. `tool.schema` is what a model sees, and `tool.check(arguments)` is
+the check that a call has to pass. A tool is a value: to change it, make another tool.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ __all__ = ["Definition", "Tool", "attached"]
 
 
 class Definition(TypedDict):
-    """A tool as any provider can be told of it: plain JSON."""
+    """The description of a tool for any provider, as plain JSON."""
 
     name: str
     description: str
@@ -44,18 +43,18 @@ class Definition(TypedDict):
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False, kw_only=True)
 class Tool:
     """
-    A callable that a model may ask for.
+    A callable that a model may call.
 
     Attributes:
-        name: What a model calls it.
-        function: The callable itself, untouched.
-        facts: What its author stated.
+        name: The name by which a model calls the tool.
+        function: The callable itself, unchanged.
+        facts: The facts that its author stated.
         options: The options as they were given.
-        origin: Where it comes from: "python", or e.g. "dist:NAME" for a discovered one.
-        original: The name it had before it was renamed; None if it was not.
-        former: Every name and alias it had before; rules that forbid still follow it.
-        resources: What `catalog.provided` gives to its `Inject` parameters.
-        is_method: Whether it was decorated in a class body: it takes an instance to be called.
+        origin: Where the tool comes from: "python", or for example "dist:NAME" for a discovered tool.
+        original: The name that the tool had before it was renamed; None if it was not renamed.
+        former: Every name and alias that the tool had before. Rules that forbid one of them still apply to the tool.
+        resources: The values that `catalog.provided` gives to its `Inject` parameters.
+        is_method: Whether the tool was decorated in a class body, so that a call needs an instance.
     """
 
     name: str
@@ -71,11 +70,11 @@ class Tool:
 
     @classmethod
     def of(cls, function: Callable[..., Any]) -> Tool:
-        """The tool that *function* is; described now if nobody has decorated it."""
+        """Return the tool of *function*. If the function is not decorated, it is described now."""
         found = attached(function)
         if found is None and inspect.ismethod(function):
             found = attached(function.__func__)
-            if found is not None and not found.is_method:  # a decorated function that became a method later
+            if found is not None and not found.is_method:  # a decorated function that later became a method
                 return cls.described(function, **found.options)
         if found is None:
             return cls.described(function)
@@ -83,7 +82,7 @@ class Tool:
 
     @classmethod
     def described(cls, function: Any, **options: Unpack[Options]) -> Tool:
-        """A new tool for *function* with *options*; what someone else attached to the function is not looked at."""
+        """Return a new tool for *function* with *options*, ignoring a tool that is already attached to the function."""
         subject = subject_of(function)
         is_method = is_in_class_body(function) or isinstance(function, (staticmethod, classmethod))
         if (not callable(function) and not is_method) or isinstance(function, type):
@@ -118,7 +117,7 @@ class Tool:
         handler: Callable[[dict[str, Any]], Any],
         **options: Unpack[FactOptions],
     ) -> Tool:
-        """A tool from a hand-written schema and a *handler* that takes the whole JSON object."""
+        """Return a tool made from a hand-written schema and a *handler* that takes the whole JSON object."""
         subject = f"tool `{name}`"
         text = None if isinstance(description, str) and not description.strip() else description
         facts = stated({**options, "description": text}, subject)
@@ -131,7 +130,11 @@ class Tool:
         return cls(name=name, function=handler, facts=facts, options=cast("Options", options), about=about)
 
     def bound(self, function: Callable[..., Any]) -> Tool:
-        """The tool of a method decorated in a class body, for *function*: the same method as its object has it."""
+        """
+        Return this tool, a method decorated in a class body, for *function*.
+
+        *function* is the same method as the object provides it.
+        """
         about = self.about
         is_documented = bool(self.options.get("description") or about.docstring.description)
         if about.unbound is not inspect.ismethod(function) or not is_documented:
@@ -145,32 +148,32 @@ class Tool:
         return replace(self, function=function, about=about, is_method=False)
 
     def takes_object(self, function: Callable[..., Any]) -> bool:
-        """Whether *function*, which this tool describes, still wants the object it is a method of."""
+        """Return whether *function*, which this tool describes, still needs the object that it is a method of."""
         return self.is_method and bool(self.about.unbound) and not inspect.ismethod(function)
 
     @property
     def description(self) -> str:
-        """What a model is told it does."""
+        """The description of the tool for a model."""
         return self.about.text
 
     @property
     def schema(self) -> Schema:
-        """What its arguments have to be, draft 2020-12."""
+        """The JSON Schema of the arguments, draft 2020-12."""
         return self.about.schemas[0]
 
     @property
     def output_schema(self) -> Schema | None:
-        """What it returns; None if its return annotation says nothing usable."""
+        """The JSON Schema of the return value; None if the return annotation says nothing usable."""
         return self.about.schemas[1]
 
     @property
     def signature(self) -> Signature:
-        """How it is called: codecs, and what it wants to be given."""
+        """How the tool is called: its codecs, and the values that have to be injected."""
         return self.about.signature
 
     @property
     def definition(self) -> Definition:
-        """Everything a provider needs, as plain JSON."""
+        """All data that a provider needs, as plain JSON."""
         input_schema, output_schema = self.about.schemas
         return {
             "name": self.name,
@@ -182,10 +185,13 @@ class Tool:
 
     def check(self, arguments: Mapping[str, Any] | str | bytes, *, validation: Validation = "fast") -> dict[str, Any]:
         """
-        The decoded arguments, defaults filled in.
+        Return the decoded arguments, with defaults filled in.
 
-        *arguments* is a JSON object or JSON text. Raises `BadArgs` with every problem; the values of parameters
-        marked `Secret` are in none of them.
+        *arguments* is a JSON object or JSON text.
+
+        Raises:
+            BadArgs: The arguments do not fit. The error lists every problem, and none of them contains the value of a
+                parameter marked `Secret`.
         """
         decoded = self._decoded(arguments, validation)
         if self.facts.validate is not None:
@@ -197,7 +203,7 @@ class Tool:
     async def check_async(
         self, arguments: Mapping[str, Any] | str | bytes, *, validation: Validation = "fast"
     ) -> dict[str, Any]:
-        """The same as `check`, for a tool whose `validate` may be async."""
+        """Return the same as `check`, for a tool whose `validate` may be async."""
         decoded = self._decoded(arguments, validation)
         if self.facts.validate is not None:
             found = objections(self.facts.validate, dict(decoded), wait=True)
@@ -211,21 +217,29 @@ class Tool:
             return self.about.checker.check(arguments, validation)
         except BadArgs as error:
             refusal = self._refusal(error, arguments)
-        # Not in the block above: the error with the secret in it would be the context of this one.
+        # Raised outside the `except` block, because otherwise the error with the secret would become its context.
         raise refusal
 
     def _refusal(self, error: BadArgs, *arguments: Any) -> BadArgs:
-        """Return *error*; another one, which quotes no secret, if the tool has parameters marked `Secret`."""
+        """
+        Return *error* itself if the tool has no parameters marked `Secret`.
+
+        Otherwise return another error that quotes no secret.
+        """
         secrets = self.signature.secrets
         return without_secrets(error, secrets, *arguments) if secrets else error
 
     def encode(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Python arguments in their JSON form: what a model would have sent."""
+        """Return Python arguments in their JSON form, as a model would have sent them."""
         encoded: dict[str, Any] = self.signature.codec.encode(arguments)
         return encoded
 
     def renamed(self, name: str) -> Tool:
-        """A second tool under another name, which knows its original. An alias is the lighter way."""
+        """
+        Return a second tool under another name, which knows its original name.
+
+        An alias is the simpler way to give a tool another name.
+        """
         return replace(
             self,
             name=check_name(name, f"tool `{self.name}`"),
@@ -236,10 +250,14 @@ class Tool:
 
 
 def attached(function: Any) -> Tool | None:
-    """The tool that is on *function* itself; a wrapper's copy of someone else's does not count."""
+    """
+    Return the tool attached to *function* itself, or None.
+
+    A wrapper may copy the attribute from the function that it wraps; such a copy does not count.
+    """
     try:
         found = getattr(function, "__tool__", None)
-    except Exception:  # noqa: BLE001 -- a proxy in someone's module may raise anything when it is looked at
+    except Exception:  # noqa: BLE001 -- a proxy object may raise any exception when its attributes are read
         return None
     return found if isinstance(found, Tool) and found.function is function else None
 
@@ -250,7 +268,7 @@ def _own_name(function: Any) -> str:
     if isinstance(function, (staticmethod, classmethod)):
         function = function.__func__
     name = getattr(function, "__name__", None)
-    if not isinstance(name, str):  # a callable object is called what its class is called
+    if not isinstance(name, str):  # a callable object gets the name of its class
         return _in_snake_case(type(function).__name__)
     if name == "__call__":
         return _in_snake_case(qualified_name(function).removesuffix(".__call__").rpartition(".")[2])
@@ -262,13 +280,17 @@ def _in_snake_case(name: str) -> str:
 
 
 def _is_unbound(function: Any) -> bool | None:
-    """Whether the first parameter of what stands in a class body is its object; None if the class has to tell."""
+    """
+    Return whether the first parameter of a function in a class body is the object.
+
+    Return None if this is known only once the class exists.
+    """
     if isinstance(function, (staticmethod, classmethod)):
         return isinstance(function, classmethod)
     code: Any = getattr(underlying(function), "__code__", None)
     if code is None or not code.co_argcount or isinstance(function, functools.partial):
         return False
-    # Nobody knows yet whether the next decorator is `staticmethod`; these names tell.
+    # The next decorator may still be `staticmethod`. One of these parameter names shows that it is not.
     return True if code.co_varnames[0] in ("self", "cls", "mcs") else None
 
 

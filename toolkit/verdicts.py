@@ -1,5 +1,5 @@
 """
-Allow, ask or deny, and who says so.
+The verdict about a call (allow, ask or deny), and the findings that led to it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ Source = Literal["check", "arguments", "rule", "approval", "hook", "open_world",
 @dataclass(frozen=True, slots=True)
 class Finding:
     """
-    What one rule, check, fact, hook or mode has to say about a call.
+    What one rule, check, fact, hook or mode says about a call.
 
     Attributes:
-        word: What it says.
-        by: Who says it, as a person would look for it: "rule `bash(git push:*)`", "check `dangerous-command`".
+        word: "allow", "ask" or "deny".
+        by: The source, as a person would search for it: "rule `bash(git push:*)`", "check `dangerous-command`".
         reason: Why, in one sentence.
-        source: What sort of thing says it; "arguments" if the call itself is wrong and the model may correct it.
+        source: The kind of source. "arguments" means that the call itself is wrong and the model may correct it.
     """
 
     word: Word
@@ -39,10 +39,10 @@ class Verdict:
 
     Attributes:
         word: "allow", "ask" or "deny".
-        by: What decided.
+        by: The source that decided.
         reason: Why, for the person or the model that has to act on it.
-        findings: Everything that had a say, the decisive ones first.
-        warnings: What the rules may not have meant, for the person who wrote them; only `explain` looks for it.
+        findings: All findings, the decisive ones first.
+        warnings: Rules that may not do what their author meant, for that author. Only `explain` looks for them.
     """
 
     word: Word
@@ -52,14 +52,18 @@ class Verdict:
     warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The whole story, one line for each that had a say."""
+        """Return the whole verdict as text, with one line for each finding and each warning."""
         also = [f"  {each.word} by {each.by}: {each.reason}" for each in self.findings if each.by != self.by]
         warnings = [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join([f"{self.word} by {self.by}: {self.reason}", *also, *warnings])
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of several judges: that of the one who permits least, the first if they agree."""
+    """
+    Return the verdict of the judge that permits least, with the findings of all judges.
+
+    If several judges are equally strict, the first verdict counts.
+    """
     found = list(verdicts)
     decisive = max(found, key=lambda verdict: _STRICTNESS[verdict.word])
     others = [each for verdict in found if verdict is not decisive for each in verdict.findings]

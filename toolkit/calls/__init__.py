@@ -1,1 +1,1 @@
-"""Carry out one call: plan it, judge it, run it, and render its result."""
+"""The stages of one call: plan it, judge it, run it, and render its result."""

@@ -1,9 +1,8 @@
 """
-A person's word on one call: asked for, taken, claimed, and what came of it.
+The approval of one call: the request, the answer, the claim and the outcome.
 
-A claim is committed before the call runs, so that an approval is used at most
-once; the outcome is kept after it. A claim without an outcome says that nobody
-knows what happened.
+A claim is committed before the call runs, so an approval is used at most once. The outcome is stored after the call
+has run. If a claim has no outcome, it is not known what happened.
 """
 
 from __future__ import annotations
@@ -44,9 +43,9 @@ class Consent:
     The approval of one call.
 
     Attributes:
-        answered: What asked, and has its answer: these do not ask again.
+        answered: The names of the rules, checks, hooks and modes that asked and got an answer. They do not ask again.
         record: The request that was approved, once it is claimed.
-        opened: The request that waits for an answer, if the call ends so.
+        opened: The request that waits for an answer, if the call ends with it.
     """
 
     def __init__(
@@ -71,10 +70,14 @@ class Consent:
         auth: AuthRequest | None = None,
         reason: str | None = None,
     ) -> Record:
-        """Write down what a person has to answer, and keep it; *reason* unless the judgement says why."""
+        """
+        Make the request that a person has to answer, and store it unless requests are sealed.
+
+        *reason* says why the person is asked again. It stands before the reasons of the judgement.
+        """
         tool, call, approvals = self._tool, self._call, self._approvals
         decoded = judgement.request.arguments
-        # Whoever gives credentials sees no preview; what was agreed to before has to hold still.
+        # A person who gives credentials sees no preview. The conditions of an earlier approval still have to hold.
         preview = Preview(text="", preconditions=() if self.record is None else self.record.request.preconditions)
         if auth is None:
             preview = await self._store.within(self._preview(decoded, redaction))
@@ -128,11 +131,11 @@ class Consent:
         )
 
     def check_shown(self, record: Record, redaction: Redaction) -> None:
-        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that it would run."""
+        """Raise `ApprovalError` unless the arguments that *record* shows to people are those that would run."""
         request = record.request
         shown = dict(request.arguments)
         actual = _masked(record.arguments, self._tool) if isinstance(record.arguments, Mapping) else None
-        # A redaction rule that is a function may write anything in place of a secret.
+        # A redaction rule that is a function may write any text in place of a secret.
         if not (shows(shown, actual) or shows(shown, redaction.value(actual))):
             raise ApprovalError(
                 f"request {request.id} shows other arguments than it would run: it was altered; call "
@@ -142,10 +145,10 @@ class Consent:
 
     async def has_shown_preview(self, record: Record, decoded: Mapping[str, Any], redaction: Redaction) -> bool:
         """
-        Return whether the preview that *record* shows is the one that the tool makes of what would run.
+        Return whether the preview that *record* shows is the one that the tool makes of the arguments that would run.
 
-        A preview that comes out differently each time cannot be compared, and counts as shown. A store that others
-        cannot write is believed.
+        A preview that is different each time cannot be compared, and counts as shown. A store that only this process
+        can write, or that signs its records, is trusted without a comparison.
         """
         if not self._approvals.is_exposed or record.request.auth is not None:
             return True
@@ -162,15 +165,16 @@ class Consent:
         return replace(preview, text=redaction.text(preview.text))
 
     async def answer(self, record: Record) -> Decision | None:
-        """What somebody says at once; None if nobody is asked, or has no answer."""
+        """Return a person's immediate answer, or None if no person is asked or gives an answer."""
         decision = await self._approvals.answer(record.request, self._in_hook_thread)
         if decision is not None and self._approvals.seal is not None:
-            # It need not travel: it is answered where it was made, perhaps at the second try.
+            # A sealed request that is answered here need not travel. It may be stored already if this is the second
+            # try.
             await self._store.run("keep request", record.request.id, lambda store: _add_once(store, record))
         return decision
 
     async def claim(self, record: Record, decision: Decision, arguments: Any) -> None:
-        """Take the approval for this call alone; `ApprovalError` if somebody else has it."""
+        """Claim the approval for this call alone, or raise `ApprovalError` if another caller has claimed it."""
         now, mine = self._approvals.clock(), owner()
         if record.state == "claimed" and record.claim is not None:
             theirs = record.claim.owner
@@ -185,7 +189,11 @@ class Consent:
         self.answered |= frozenset(record.request.asked_by)
 
     async def _take(self, record: Record, work: Callable[[ApprovalStore], bool]) -> None:
-        """Let *work* claim *record*; a claim that comes after the call has stopped waiting is closed by its thread."""
+        """
+        Claim *record* with *work*.
+
+        If the claim succeeds after the call has stopped waiting for it, the thread of the store closes it.
+        """
         name, former = record.request.id, self.record
 
         def close_unused(store: ApprovalStore, is_ours: bool) -> None:
@@ -201,7 +209,7 @@ class Consent:
             )
 
     async def deny(self, record: Record, by: str | None) -> None:
-        """Close the request; raise `ApprovalError` if it was answered before."""
+        """Close the request, or raise `ApprovalError` if it was answered before."""
         name, now = record.request.id, self._approvals.clock()
 
         def settle(store: ApprovalStore) -> bool:
@@ -211,9 +219,14 @@ class Consent:
             raise ApprovalError(f"request {name} was answered before", why="answered")
 
     async def withdraw(self, record: Record, error: BaseException | None = None) -> None:
-        """Close a request whose call ends without it; if *error* ends the call, perhaps without waiting for that."""
+        """
+        Close a request whose call ends without an answer.
+
+        If *error* ends the call, the request may be closed in the background, without waiting.
+        """
         name = record.request.id
-        if isinstance(error, (GeneratorExit, StoreTimeoutError)):  # nothing may be awaited, or it would wait once more
+        # During a GeneratorExit the coroutine may not await. A store that timed out would make it wait once more.
+        if isinstance(error, (GeneratorExit, StoreTimeoutError)):
             self._store.detach("withdraw request", lambda store: self._close_pending(store, record))
             return
         try:
@@ -223,33 +236,34 @@ class Consent:
                 lambda store: self._close_pending(store, record),
                 is_cancelled=isinstance(error, asyncio.CancelledError),
             )
-        except Exception as failed:  # noqa: BLE001 -- the call ends with something that matters more
+        except Exception as failed:  # noqa: BLE001 -- the call's own ending matters more than this failure
             _log.error("request %s may not have been withdrawn: %s", name, failed)
 
     def _close_pending(self, store: ApprovalStore, record: Record) -> None:
         name = record.request.id
         try:
             if self._approvals.seal is not None and store.get(name) is None:
-                store.add(record)  # it travels: that it is over has to be remembered here
+                # A sealed request travels, so the store must record here that it is closed.
+                store.add(record)
             store.settle(name, "denied", by=None, owner=None, now=self._approvals.clock())
-        except Exception:  # noqa: BLE001 -- the call ends with something that matters more
+        except Exception:  # noqa: BLE001 -- the call's own ending matters more than this failure
             _log.exception("request %s could not be withdrawn", name)
 
     async def close_unless(self, result: ToolResult | None) -> None:
-        """Withdraw the request that was opened, unless *result* is the one that carries it to whoever answers."""
+        """Withdraw the opened request, unless *result* carries it to the person who answers."""
         opened = self.opened
         carried = None if result is None or result.kind != "waiting" or result.request is None else result.request.id
         if opened is not None and carried != opened.request.id:
             await self.withdraw(opened)
 
     async def finish(self, result: ToolResult, redaction: Callable[[], Redaction]) -> None:
-        """Keep what came of an approved call; if that fails, *result* says so in its metadata."""
+        """Store the outcome of an approved call. If that fails, the metadata of *result* says so."""
         problem = "" if self.record is None else await self._finish(self.record, result)
         if problem:
             result.metadata = {**(result.metadata or {}), "not_recorded": redaction().text(problem)}
 
     async def _finish(self, record: Record, result: ToolResult, *, is_cancelled: bool = False) -> str:
-        """Keep *result* as the outcome of *record*; return why that failed, or an empty text."""
+        """Store *result* as the outcome of *record*, and return why that failed, or an empty text."""
         name, problems = record.request.id, list[str]()
 
         def close(store: ApprovalStore) -> None:
@@ -259,16 +273,16 @@ class Consent:
             await self._store.run_at_end("keep the outcome of request", name, close, is_cancelled=is_cancelled)
         except asyncio.CancelledError:
             if not problems:
-                self._approvals.lost.add(name)  # a thread that keeps it later takes the name out again
+                self._approvals.lost.add(name)  # a thread that stores the outcome later removes the name again
             raise
-        except Exception as error:  # noqa: BLE001 -- it has happened: that must not be lost, whatever the store does
+        except Exception as error:  # noqa: BLE001 -- the call has happened; a store error must not lose its result
             _log.error("the outcome of request %s could not be kept: %s", name, error)
             self._approvals.lost.add(name)
             return str(error)
         return problems[0]
 
     async def cut_short(self, error: BaseException, attempts: int) -> None:
-        """Close what is open because *error* ends the call, and no result carries it any further."""
+        """Close the open request and the claim, because *error* ends the call and no result carries them further."""
         opened, record = self.opened, self.record
         if opened is not None:
             await self.withdraw(opened, error)
@@ -281,13 +295,14 @@ class Consent:
             await self._finish(record, _cut_short(attempts), is_cancelled=True)
 
     def _close(self, store: ApprovalStore, record: Record, result: ToolResult) -> str:
-        # It has happened: that it cannot be written down must not lose it. What is not JSON is left out at least.
+        # The call has happened, so an outcome that cannot be stored must not be lost. If the whole result cannot be
+        # stored, because a part of it is not JSON, a short result is stored.
         name, problem = record.request.id, ""
         short = ToolResult(result.text, None, result.kind, call_id=result.call_id, tool=result.tool)
         for outcome in (result, short):
             try:
                 store.finish(name, outcome.to_json(), owner=owner())
-            except Exception as error:  # noqa: BLE001 -- see above
+            except Exception as error:  # noqa: BLE001 -- the reason is given above
                 _log.exception("the outcome of request %s could not be kept", name)
                 problem = described(error)
             else:
@@ -311,9 +326,12 @@ def _cut_short(attempts: int) -> ToolResult:
 
 def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[str, Any]:
     """
-    What a person made of the arguments they saw: a secret they left masked is the one that was sent.
+    Return the arguments that a person edited, with their secrets filled in.
 
-    Raises `ApprovalError` if something else was masked: nobody knows what is meant.
+    A secret that the person left masked gets the value that was sent.
+
+    Raises:
+        ApprovalError: Another value is still masked, so its meaning is unknown.
     """
     known = record.arguments if isinstance(record.arguments, Mapping) else {}
     made = {
@@ -327,17 +345,21 @@ def with_secrets(edited: Mapping[str, Any], record: Record, tool: Tool) -> dict[
 
 
 def is_exact(record: Record, tool: Tool) -> bool:
-    """Whether *record* is about this very tool, and holds the arguments that it was made for."""
+    """Return whether *record* is about exactly this tool, and holds the arguments that it was made for."""
     request = record.request
     try:
         digest = digest_of_call(record.identity, record.arguments, request.session, request.principal)
     except ValueError:
-        return False  # what cannot be written was never asked about
+        return False  # arguments without a canonical form were never part of a request
     return identity_of(tool) == record.identity and digest == request.digest
 
 
 def lost(record: Record, approvals: Approvals) -> ToolResult:
-    """Return the result of a call that was claimed, and whose outcome the store does not have; say why not."""
+    """
+    Return the result of a call that was claimed but has no outcome in the store.
+
+    The result says why the outcome is missing.
+    """
     claimed_by = "" if record.claim is None else record.claim.owner
     if record.request.id in approvals.lost and claimed_by == owner():
         why = "it was approved and started in this process, but the store could not keep its outcome (the log says why)"
@@ -354,12 +376,12 @@ def lost(record: Record, approvals: Approvals) -> ToolResult:
 
 
 def worded(reason: str, redaction: Redaction) -> str:
-    """*reason* as a person reads it: masked, and made visible after that."""
+    """Return *reason* as a person reads it: first masked, then with its hidden characters made visible."""
     return visible(redaction.text(reason))
 
 
 def _reasons(judgement: Judgement, auth: AuthRequest | None, reason: str | None) -> list[str]:
-    """Everything that a person has to know of; *reason* is why they are asked again."""
+    """Return all reasons that a person has to know. *reason* says why they are asked again."""
     found = [] if reason is None else [reason]
     if auth is not None:
         scopes = f" ({', '.join(auth.scopes)})" if auth.scopes else ""
@@ -377,7 +399,7 @@ def _visible(auth: AuthRequest) -> AuthRequest:
 
 
 def _is_shown(request: ApprovalRequest, preview: Preview) -> bool:
-    """Return whether *request* shows *preview*, and waits for the same files to stay as they are."""
+    """Return whether *request* shows *preview* and has the same preconditions."""
     is_same = (request.is_cut, request.preconditions) == (preview.is_cut, preview.preconditions)
     return is_same and shows(request.preview or "", preview.text)
 

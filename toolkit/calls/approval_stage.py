@@ -1,12 +1,12 @@
 """
-The verdict's stage: a call is judged on its final arguments, and a person is heard where one has to be.
+The stage that judges a call on its final arguments, and asks a person if that is needed.
 
-    judge → denied: a result
-          → asks:   the request is kept, and somebody is asked at once, or the result is "waiting"
+    judge → denied:  the call ends with a result
+          → asks:    the request is stored; a person is asked at once, or the result is "waiting"
           → allowed: the intent is written to the audit log, and the call runs
 
-What was approved is exactly what runs: an answer that comes later is judged again,
-under the policy of that moment, before its approval is claimed.
+A call runs exactly as it was approved. If the answer comes later, the call is judged again under the policy of that
+moment before its approval is claimed.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 
-# An asker that agrees to everything must not go round in circles with a tool that always finds something changed.
+# The limit stops an endless loop between an asker that agrees to everything and a tool that always reports a change.
 _MOST_ASKED = 10
 
 
 class OnItsWay(Protocol):
-    """What a hearing has to know of the call."""
+    """The parts of a call that a hearing uses."""
 
     call: ToolCall
     plan: Plan
@@ -61,17 +61,17 @@ class OnItsWay(Protocol):
     repairs: Sequence[str]
 
     async def check(self, *, repair: bool = True) -> ToolResult | None:
-        """Decode the arguments; a result if they are refused."""
+        """Decode the arguments, and return a result if they are refused."""
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* as long as the call has time."""
+        """Await *work* for as long as the call has time."""
 
     def redaction(self) -> Redaction:
-        """What has to be masked."""
+        """Return the redaction that masks the secrets of the call."""
 
 
 class _LimitedStore:
-    """The store of approvals, as long as the call of *case* may wait for it."""
+    """The store of approvals, limited to the time that the call of *case* may wait for it."""
 
     def __init__(self, case: OnItsWay) -> None:
         self._case = case
@@ -107,7 +107,8 @@ class Hearing:
     """
     The verdict on one call.
 
-    The call owns it, and it refers to the call weakly: the two are freed without the garbage collector.
+    The call owns this object, and this object refers to the call weakly. So both are freed without the garbage
+    collector.
     """
 
     def __init__(self, case: OnItsWay) -> None:
@@ -128,9 +129,10 @@ class Hearing:
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """
-        A result if the call may not run, or not yet.
+        Return a result if the call may not run, or may not run yet; None if it may run.
 
-        *asked* is why hooks want a person to agree. What a hook has replaced cannot wait: later the tool would run.
+        *asked* holds the reasons why hooks want a person to agree. If a hook has replaced the result (*is_replaced*),
+        the call is denied instead of waiting, because resuming it later would run the tool itself.
         """
         judgement = await self._judged(asked)
         if judgement.verdict.word == "deny":
@@ -148,10 +150,13 @@ class Hearing:
 
     async def resumed(self, record: Record, decision: Decision, *, is_stored: bool = True) -> ToolResult | None:
         """
-        The same, for a call that somebody has answered; the approval is claimed if it may run.
+        Return a result if an answered call may not run; otherwise claim the approval and return None.
 
-        What *record* shows is compared with what would run if it *is_stored*: it comes from a store, where others
-        may have written. Raises `ApprovalError` if the answer cannot be taken.
+        If *is_stored*, the record comes from a store that other programs may have written. Then the content that
+        *record* shows is compared with what would run.
+
+        Raises:
+            ApprovalError: The answer cannot be accepted.
         """
         request = record.request
         if decision.principal not in (None, request.principal):
@@ -181,7 +186,7 @@ class Hearing:
             await self.consent.deny(record, decision.by)
             return _denied(judgement)
         if is_new or changed:
-            # What was seen is not what would happen: the request is closed, and another one opened.
+            # The person saw something else than what would happen, so the request is closed and another one opened.
             await self.consent.deny(record, decision.by)
             self.consent.answered = frozenset()
             return await self._ask(judgement, reason=changed)
@@ -189,7 +194,11 @@ class Hearing:
         return None
 
     async def _read(self, record: Record, decision: Decision) -> ToolResult | None:
-        """Decode what is going to run, exactly as it was seen or written; a result if it does not fit any more."""
+        """
+        Decode the arguments that are going to run, exactly as the person saw or wrote them.
+
+        Return a result if the original arguments do not fit any more.
+        """
         case = self._case
         if decision.arguments is not None:
             case.arguments = with_secrets(decision.arguments, record, case.plan.tool)
@@ -231,8 +240,12 @@ class Hearing:
         return lost(record, self._case.settings.approvals)
 
     async def interrupted(self, interrupt: AuthNeeded | Changed) -> ToolResult | None:
-        """The same, for a call that found while it ran, and before it did anything, that a person is needed."""
-        # Decoded anew: the tool may have changed its arguments.
+        """
+        Return a result for a call that was interrupted because it needs a person; None if a person agreed at once.
+
+        The tool raised *interrupt* while it ran, before it did anything.
+        """
+        # Decode the arguments again, because the tool may have changed them.
         refused = await self._case.check()
         if refused is not None:
             return refused
@@ -245,17 +258,21 @@ class Hearing:
         self.consent.answered = frozenset()
         return await self._ask(judgement, reason=str(interrupt))
 
-    # Before the effect, and after it.
+    # The audit log before the effect, and the records after it.
 
     async def intend(self) -> None:
-        """Write down that the call is about to run; what this raises keeps it from running."""
+        """Write to the audit log that the call is about to run. If this raises, the call does not run."""
         await self._note("intent", arguments=_plain(self._case.arguments))
 
     async def end(self, result: ToolResult) -> None:
-        """Write down what came of it; it has happened, so what cannot be written is logged."""
+        """
+        Write down the outcome of the call.
+
+        The call has happened, so a failure to write the outcome is only logged.
+        """
         try:
             await self.consent.close_unless(result)
-        finally:  # a cancellation that comes meanwhile does not leave a claim without its outcome
+        finally:  # a cancellation during the `await` above must not leave a claim without its outcome
             await self.consent.finish(result, self._case.redaction)
         if self._case.settings.audit is not None:
             await self._note_outcome(result)
@@ -278,7 +295,7 @@ class Hearing:
             _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", result.call_id)
 
     def access(self) -> AccessJudge:
-        """What the running tool gets as `context.permissions`."""
+        """Return the object that the running tool gets as `context.permissions`."""
         case, judges = self._case, self._case.settings.judges
         judgement = self._judgement
         request = (
@@ -302,13 +319,14 @@ class Hearing:
         return judgement
 
     def _is_answered(self, judgement: Judgement) -> bool:
-        # The verdict's own name too: a judge may ask without findings that do.
+        # The name of the verdict counts too, because a judge may ask without a finding that asks.
         asking = {judgement.verdict.by, *(each.by for each in judgement.asks)}
         left = asking - self.consent.answered
-        # A check or a judge may ask something else this time: what was not read was not answered.
+        # A check or a judge may ask another question this time, and the person has not answered what they have not
+        # read.
         if any(each.source in ("check", "judge") and not self._was_read(each) for each in judgement.asks):
             return False
-        # Whoever agreed under one mode has agreed under another: both ask about the same thing.
+        # An approval under one mode counts under another mode, because both modes ask about the same thing.
         return all(map(_is_mode, left)) and (not left or any(map(_is_mode, self.consent.answered)))
 
     def _was_read(self, finding: Finding) -> bool:
@@ -332,7 +350,7 @@ class Hearing:
         except PreviewFailed as error:
             if not isinstance(error.__cause__, ToolError) or isinstance(error.__cause__, WriteRefused):
                 raise
-            # The call would fail with just this: the model is told, and nobody is asked.
+            # The call would fail with this same error, so the model is told and no person is asked.
             return failure(error.__cause__, case.plan, redaction=case.redaction())
         request = record.request
         try:
@@ -346,11 +364,11 @@ class Hearing:
                 except ApprovalError as error:
                     if error.why not in ("arguments", "grant"):
                         raise
-                    # A slip of whoever edits: they are told, and asked again.
+                    # The person made a mistake in their answer, so they are told about it and asked again.
                     self._asked += 1
                     record = replace(record, request=replace(request, reason=f"{request.reason} ({error})"))
         except BaseException as error:
-            # The call ends here: nobody must be able to let it run later.
+            # The call ends here, so a later answer must not let it run.
             await self.consent.withdraw(record, error)
             raise
         what = "credentials" if auth is not None else "approval"
@@ -358,7 +376,7 @@ class Hearing:
         return ToolResult(f"waiting for {what}: {request.reason}", None, "waiting", request=request)
 
     async def _changed(self, record: Record, decision: Decision, *, is_stored: bool) -> str | None:
-        """Return what is not as it was when a person saw it; None if everything is."""
+        """Return what has changed since a person saw the request, or None if everything is the same."""
         case, conditions = self._case, record.request.preconditions
         files: list[str] = []
         if conditions:
@@ -366,7 +384,7 @@ class Hearing:
         if files:
             return f"{', '.join(files)} is not as it was when a person agreed; here is what would happen now"
         if not is_stored or decision.arguments is not None:
-            return None  # of edited arguments no preview is made
+            return None  # there is no preview of edited arguments
         comparing = self.consent.has_shown_preview(record, case.decoded, case.redaction())
         if await case.within(comparing):
             return None
@@ -394,7 +412,7 @@ def _denied(judgement: Judgement) -> ToolResult:
     sources = [each.source for each in verdict.findings if each.word == "deny"]
     if decisive is None or decisive.word != "deny" or decisive.source not in ("check", "arguments"):
         return ToolResult.error("denied", verdict.reason)
-    # A call that is wrong may be corrected, unless something else about it is refused as well.
+    # The model may correct wrong arguments, unless a check refuses the call as well.
     return ToolResult.error("safety" if "check" in sources else "bad_args", verdict.reason)
 
 

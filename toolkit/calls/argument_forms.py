@@ -1,5 +1,5 @@
 """
-The forms in which arguments arrive, and how large they are.
+The forms in which arguments arrive, and checks of their size.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from .plan import Plan
 
 __all__ = ["has_many_values", "is_long_text", "is_short_text", "parse_arguments", "refuse_text"]
 
-# From here on, checking takes long enough for other calls to notice: to refuse and repair so many values takes up to
-# 30 milliseconds, to read so long a text as JSON one.
+# From this size on, checking takes so long that other calls notice it. Refusing and repairing this many values takes
+# up to 30 milliseconds, and reading a text of this length as JSON takes one millisecond.
 _MANY_VALUES = 1_000
 _LONG_TEXT = 50_000
 _TEXTS = (str, bytes, bytearray)
 
 
 def is_short_text(arguments: Any) -> bool:
-    """Return whether *arguments* is a text that cannot hold many values, so that they need not be counted."""
+    """Return whether *arguments* is a text too short to hold many values, so that they need not be counted."""
     return isinstance(arguments, _TEXTS) and len(arguments) < _MANY_VALUES
 
 
@@ -36,13 +36,17 @@ def has_many_values(arguments: Any) -> bool:
 
 
 def parse_arguments(arguments: Any, plan: Plan) -> Any:
-    """Return *arguments* as a JSON object, if they are one in another form."""
+    """Return *arguments*, parsed if they are JSON text, and as a plain dictionary if they are a mapping."""
     if isinstance(arguments, _TEXTS):
         arguments = plan.checker.parsed(arguments)
     return dict(arguments) if isinstance(arguments, Mapping) else arguments
 
 
 def refuse_text(arguments: Any) -> None:
-    """Raise `BadArgs` for text: what is still text after parsing has to be repaired, and the repair noted."""
+    """
+    Raise `BadArgs` if *arguments* is text.
+
+    Arguments that are still text after parsing have to be repaired, and the repair has to be noted.
+    """
     if isinstance(arguments, str):
         raise BadArgs("expected an object with the arguments, got text in the JSON text")

@@ -1,9 +1,9 @@
 """
-One try of one call: resources in, the function run where it belongs, time kept.
+One attempt of one call: fill the resources, run the function where it belongs, and limit its time.
 
-Async functions run on the loop, sync ones in a thread unless they ask to stay.
-What outlasts its limit is cancelled and may clean up; what cannot be stopped is
-abandoned, and counted until it ends.
+Async functions run on the event loop. Sync functions run in a thread, unless they ask to stay on the loop. A function
+that outlasts its limit is cancelled and may clean up. A function that cannot be stopped is abandoned, and counted until
+it ends.
 """
 
 from __future__ import annotations
@@ -31,35 +31,36 @@ _log = logging.getLogger("toolkit")
 
 
 class TimedOut(Transient):
-    """One attempt outlasted its limit."""
+    """Raised if one attempt takes longer than its limit."""
 
 
 def has_to_pass(error: BaseException) -> bool:
     """
     Return whether *error* ends more than this call: a cancellation that the caller requested, Ctrl-C, or a close.
 
-    Ask in the frame that caught *error*, or below it: the traceback tells where a `GeneratorExit` comes from.
+    Call this in the frame that caught *error*, or below it, because the traceback shows where a `GeneratorExit` comes
+    from.
     """
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         return task is None or task.cancelling() > 0
     if isinstance(error, KeyboardInterrupt):
-        # Python raises it in the main thread alone; anywhere else it is the tool's own.
+        # Python raises it only in the main thread. In another thread the tool raised it itself.
         return threading.current_thread() is threading.main_thread()
     if isinstance(error, GeneratorExit):
         # Closing a coroutine closes the inner ones first, and then throws a new error into each outer frame. A
-        # traceback with more than one frame therefore comes from inside: the tool raised it.
+        # traceback with more than one frame therefore means that the tool raised the error.
         return error.__traceback__ is None or error.__traceback__.tb_next is None
     return False
 
 
 class Attempt:
     """
-    How a tool is tried, if that takes more than a plain await.
+    One attempt of a tool that needs more than a plain await.
 
     Attributes:
-        began: Whether the function was called; before that, nothing can have happened.
-        returned: Whether it came back; what fails after that fails too late to be tried again.
+        began: Whether the function was called. Before that, the call can have had no effect.
+        returned: Whether the function returned. A failure after that comes too late for a retry.
     """
 
     __slots__ = (
@@ -105,7 +106,7 @@ class Attempt:
         self.returned = False
 
     async def run(self, timeout_seconds: float | None) -> Any:
-        """What the function returns; `TimedOut` if it takes longer than it may."""
+        """Return what the function returns, or raise `TimedOut` if it takes longer than *timeout_seconds*."""
         if timeout_seconds is None:
             return await await_with_limit(self._with_resources(), self._cleanup_seconds, self._abandon)
         task = asyncio.ensure_future(_held(self._with_resources()))
@@ -117,16 +118,16 @@ class Attempt:
         if not done:
             await self._stop(task)
         if task.done() and not task.cancelled() and (done or task.exception() is None):
-            value, escaping = task.result()  # it may have finished in the very moment
+            value, escaping = task.result()  # the task may have finished at the moment of the timeout
             if escaping is not None:
                 raise escaping
             return value
         if done:
-            raise asyncio.CancelledError  # from inside: nobody here had asked for it
+            raise asyncio.CancelledError  # the cancellation came from inside: no caller had requested it
         raise self._timed_out(timeout_seconds)
 
     async def _stop(self, task: asyncio.Task[Any]) -> None:
-        """Cancel *task*; its cleanup may await, but not for ever."""
+        """Cancel *task*, and give its cleanup a limited time."""
         self._context.stop.set()
         task.cancel()
         try:
@@ -164,7 +165,7 @@ class Attempt:
         return self._tool.facts.thread and self._tool.signature.style in ("sync", "generator")
 
     async def _call_with_resources_there(self, outer: contextlib.AsyncExitStack) -> Any:
-        """Make the resources, call and close, all in the one thread that a sync tool runs in."""
+        """Make the resources, call the function and close the resources, all in the thread that a sync tool runs in."""
         loop = asyncio.get_running_loop()
 
         def wait_for(work: Coroutine[Any, Any, Any]) -> Any:
@@ -182,7 +183,7 @@ class Attempt:
                 args, keywords = self._tool.signature.bind({**self._arguments, **given})
                 self.began = True
                 value = self._drained(self._tool.function(*args, **keywords))
-                if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources to the end
+                if inspect.isasyncgen(value) or inspect.isawaitable(value):  # it needs its resources until it ends
                     value = wait_for(self._awaited(value))
                 self.returned = True
                 return value
@@ -196,7 +197,7 @@ class Attempt:
             raise
 
     async def _held_interrupt(self, work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
-        """Await *work* for a thread; an interrupt that has to pass is kept, because a thread cannot pass it on."""
+        """Await *work* for a thread, and remember an error that has to pass, because a thread cannot pass it on."""
         value, escaping = await _held(work)
         if escaping is not None and has_to_pass(escaping):
             self._interrupt = escaping
@@ -217,7 +218,7 @@ class Attempt:
         return value
 
     async def _awaited(self, value: Any) -> Any:
-        # What came back decides, not what was declared: a wrapper may differ from what it wraps.
+        # The returned value decides, not the declaration, because a wrapper may differ from the function that it wraps.
         if inspect.isasyncgen(value):
             return await self._collected(value)
         return await value if inspect.isawaitable(value) else value
@@ -243,7 +244,8 @@ class Attempt:
         try:
             return future.result()
         finally:
-            # The future holds the error, whose traceback holds this frame: only the garbage collector would free them.
+            # The future holds the error, and the traceback of the error holds this frame. Without this, only the
+            # garbage collector would free them.
             del future
 
     async def _collected(self, stream: Any) -> list[Any]:
@@ -255,7 +257,7 @@ class Attempt:
         return items
 
     def _drained(self, value: Any) -> Any:
-        """What a sync function returned; all that it yielded, if it is a generator."""
+        """Return what a sync function returned, or the list of all yielded items if that is a generator."""
         if not inspect.isgenerator(value):
             return value
         items = []
@@ -273,7 +275,11 @@ class Attempt:
 
 
 async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | None]:
-    """Await *work* in a task of its own; what a task would throw into the event loop is handed over instead."""
+    """
+    Await *work* in its own task, and return an exit or interrupt instead of raising it.
+
+    A task would throw `SystemExit` and `KeyboardInterrupt` into the event loop.
+    """
     try:
         return await work, None
     except (SystemExit, KeyboardInterrupt) as error:
@@ -281,28 +287,28 @@ async def _held(work: Coroutine[Any, Any, Any]) -> tuple[Any, BaseException | No
 
 
 def warn_of_abandoned(subject: str, cleanup_seconds: float) -> None:
-    """Log that *subject* was cancelled and goes on."""
+    """Log that *subject* was cancelled and still runs."""
     _log.warning("%s did not end within %g s of being cancelled", subject, cleanup_seconds)
 
 
 def _look_at(ended: asyncio.Future[Any]) -> None:
-    """Nobody waits for it any more, so nobody has to be warned of how it ended."""
+    """Read the exception, so that asyncio does not warn about a task that no code waits for any more."""
     if not ended.cancelled():
         ended.exception()
 
 
 def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]:
     """
-    Tell *listener* of progress, always in the running loop's thread, so that it may be plain async code.
+    Return a function that passes progress to *listener*, always in the thread of the running loop.
 
-    What a listener raises is logged: the call is not its business.
+    So the listener may be plain async code. If the listener raises, the error is logged and does not affect the call.
     """
     loop = asyncio.get_running_loop()
 
     def tell(progress: Progress) -> None:
         try:
             listener(progress)
-        except Exception:  # noqa: BLE001 -- a stranger's; see above
+        except Exception:  # noqa: BLE001 -- the listener is user code; the docstring above says why
             _log.exception("a listener to progress failed")
 
     def pass_on(progress: Progress) -> None:
@@ -313,7 +319,7 @@ def teller(listener: Callable[[Progress], object]) -> Callable[[Progress], None]
         if here:
             tell(progress)
         else:
-            with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who listened
+            with contextlib.suppress(RuntimeError):  # the loop is closed, so there is no listener any more
                 loop.call_soon_threadsafe(tell, progress)
 
     return pass_on

@@ -1,5 +1,5 @@
 """
-Many calls at once: together where that is harmless, alone and in order where not.
+Running a batch: calls run together if that is harmless, and otherwise alone and in order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ async def run_batch(
     find: Callable[[str], Tool | None],
     most: int,
 ) -> list[ToolResult]:
-    """The results of *calls*, in their order; at most *most* run at once. What is not started goes to *leave*."""
+    """
+    Run *calls*, at most *most* at once, and return the results in the order of the calls.
+
+    A call that is not started is passed to *leave*.
+    """
     results: list[ToolResult | None] = [None] * len(calls)
     halted: str | None = None
     waiting: str | None = None
@@ -60,11 +64,11 @@ async def run_batch(
     try:
         return [result for result in results if result is not None]
     finally:
-        results.clear()  # the tracebacks of their errors hold the frames in here
+        results.clear()  # the tracebacks of their errors hold the frames of this function
 
 
 async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
-    """Whether a call may run beside others; what cannot tell, may not."""
+    """Return whether a call may run beside others. If that cannot be determined, return False."""
     if tool is None:
         return True
     stated = tool.facts.concurrency_safe
@@ -75,15 +79,19 @@ async def _is_safe(tool: Tool | None, call: ToolCall) -> bool:
     except BaseException as error:
         if has_to_pass(error):
             raise
-        return False  # the arguments do not fit: the call will say so, alone
+        return False  # the arguments do not fit; the call runs alone and reports that itself
 
 
 def _groups(safe: Sequence[bool], tools: Sequence[Tool | None], waits: Sequence[bool]) -> Iterator[list[int]]:
-    """Neighbours that may run together; the others by themselves. *waits* says which may have to wait for a person."""
+    """
+    Yield groups of neighbouring calls that may run together; every other call is a group of its own.
+
+    *waits* says which calls may have to wait for a person.
+    """
     group: list[int] = []
     may_wait = False
     for index, (together, tool, wait) in enumerate(zip(safe, tools, waits, strict=True)):
-        # What changes something is held back for a call that waits, so that one has to be decided first.
+        # A call that changes something is held back while another call waits, so that other call must be decided first.
         if group and (not together or (may_wait and tool is not None and not tool.facts.read_only)):
             yield group
             group, may_wait = [], False
@@ -100,13 +108,17 @@ async def _alone(one: One, index: int) -> None:
     task = asyncio.current_task()
     before = 0 if task is None else task.cancelling()
     await one(index)
-    # A tool may swallow the cancellation that was meant for the batch; the rest is not started all the same.
+    # A tool may swallow a cancellation that was meant for the batch. The remaining calls must still not start.
     if task is not None and task.cancelling() > before:
         raise asyncio.CancelledError
 
 
 async def _together(one: One, group: Sequence[int], most: int) -> None:
-    """Run all of *group*, *most* at a time. If we are cancelled, so are they; nobody is left behind."""
+    """
+    Run all calls of *group*, *most* at a time.
+
+    If the batch is cancelled, its calls are cancelled too. This function returns only after all of them have ended.
+    """
     left = iter(group)
     passing: list[BaseException] = []
     workers: list[asyncio.Task[None]] = []
@@ -118,7 +130,7 @@ async def _together(one: One, group: Sequence[int], most: int) -> None:
                 await one(index)
                 if stopping:
                     return
-        except BaseException as error:  # noqa: BLE001 -- raised below, once the siblings have ended
+        except BaseException as error:  # noqa: BLE001 -- raised below, once the other workers have ended
             if not (isinstance(error, asyncio.CancelledError) and stopping):
                 passing.append(error)
                 stop()
@@ -146,7 +158,7 @@ async def _together(one: One, group: Sequence[int], most: int) -> None:
 
 
 def _held_back(call: ToolCall, tool: Tool, waits_for: str) -> ToolResult:
-    # A mapping of the caller's own may fail, or change; the request has to be plain JSON.
+    # The caller's own mapping may fail or change, and the request has to be plain JSON.
     arguments = as_json(call.arguments) if isinstance(call.arguments, Mapping) else {}
     request = ApprovalRequest(
         tool=tool.name,

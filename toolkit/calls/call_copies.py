@@ -1,5 +1,5 @@
 """
-Copies of calls, so that a caller's own objects are never modified, nor looked at again while a call runs.
+Copies of calls, so that a caller's own objects are never modified, and never read again while a call runs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ def copy_call(
     make_id: Callable[[], str],
 ) -> ToolCall:
     """
-    Return a new `ToolCall` for *call*, which is one or a tool's name.
+    Return a new `ToolCall` for *call*, which is a `ToolCall` or the name of a tool.
 
-    The other arguments fill the fields that the call leaves empty. Raises `TypeError` if *call* is neither.
+    The other arguments fill the fields that the call leaves empty.
+
+    Raises:
+        TypeError: *call* is neither, or *arguments* are given beside a `ToolCall`.
     """
     if isinstance(call, str):
-        call = ToolCall(str.__str__(call), arguments)  # an enum's own `str` would be its label
+        call = ToolCall(str.__str__(call), arguments)  # the `str` of an enum would give its label
     elif not isinstance(call, ToolCall):
         raise TypeError(f"call wants a tool's name or a ToolCall, got {type(call).__name__}")
     elif arguments is not None:
@@ -48,10 +51,10 @@ def copy_call(
 
 class UnreadableMetadata(dict[str, Any]):
     """
-    Stands for metadata that could not be read; the call is answered with `describe()`.
+    Metadata that could not be read. The call is answered with `describe()`.
 
     Attributes:
-        error: What the mapping raised.
+        error: The exception that the mapping raised.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -65,7 +68,7 @@ class UnreadableMetadata(dict[str, Any]):
 
 
 def _copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of *metadata*; a mapping that fails gives `UnreadableMetadata`."""
+    """Return a copy of *metadata*, or `UnreadableMetadata` if the mapping raises."""
     if type(metadata) is UnreadableMetadata:
         return metadata
     try:

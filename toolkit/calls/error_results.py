@@ -1,5 +1,5 @@
 """
-Turns what went wrong into a result, and logs it once.
+Results for errors, and the log message for each error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,11 @@ _KINDS: list[tuple[type[ToolError], Kind]] = [
 def failure(
     error: Exception, plan: Plan, *, cause: BaseException | None = None, redaction: Redaction | None = None
 ) -> ToolResult:
-    """The result for an error that was classified; the exception itself is logged once, masked by *redaction*."""
+    """
+    Return the result for an error that was classified.
+
+    The exception itself is logged once, masked by *redaction*.
+    """
     if isinstance(error, BadArgs) and plan.tool.signature.secrets:
         error = without_secrets(error, plan.tool.signature.secrets)
     message = _message(error)
@@ -51,7 +55,7 @@ def failure(
             details["retry_after_seconds"] = as_json(error.retry_after_seconds)
     cause = error if cause is None else cause
     if isinstance(cause, ToolError):
-        if not isinstance(cause, (BadArgs, Safety)):  # raised on purpose: an answer, and no traceback is needed
+        if not isinstance(cause, (BadArgs, Safety)):  # the tool raised it on purpose, so the log needs no traceback
             _log.info("`%s` failed: %s", plan.name, redaction.text(message) if redaction else message)
     else:
         _write(f"`{plan.name}` failed: {type(cause).__name__}", cause, redaction)
@@ -59,7 +63,11 @@ def failure(
 
 
 def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolResult:
-    """The refusal of arguments for a deferred tool, with the schema if the model has not seen it yet."""
+    """
+    Return the refusal of arguments, with the schema of a deferred tool if the model has not seen it yet.
+
+    The session then counts the tool as loaded.
+    """
     tool = plan.tool
     is_known = session is not None and tool.name in session.loaded
     if tool.facts.defer and not is_known:
@@ -72,7 +80,7 @@ def introduced(result: ToolResult, plan: Plan, session: Session | None) -> ToolR
 def hook_failure(
     error: BaseException, hook: Any, stage: str, *, ran: bool, redaction: Redaction | None = None
 ) -> ToolResult:
-    """The result when a hook failed: closed, and honest about whether the tool ran."""
+    """Return the result for a hook that failed. The call fails, and the result says whether the tool ran."""
     name = type(hook).__name__
     _write(f"hook {name} failed in {stage}", error, redaction)
     what = "the tool ran, but a hook failed afterwards" if ran else "a hook failed, so the tool did not run"
@@ -84,16 +92,16 @@ def _kind(error: BaseException) -> Kind:
 
 
 def _message(error: BaseException) -> str:
-    """What an error says; its name, if it says nothing."""
+    """Return the message of an error, or the name of its class if the message is empty."""
     try:
         return cleaned(str(error)) or type(error).__name__
-    except Exception:  # noqa: BLE001 -- a broken __str__
+    except Exception:  # noqa: BLE001 -- the error may have a broken __str__
         return type(error).__name__
 
 
 def _write(what: str, error: BaseException, redaction: Redaction | None) -> None:
     if redaction:
-        # A traceback quotes the error's message, and the message may quote anything.
+        # A traceback quotes the error's message, and the message may contain a secret.
         _log.warning("%s\n%s", what, redaction.text("".join(traceback.format_exception(error))))
     else:
         _log.warning("%s", what, exc_info=error)

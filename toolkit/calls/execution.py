@@ -1,7 +1,7 @@
 """
-The attempts at one call: what each failure means, and whether another try is harmless.
+The attempts at one call: how each failure is classified, and whether another attempt is harmless.
 
-    wait for what was abandoned → attempt → classify → retry → render
+    wait for abandoned calls → attempt → classify → retry → render
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ _log = logging.getLogger("toolkit")
 
 
 class TriedCall(Protocol):
-    """What the attempts have to know of the call they belong to."""
+    """The parts of a call that its attempts use."""
 
     def report(self, progress: Progress) -> None:
-        """Tell the listener of *progress*, unless the call is over."""
+        """Pass *progress* to the listener, unless the call is over."""
 
     def redaction(self) -> Redaction:
-        """Return what has to be masked."""
+        """Return the redaction that masks the secrets of the call."""
 
     def access(self) -> AccessJudge:
-        """Return what the running tool gets as `context.permissions`."""
+        """Return the object that the running tool gets as `context.permissions`."""
 
 
 class Tries:
     """
     The attempts at one call.
 
-    The call owns them and they refer to it weakly: the two are freed as soon as the call has ended, without the
-    garbage collector. As long as they are at work, the call is, too.
+    The call owns this object, and this object refers to the call weakly. So both are freed as soon as the call has
+    ended, without the garbage collector. The call stays alive as long as an attempt runs.
 
     Attributes:
-        count: How many there were.
-        notes: Why it was tried again, or why not.
-        interrupt: What a person has to do before it can go on, if the tool said so.
+        count: How many attempts there were.
+        notes: Why the call was retried, or why not.
+        interrupt: The error by which the tool said that a person has to act before it can continue.
     """
 
     _arguments: Any = None
@@ -88,24 +88,24 @@ class Tries:
         self._owner = ref(owner)
 
     async def result(self, arguments: Any, decoded: Any) -> ToolResult:
-        """Try until it succeeds, or is better left alone; *decoded* stands for *arguments*."""
+        """Attempt the call until it succeeds or must not be retried. *decoded* is the decoded form of *arguments*."""
         facts = self._plan.tool.facts
         if self._is_taken and (facts.destructive or not facts.idempotent):
             raise RuntimeError(f"run() was called again, and `{self._plan.name}` must not be run twice")
-        self._is_taken = True  # before anything is awaited: an around-hook may run it twice at once
+        self._is_taken = True  # set before the first `await`, because an around-hook may call this twice at once
         self._arguments, self._decoded = arguments, decoded
         try:
             return rendered(await self._attempt(), self._plan, check=self._settings.check_output)
-        except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
+        except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             return await self._recovered(error)
 
     async def rescued(self, error: BaseException, arguments: Any, decoded: Any) -> ToolResult:
-        """The same, if the first attempt was a plain await and raised *error*."""
+        """Return the same as `result`, for a call whose first attempt was a plain await that raised *error*."""
         self._arguments, self._decoded, self.count = arguments, decoded, 1
         return await self._recovered(error)
 
     def abandon_plain(self, task: asyncio.Task[Any], arguments: Any) -> None:
-        """Do what `abandon` does, if the first attempt was a plain await."""
+        """Register the call as `abandon` does, if the first attempt was a plain await."""
         self._arguments = arguments
         self.abandon(task)
 
@@ -116,7 +116,7 @@ class Tries:
         return owner
 
     def forget(self) -> None:
-        """Count from the start again, after an interrupt: nothing has happened yet."""
+        """Reset the count after an interrupt, because the call has had no effect yet."""
         self.count, self.interrupt, self._is_taken = 0, None, False
 
     # One attempt.
@@ -140,7 +140,8 @@ class Tries:
             sources,
             settings.threads,
             settings.abandoned,
-            # No method of this object: it keeps the attempt, and the two would wait for the garbage collector.
+            # A method of this object would not do. The object holds the attempt, so the two would form a cycle that
+            # only the garbage collector frees.
             stuck=partial(_stuck_call, plan, self._call, self._arguments, is_alone=is_alone),
             cleanup_seconds=settings.cleanup_seconds,
         )
@@ -150,7 +151,7 @@ class Tries:
         tool, settings = self._plan.tool, self._settings
         if tool.signature.wanted:
             context = self._full_context(sources, limit)
-        else:  # neither the tool nor a resource sees it: an attempt needs the id, and the flag that stops it
+        else:  # neither the tool nor a resource sees the context; an attempt uses only its call id and its stop flag
             context = Context(facts=tool.facts, call=self._call)
         if settings.on_progress is not None:
             context.on_progress = teller(partial(_report, self._owner))
@@ -173,7 +174,7 @@ class Tries:
         )
 
     def _limit(self) -> float | None:
-        """Seconds that an attempt may take; `TimedOut` if there are none."""
+        """Return the seconds that an attempt may take, or raise `TimedOut` if no time is left."""
         left, limit = self._deadline.left(), self._plan.timeout_seconds
         if left is None:
             return limit
@@ -182,7 +183,7 @@ class Tries:
         return left if limit is None else min(limit, left)
 
     async def _wait_for_abandoned(self) -> None:
-        """Wait for calls of the same caller that could not be stopped, if this one must not run beside them."""
+        """Wait for the same caller's calls that could not be stopped, if this call must not run beside them."""
         abandoned, caller, name = self._settings.abandoned, caller_of(self._call), self._plan.name
         if abandoned.still_runs(caller, self._digest()):
             raise ToolError("the same call still runs: it could not be stopped, so it was not started again")
@@ -198,9 +199,9 @@ class Tries:
             )
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
-        """Register the call as one that cannot be stopped; it goes on in *task*."""
+        """Register the call as one that cannot be stopped and continues in *task*."""
         warn_of_abandoned(f"`{self._plan.name}`", self._settings.cleanup_seconds)
-        # A function that decides whether the call may have company would have to be awaited: the call counts as unsafe.
+        # If `concurrency_safe` is a function, it would have to be awaited, so the call counts as unsafe.
         is_alone = self._plan.tool.facts.concurrency_safe is not True
         stuck = _stuck_call(self._plan, self._call, self._arguments, is_alone=is_alone)
         self._settings.abandoned.add_task(task, stuck)
@@ -208,10 +209,10 @@ class Tries:
     def _digest(self) -> str:
         return _digest(self._call, self._arguments)
 
-    # Classify, retry.
+    # Classifying and retrying.
 
     async def _recovered(self, error: BaseException) -> ToolResult:
-        """What comes of a failed attempt: another one if that is harmless, else the words for it."""
+        """Return the result after a failed attempt: from another attempt if that is harmless, or else the failure."""
         try:
             if isinstance(error, (AuthNeeded, Changed)):
                 return self._interrupted(error)
@@ -220,7 +221,7 @@ class Tries:
             meant = self._meant(error)
             return await self._retried(meant) if isinstance(meant, Transient) else self._failure(meant)
         finally:
-            # The tracebacks of errors hold frames, and these hold this object.
+            # The tracebacks of errors hold frames, and the frames hold this object.
             self._raised = None
             del error
 
@@ -244,7 +245,7 @@ class Tries:
         except ToolError as final:
             return self._failure(final)
         finally:
-            del failed  # it may be raised again, and then its traceback holds this frame
+            del failed  # if it is raised again, its traceback holds this frame
 
     def _failure(self, error: ToolError) -> ToolResult:
         return failure(error, self._plan, cause=self._raised, redaction=self._tried().redaction())
@@ -254,11 +255,11 @@ class Tries:
         return ToolResult(f"waiting: {interrupt}", None, "waiting")
 
     async def _again(self) -> Any:
-        # Decoded anew: the last attempt may have changed its arguments.
+        # Decode the arguments again, because the last attempt may have changed them.
         self._decoded = self._plan.checker.check(self._arguments, self._settings.validation)
         try:
             return await self._attempt()
-        except BaseException as error:  # noqa: BLE001 -- raised again, as what it counts as
+        except BaseException as error:  # noqa: BLE001 -- raised again as the error that it is classified as
             meant = self._meant(error)
             try:
                 if meant is error:
@@ -268,7 +269,7 @@ class Tries:
                 del meant  # its traceback holds this frame
 
     def _meant(self, error: BaseException) -> ToolError:
-        """What *error* counts as; raises it again if it has to pass."""
+        """Return the `ToolError` that *error* is classified as, or raise *error* again if it has to pass."""
         self._raised = error
         if has_to_pass(error):
             raise error
@@ -282,7 +283,7 @@ class Tries:
             return meant
         if last.began and not last.returned:
             return meant
-        # A resource failed, not the function: before it began, or after all was done.
+        # A resource failed, not the function. It failed before the function began or after it returned.
         happened: Literal["no", "maybe"] = "maybe" if last.returned else "no"
         return Transient(str(meant), retry_after_seconds=meant.retry_after_seconds, happened=happened)
 
@@ -311,5 +312,5 @@ def _stuck_call(plan: Plan, call: ToolCall, arguments: Any, *, is_alone: bool) -
 def _digest(call: ToolCall, arguments: Any) -> str:
     try:
         return ShownCall.of(call, arguments).digest()
-    except (Exception, SystemExit):  # noqa: BLE001 -- a value of a stranger's class that cannot be read
+    except (Exception, SystemExit):  # noqa: BLE001 -- a value of a user's class may raise when it is read
         return f"the call {call.id}"

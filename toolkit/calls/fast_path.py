@@ -1,10 +1,9 @@
 """
-The short way, for calls that need little: check, hooks that have nothing to say, await, render.
+The fast path for calls that need little: check, hooks that do not intervene, await, render.
 
-Most tools are plain async functions, and most hooks have nothing to say to most
-calls. A lane is the code for one such tool, written out once: what is not
-configured is not in it. It does what the walk would, without stopping anywhere,
-and hands over to the walk at the first surprise.
+Most tools are plain async functions, and most hooks do not intervene in most calls. A lane is generated code for one
+such tool. It contains only the steps that are configured. It does the same as the pipeline (`Walk`) in one function,
+and hands the call over to the pipeline as soon as a step needs more.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from .truncation import truncated
 __all__ = ["Lane", "lane_for"]
 
 Lane: TypeAlias = Callable[..., Coroutine[Any, Any, ToolResult]]
-"""From arguments, call id, session and principal, and the `ToolCall` if there is one already, to a result."""
+"""Takes arguments, call id, session, principal, and the `ToolCall` if there is one already. Returns a result."""
 
 
 def lane_for(plan: Plan, settings: Settings, asked: str, ids: Iterator[int]) -> Lane | None:
-    """The lane for calls of *plan*'s tool under the name *asked*; None if they have to walk."""
+    """Return the lane for calls of *plan*'s tool under the name *asked*, or None if they need the pipeline."""
     if plan.is_demanding:
         return None
     before, after = settings.chain.before, settings.chain.after
@@ -71,7 +70,7 @@ def make(plan, settings, asked, ids, fast, function, max_chars, clock{hooks}):
     return lane
 """
 
-# A function without an `await` cannot be cancelled, and needs no limit.
+# A function without an `await` cannot be cancelled, so it needs no limit.
 _WAIT = {
     False: """
             value = await function(**decoded)
@@ -91,7 +90,7 @@ _WAIT = {
 """,
 }
 
-# As `ShownCall.of` would, from what is at hand: a `ToolCall` is made only if it has to walk.
+# Does what `ShownCall.of` does with the values at hand, because a `ToolCall` is made only if the pipeline needs one.
 _SHOW = """
         shown = ShownCall()
         shown.name = asked
@@ -103,8 +102,8 @@ _SHOW = """
             shown.belongs(session, principal or None, call)
 """
 
-# Hook after hook, and one `try` for all: as a loop this cost as much again as the hooks. The `while` is run
-# once, so that the first who has something to say can leave it.
+# The hooks are written out one after another with one `try` for all, because a loop doubled the cost of the hooks. The
+# `while` runs once, so that `break` can leave it at the first hook that intervenes.
 _BEFORE = """
                 if shown.seen is not None: shown.seen = None
                 index = {index}
@@ -117,7 +116,7 @@ _AFTER = """
                 said = after_{index}(shown, result)
                 if said is not result: break
 """
-# Whatever a hook wrote on the result it was shown.
+# Overwrites the fields that only the dispatcher may set, because a hook may have written to the result.
 _STAMP = """
         result.attempts = 1
         result.tool = name
@@ -138,7 +137,7 @@ _ASK = """
             return await Walk(call, plan, settings, started, decoded).{then}
 """
 
-# What `rendered` does with a value that is its own JSON form, without the calls.
+# Does what `rendered` does with a value that is its own JSON form, without the function calls.
 _RENDER: dict[type | None, str] = {
     None: """
             result = rendered(value, plan)
@@ -169,7 +168,7 @@ _MASK = """
 def _maker(
     before: int, after: int, plain: type | None, hides: bool, gated: bool, may_suspend: bool
 ) -> Callable[..., Any]:
-    """What makes a lane with so many hooks; tools that differ in nothing else share it."""
+    """Return a function that makes lanes with this many hooks. Tools that differ in nothing else share it."""
     hooks = [f", before_{index}" for index in range(before)] + [f", after_{index}" for index in range(after)]
     source = _LANE.format(
         hooks="".join(hooks),
@@ -182,7 +181,7 @@ def _maker(
         + (_MASK if hides else ""),
     )
     names: dict[str, Any] = dict(_NAMES)
-    exec(compile(source, "<lane>", "exec"), names)  # noqa: S102 -- all of it is above
+    exec(compile(source, "<lane>", "exec"), names)  # noqa: S102 -- the source consists of the constants above
     make: Callable[..., Any] = names["make"]
     return make
 

@@ -1,8 +1,8 @@
 """
-Asking plain hooks in passing.
+Answers that plain hooks gave on the fast path.
 
-Most hooks have nothing to say to most calls. As long as that is so, a call need
-not stop for them; the first that has something to say makes it a longer walk.
+Most hooks do not intervene in most calls. As long as no hook does, a call stays on the fast path. The first hook that
+intervenes sends the call to the pipeline, together with its answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ..hooks.base import Step
 __all__ = ["UNASKED", "Answer", "from_answer"]
 
 Answer: TypeAlias = tuple[int, Any]
-"""Which hook has something to say, and what: its answer, or an awaitable of one."""
+"""The index of the hook that intervened, and its answer or an awaitable of the answer."""
 
 UNASKED = object()
 
 
 def from_answer(hooks: Sequence[Step], answer: Answer | None) -> list[tuple[Step, Any]]:
-    """The hooks still to be asked, and before them the one that gave *answer*, with what it said."""
+    """Return the hook that gave *answer*, with its answer, followed by the hooks that still have to be asked."""
     if answer is None:
         return [(step, UNASKED) for step in hooks]
     index, said = answer

@@ -1,5 +1,5 @@
 """
-How hooks are run: blocking ones in threads of their own, and each with a limit on its cleanup.
+The runner of hooks: it runs blocking hooks in their own threads, and limits the cleanup time of each hook.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SettingsHookRunner:
         return await run_in_thread(self._threads, work, label)
 
     async def attend(self, work: Awaitable[Any], step: Step) -> Any:
-        """Await *work*; once it is cancelled, its cleanup has a limit, and then it is left alone."""
+        """Await *work*. After a cancellation its cleanup has a time limit, and then it is abandoned."""
         return await await_with_limit(work, self._cleanup_seconds, partial(self._abandon, step))
 
     def _abandon(self, step: Step, task: asyncio.Task[Any]) -> None:
@@ -40,7 +40,7 @@ class SettingsHookRunner:
 
 
 async def run_in_thread(threads: Threads, work: Callable[[], Any], label: str) -> Any:
-    """Return what *work* returns in one of *threads*; a cancellation gives it up."""
+    """Return what *work* returns in one of *threads*. If the caller is cancelled, the job is given up."""
     future = threads.run(work, label)
     try:
         return await future

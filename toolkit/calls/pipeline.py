@@ -1,12 +1,13 @@
 """
-One call, one path, from top to bottom.
+The path of one call, from top to bottom.
 
-    check (refused: repair once, check again) → before-hooks → check again if one modified
-    → verdict → around-hooks → tries → after-hooks → mask, truncate → result
+    check (refused: repair once, check again) → before-hooks → check again if a hook modified the arguments
+    → verdict → around-hooks → attempts → after-hooks → mask, truncate → result
 
-What is not configured is not entered; calls that need little do not come here at
-all, until something surprises (`fast_path.py`). Whatever happens ends in a
-`ToolResult`; only a cancellation somebody asked for and KeyboardInterrupt pass on.
+A stage that is not configured is skipped. Calls that need little use the fast path (`fast_path.py`) and come here only
+if a step needs more. Every call ends in a `ToolResult`, also if it fails. Only a cancellation that the caller
+requested, a KeyboardInterrupt and a close of the coroutine pass through, and with `raise_bugs` also errors that are
+bugs.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from .render_result import rendered
 from .settings import Settings
 from .truncation import truncated
 
-if TYPE_CHECKING:  # most calls are not judged
+if TYPE_CHECKING:  # not loaded here, because most calls are not judged
     from ..approvals import Record
     from .approval_stage import Hearing
 
@@ -56,15 +57,15 @@ _NOTHING: Mapping[Any, Any] = {}
 async def walk(
     call: ToolCall, plan: Plan, settings: Settings, resources: Mapping[Any, Any], timeout_seconds: float | None
 ) -> ToolResult:
-    """Take *call* along the whole path; *plan* is its tool's."""
+    """Run *call* through all stages. *plan* is the plan of its tool."""
     started = settings.clock()
     return await Walk(call, plan, settings, started, plan.fast(call.arguments, 0), resources, timeout_seconds).result()
 
 
 class Walk:
-    """A call on its way: the stages in order, and what is known so far."""
+    """One call on its way: the stages in order, and the state between them."""
 
-    # What seldom differs is on the class, as in `ToolResult`.
+    # Values that seldom differ are on the class, as in `ToolResult`.
     asked: Sequence[str] = ()
     is_over = False
     _hearing: Hearing | None = None
@@ -92,7 +93,7 @@ class Walk:
 
     @property
     def hearing(self) -> Hearing:
-        """Where it is judged; made when it has to be."""
+        """The object that judges the call. It is made when it is first needed."""
         if self._hearing is None:
             from .approval_stage import Hearing
 
@@ -100,7 +101,11 @@ class Walk:
         return self._hearing
 
     async def result(self, answer: Answer | None = None) -> ToolResult:
-        """All stages; each may end the call by giving a result. *answer* is what a before-hook said already."""
+        """
+        Run all stages, each of which may end the call with a result.
+
+        *answer* is the answer that a before-hook has given already.
+        """
         plan, chain = self.plan, self.settings.chain
         result = None
         try:
@@ -113,21 +118,21 @@ class Walk:
                 result = await self.hearing.result(self.asked, is_replaced=self.replacement is not None)
             if result is None:
                 result = self.replacement or await self.execute()
-        except BaseException as error:  # noqa: BLE001 -- whatever a tool does ends in a result; what must pass does
+        except BaseException as error:  # noqa: BLE001 -- every failure becomes a result, unless it has to pass
             result = await self._stumbled(error)
         try:
             return await self.ended(result)
         finally:
-            del result  # from Python 3.12 on, the traceback of its error holds this frame
+            del result  # since Python 3.12 the traceback of its error holds this frame
 
     async def resumed(self, record: Record, decision: Decision) -> ToolResult:
-        """The stages after the before-hooks; `ApprovalError` if the answer cannot be taken."""
+        """Run the stages after the before-hooks, or raise `ApprovalError` if the answer cannot be accepted."""
         from ..approvals.records import ApprovalError
 
         self.repairs = record.request.repairs
         try:
             result = await self.hearing.resumed(record, decision) or await self.execute()
-        except BaseException as error:  # as above
+        except BaseException as error:  # as in `result`
             if isinstance(error, ApprovalError) and self.hearing.consent.record is None:
                 raise
             result = await self._stumbled(error)
@@ -137,11 +142,11 @@ class Walk:
             del result
 
     async def rescued(self, error: BaseException) -> ToolResult:
-        """The result of a call whose first attempt, a plain await, raised *error*."""
+        """Return the result of a call whose first attempt, a plain await, raised *error*."""
         result = await self.tries.rescued(error, self.arguments, self.decoded)
         try:
             result = await self._unless_interrupted(result) or await self.execute()
-        except BaseException as further:  # noqa: BLE001 -- as above
+        except BaseException as further:  # noqa: BLE001 -- as in `result`
             result = await self._stumbled(further)
         try:
             return await self.ended(result)
@@ -149,18 +154,18 @@ class Walk:
             del result
 
     def abandon(self, task: asyncio.Task[Any]) -> None:
-        """Register a call whose first attempt, a plain await, cannot be stopped; it goes on in *task*."""
+        """Register a call whose first attempt, a plain await, cannot be stopped and continues in *task*."""
         self.tries.abandon_plain(task, self.arguments)
 
     async def corrected(self, result: ToolResult, answer: Answer) -> ToolResult:
-        """The result of a call that ran, if an after-hook has something to say about it."""
+        """Return the result of a call that ran and in which an after-hook intervened with *answer*."""
         self.tries.count = 1
         return await self.ended(result, answer)
 
-    # Check, repair.
+    # Checking and repairing the arguments.
 
     async def check(self, *, repair: bool = True) -> ToolResult | None:
-        """Decode the arguments; return a result if they are refused."""
+        """Decode the arguments, and return a result if they are refused."""
         try:
             is_short, is_long = is_short_text(self.arguments), is_long_text(self.arguments)
             if not is_long:
@@ -174,24 +179,28 @@ class Walk:
         except DefinitionError as error:
             return failure(error, self.plan, redaction=self.redaction())
         except BadArgs as error:
-            if not self.plan.could_be_allowed(self.call.session):  # then nobody is told about its parameters
+            if not self.plan.could_be_allowed(self.call.session):  # then the model must not learn its parameters
                 return ToolResult.error("denied", f"this session's rules and mode allow no call of `{self.plan.name}`")
             return introduced(failure(error, self.plan, redaction=self.redaction()), self.plan, self.call.session)
         return None
 
     def _read_arguments(self) -> None:
-        """Make a JSON object of the arguments; from a mapping that fails, an empty one, before the error is raised."""
+        """
+        Replace the arguments by a JSON object.
+
+        If the caller's mapping raises, the arguments become an empty object before the error is raised again.
+        """
         try:
             self.arguments = parse_arguments(self.arguments, self.plan)
         except (BadArgs, DefinitionError):
             raise
         except BaseException:
-            # Hooks, masks and the audit log would stumble over the same mapping again.
+            # Otherwise hooks, redaction and the audit log would read the same mapping and fail again.
             self.arguments = self.call.arguments = {}
             raise
 
     def _decode(self, *, repair: bool) -> None:
-        """Decode the arguments, repaired if they have to be; raise `BadArgs` if they are refused."""
+        """Decode the arguments, repair them if that is needed, and raise `BadArgs` if they are refused."""
         checker, validation = self.plan.checker, self.settings.validation
         try:
             refuse_text(self.arguments)
@@ -206,7 +215,11 @@ class Walk:
             self.arguments, self.repairs = mended.arguments, mended.notes
 
     def _decode_large(self, *, is_text: bool, repair: bool) -> None:
-        """Do the same in a thread, and word there what is wrong, so that the event loop does not stall."""
+        """
+        Decode the arguments as `_decode` does, in a thread.
+
+        The messages for the problems are also written in the thread, so that the event loop does not stall.
+        """
         try:
             if is_text:
                 self._read_arguments()
@@ -222,10 +235,10 @@ class Walk:
             if problems:
                 raise BadArgs(problems)
 
-    # Hooks before.
+    # Before-hooks.
 
     async def before(self, answer: Answer | None = None) -> ToolResult | None:
-        """Ask the before-hooks in order; a result if one of them ends the call."""
+        """Ask the before-hooks in order, and return a result if one of them ends the call."""
         modified = False
         for step, said in from_answer(self.settings.chain.before, answer):
             try:
@@ -247,7 +260,7 @@ class Walk:
                         break
                     case _:
                         _refuse("before", "an outcome", outcome)
-            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+            except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 return self._hook_failed(error, step, "before")
         return await self._check_modified() if modified else None
 
@@ -260,10 +273,10 @@ class Walk:
             return ToolResult.error("internal", what, cause=error)
         return None
 
-    # Hooks around, and the tries inside.
+    # Around-hooks, and the attempts inside them.
 
     async def execute(self) -> ToolResult:
-        """The tries, inside the around-hooks; again if a person was asked meanwhile, and agreed."""
+        """Run the attempts inside the around-hooks, and again if a person was asked meanwhile and agreed."""
         inner: Run = self._try
         for step in reversed(self.settings.chain.around):
             inner = self._inside(step, inner)
@@ -278,7 +291,11 @@ class Walk:
                 del result
 
     async def _unless_interrupted(self, result: ToolResult) -> ToolResult | None:
-        """*result*, or that of a call which cannot go on without a person; None if one agreed at once."""
+        """
+        Return *result*, or the result of a call that needs a person before it can continue.
+
+        Return None if a person agreed at once.
+        """
         interrupt = self.tries.interrupt
         if interrupt is None or result.kind != "waiting":
             return result
@@ -287,13 +304,13 @@ class Walk:
 
     def _inside(self, step: Step, inner: Run) -> Run:
         async def run() -> ToolResult:
-            # A view of its own: the hooks inside are at work while this one waits for them.
+            # Each hook has its own view, because the inner hooks work while this one waits for them.
             shown = ShownCall.of(self.call, self.arguments)
             try:
                 found = await step.run_around(self.settings.hook_runner, self.deadline.left(), shown, inner)
                 if not isinstance(found, ToolResult):
                     _refuse("around", "a result", found)
-            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+            except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 return self._hook_failed(error, step, "around")
             try:
                 return rendered(found, self.plan)
@@ -305,13 +322,13 @@ class Walk:
     async def _try(self) -> ToolResult:
         return await self.tries.result(self.arguments, self.decoded)
 
-    # Hooks after.
+    # After-hooks.
 
     async def after(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
-        """Show the result to the after-hooks; each may give another."""
+        """Show the result to the after-hooks, and return the last result. Each hook may return another one."""
         duration_seconds = self.settings.clock() - self.started
         self._stamp(result, duration_seconds)
-        # They see every result, also the one that came too late.
+        # After-hooks see every result, also one that came after the deadline.
         self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
         for step, said in from_answer(self.settings.chain.after, answer):
             try:
@@ -319,18 +336,22 @@ class Walk:
                 found: Any = await self._attend(told, step) if inspect.isawaitable(told) else told
                 if not isinstance(found, ToolResult):
                     _refuse("after", "a result", found)
-            except BaseException as error:  # noqa: BLE001 -- a hook that fails, fails the call closed
+            except BaseException as error:  # noqa: BLE001 -- if a hook fails, the call fails too
                 found = self._hook_failed(error, step, "after")
             if found is not result:
-                # A copy: the hook may give the same one to every call.
+                # Make a copy, because the hook may return the same object for every call.
                 result = rendered(found, self.plan)
                 self._stamp(result, duration_seconds)
         return result
 
-    # The end.
+    # The end of the call.
 
     async def ended(self, result: ToolResult, answer: Answer | None = None) -> ToolResult:
-        """*result*, seen by the after-hooks, finished, and written down where that is wanted."""
+        """
+        Return *result* after the after-hooks have seen it and it was masked and cut to size.
+
+        The outcome is also written to the approval store and the audit log, if the call needs that.
+        """
         if self.settings.chain.after:
             try:
                 result = await self.after(result, answer)
@@ -339,13 +360,13 @@ class Walk:
                 raise
         result = self.finished(result)
         if self.settings.audit is not None or self._hearing is not None:
-            # What came of it is written down, also if the call's own time is over.
+            # The outcome is written down even if the time of the call is over.
             self.deadline = self.deadline.extended(self.settings.cleanup_seconds)
             await self.hearing.end(result)
         return result
 
     def finished(self, result: ToolResult) -> ToolResult:
-        """*result* masked, cut to size, and with what only the dispatcher knows."""
+        """Return *result*, masked, cut to size, and with the fields that only the dispatcher knows."""
         self.is_over = True
         self._stamp(result, self.settings.clock() - self.started)
         if self.plan.hides:
@@ -355,21 +376,21 @@ class Walk:
         return result
 
     def _stamp(self, result: ToolResult, duration_seconds: float) -> None:
-        """Write on *result* what only the dispatcher knows, whatever a tool, hook or server put there."""
+        """Set the fields of *result* that only the dispatcher knows, over what a tool, hook or server put there."""
         result.call_id, result.tool = self.call.id, self.plan.name
         result.attempts, result.retries, result.repairs = self.tries.count, self.tries.notes, self.repairs
         result.duration_seconds = duration_seconds
 
-    # Helpers: telling hooks, masking, and what went wrong.
+    # Helpers: calling hooks, masking, and handling errors.
 
     def _told(self, step: Step, *arguments: Any) -> Any:
-        """What a hook says, or an awaitable of it."""
+        """Return the answer of a hook, or an awaitable of it."""
         if step.is_plain and self.deadline.at is None:
             return step.function(*arguments)
         return step.run(self.settings.hook_runner, self.deadline.left(), *arguments)
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* as long as the call has time; once it is cancelled, its cleanup has a limit."""
+        """Await *work* for as long as the call has time. After a cancellation its cleanup has a time limit."""
         limited: Awaitable[T] = await_with_limit(work, self.settings.cleanup_seconds, self._abandon_check)
         return await self.deadline.within(limited)
 
@@ -378,7 +399,11 @@ class Walk:
         self.settings.abandoned.hold(task)
 
     def _attend(self, told: Any, step: Step) -> Awaitable[Any]:
-        """Return what to await for what a hook says; `Step.run` limits what has a time limit."""
+        """
+        Return an awaitable for *told*, the awaitable answer of a hook, with a limit on its cleanup.
+
+        No limit is added if the hook cannot suspend, or if `Step.run` has limited it already.
+        """
         needs_no_limit = not step.may_suspend or not step.is_plain or self.deadline.at is not None
         return told if needs_no_limit else self.settings.hook_runner.attend(told, step)
 
@@ -400,11 +425,15 @@ class Walk:
         return hook_failure(error, step.hook, stage, ran=self.tries.count > 0, redaction=self.redaction())
 
     async def _stumbled(self, error: BaseException) -> ToolResult:
-        """What comes of an exception that no stage expects: a codec's, an author's function's, no time left."""
+        """
+        Return the result for an exception that no stage expects.
+
+        Such an exception comes from a codec or an author's function, or means that no time was left.
+        """
         if self._has_to_raise(error):
             await self._cut_short(error)
             raise error
-        says_why = isinstance(error, ToolkitError)  # the store of approvals names the operation that took so long
+        says_why = isinstance(error, ToolkitError)  # the error of a slow approval store names the operation
         if isinstance(error, TimeoutError) and (says_why or self.deadline.is_past()):
             late = TimedOut(str(error) if says_why else "there was no time left to start it")
             return failure(late, self.plan, cause=error, redaction=self.redaction())

@@ -1,5 +1,5 @@
 """
-What is worked out once for each tool of a dispatcher.
+The plan of a tool: what a dispatcher computes once for each of its tools.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from .tool_logger import ToolLogger
 __all__ = ["Plan", "Stopped", "may_have_company"]
 
 
-class Stopped(ToolError):  # noqa: N818 -- named by what happened
-    """The tool was cancelled, and nobody here had asked for it."""
+class Stopped(ToolError):  # noqa: N818 -- the name says what happened
+    """Raised if the tool was cancelled although no caller requested it."""
 
 
 class Plan:
     """
-    How one tool is called by one dispatcher.
+    How one dispatcher calls one tool.
 
     Attributes:
-        fast: The generated check, or one that is never sure where jsonschema judges every call.
+        fast: The generated check. If jsonschema validates every call, a check that always answers `UNSURE`.
         is_direct: Whether the function can be awaited with the decoded arguments as they are.
-        may_suspend: Whether the function of a direct tool can wait for anything, and so be cancelled.
-        is_demanding: Whether a call needs more than check, hooks that have nothing to say, await, render.
-        names: Every name the tool has or had.
-        gate: A quick way to learn that a call may run; what it answers with False is judged. None: every call is.
-        hides: Whether something has to be masked.
-        lane: The short way, if there is one.
+        may_suspend: Whether the function of a direct tool can wait for something, so that it can be cancelled.
+        is_demanding: Whether a call needs more than check, hooks that do not intervene, await, render.
+        names: Every name that the tool has or had.
+        gate: A quick check whether a call may run. If it returns False, the call is judged. If it is None, every call
+            is judged.
+        hides: Whether a value has to be masked.
+        lane: The fast path of the tool, if there is one.
     """
 
     __slots__ = (
@@ -78,7 +79,7 @@ class Plan:
         )
         self.encode = None if signature.output is None else signature.output.encode
         self.output_judge: Any = None
-        # What needs no encoding: a value of exactly this type is its own JSON form.
+        # A value of exactly this type is its own JSON form, so it needs no encoding.
         output = signature.output
         self.plain = output.type if output is not None and output.schema in _PLAIN else None
         self.timeout_seconds = settings.timeout_seconds if facts.timeout_seconds is None else facts.timeout_seconds
@@ -91,7 +92,7 @@ class Plan:
         self._settings = settings
         self.lane: Callable[..., Coroutine[Any, Any, ToolResult]] | None = None
         self.hides = bool(settings.redaction) or bool(signature.secrets)
-        # A wrapper need not be async because what it wraps is.
+        # A wrapper may be sync although the function that it wraps is async.
         is_async = signature.style == "async" and is_coroutine_function(tool.function)
         self.is_direct = is_async and signature.by_keyword and not signature.wanted
         self.may_suspend = self.is_direct and may_suspend(tool.function)
@@ -106,15 +107,19 @@ class Plan:
         )
 
     def may_run(self, session: Session | None) -> bool:
-        """Whether a call may run whatever its arguments; otherwise it has to be judged."""
+        """Return whether a call may run with any arguments. Otherwise it has to be judged."""
         return self.gate is not None and self.gate(session)
 
     def could_be_allowed(self, session: Session | None) -> bool:
-        """Whether any call could ever run in *session*: what may be told of the tool."""
+        """Return whether any call could ever run in *session*. If not, the model is not told about the parameters."""
         return self._settings.judges.could_allow(self.tool, self.names, session)
 
     def redaction(self, *arguments: Any) -> Redaction:
-        """What to mask in the exits of a call with these arguments, in whatever forms they came."""
+        """
+        Return the redaction for the output of a call with these arguments.
+
+        *arguments* are the arguments of the call in all their forms, such as decoded and as they were sent.
+        """
         if not self._secrets:
             return self._settings.redaction
         secrets = [secret for mapping in arguments for secret in _values_of(mapping, self._secrets)]
@@ -122,7 +127,7 @@ class Plan:
 
 
 def _values_of(arguments: Any, names: frozenset[str]) -> list[Any]:
-    """Return the values of *names* in *arguments*; a caller's own mapping that fails has none."""
+    """Return the values of *names* in *arguments*, or none if the caller's own mapping raises."""
     if not isinstance(arguments, Mapping):
         return []
     try:
@@ -134,7 +139,7 @@ def _values_of(arguments: Any, names: frozenset[str]) -> list[Any]:
 
 
 async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
-    """Whether a call of *tool* may run beside others; what cannot tell, may not."""
+    """Return whether a call of *tool* may run beside others. If that cannot be determined, return False."""
     stated = tool.facts.concurrency_safe
     if isinstance(stated, bool):
         return stated
@@ -144,7 +149,7 @@ async def may_have_company(tool: Tool, decoded: Mapping[str, Any]) -> bool:
     except BaseException as error:
         if has_to_pass(error):
             raise
-        return False  # fails closed: it runs alone
+        return False  # the safe answer: the call runs alone
 
 
 _PLAIN = ({"type": "string"}, {"type": "integer"})

@@ -1,5 +1,5 @@
 """
-The plans of a dispatcher: worked out for the names that are asked for, and again when the catalog changes.
+The plans of a dispatcher. A plan is made when its name is first called, and again after the catalog changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .settings import Settings
 
 __all__ = ["Planner"]
 
-# How many names a tool has a plan for, on average.
+# How many names with a plan there may be for each tool or alias, on average.
 _MOST_NAMES = 4
 
 
@@ -29,8 +29,9 @@ class Planner:
     Finds the plan for a name.
 
     Attributes:
-        known: What was worked out; emptied when the catalog changes, or when it holds more names than there can be.
-        ids: Numbers for calls that nobody named.
+        known: The plans made so far, by name. They are dropped when the catalog changes, or when there are too many
+            names.
+        ids: Numbers for calls that have no id.
     """
 
     def __init__(self, catalog: CatalogView, settings: Settings) -> None:
@@ -40,7 +41,12 @@ class Planner:
         self._settings = settings
 
     def find(self, name: str) -> Plan | None:
-        """The plan for calls of *name*; None if nobody has that name. `DefinitionError` if its tool cannot be read."""
+        """
+        Return the plan for calls of *name*, or None if no tool has that name.
+
+        Raises:
+            DefinitionError: The signature of the tool cannot be read.
+        """
         known = self.known.get(name)
         if known is not None:
             return known
@@ -51,18 +57,22 @@ class Planner:
         plan = Plan(tool, self._settings, table.aliases)
         plan.lane = lane_for(plan, self._settings, name, self.ids)
         if len(self.known) >= _MOST_NAMES * (len(table.tools) + len(table.aliases)):
-            self.known.clear()  # a model may write `a.b.c` in many ways; most tools are called by one
+            # A model may write `a.b.c` in many ways, but most tools are called by one name.
+            self.known.clear()
         self.known[name] = plan
         if self._catalog.table is not table:
-            # It changed meanwhile, and what was known was forgotten before this was.
+            # The catalog changed meanwhile, and `known` was emptied before this plan was added.
             self.known.pop(name, None)
         return plan
 
     def follow(self) -> tuple[Callable[[], None], ...]:
         """
-        Look at the tools, now and when they change; call what this returns to stop.
+        Check the tools now and whenever the catalog changes, and return functions that stop this.
 
-        `DefinitionError` if some want resources that nobody provides. Nothing that follows holds a dispatcher alive.
+        The subscriptions do not keep a dispatcher alive.
+
+        Raises:
+            DefinitionError: Some tools need resources that are not provided.
         """
         resources = self._settings.resources
         wanting = [(tool, names) for tool in self._catalog if (names := _missing(tool, resources))]
@@ -75,12 +85,16 @@ class Planner:
         return self._catalog.subscribe(_Newcomers(resources)), self.watch()
 
     def watch(self) -> Callable[[], None]:
-        """Work plans out again when the tools change; call what this returns to stop. It holds no planner alive."""
+        """
+        Drop the plans whenever the catalog changes, and return a function that stops this.
+
+        The subscription does not keep the planner alive.
+        """
         return self._catalog.watch(_Forgetful(self))
 
 
 class _Forgetful:
-    """Lets a planner work its plans out again."""
+    """Drops the plans of a planner when it is called."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = weakref.ref(planner)
@@ -92,7 +106,7 @@ class _Forgetful:
 
 
 class _Newcomers:
-    """Looks at the tools that a catalog gets later."""
+    """Checks the tools that are added to a catalog later."""
 
     def __init__(self, resources: Mapping[object, object]) -> None:
         self._resources = resources
@@ -111,4 +125,4 @@ def _missing(tool: Tool, resources: Mapping[object, object]) -> list[str]:
     try:
         return missing_resources(tool, resources)
     except DefinitionError:
-        return []  # it waits for a name; its first call will say so
+        return []  # a name in the annotations is not defined yet; the first call reports it

@@ -1,5 +1,5 @@
 """
-Turns what a tool returned into a result.
+Turns the return value of a tool into a result.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ __all__ = ["BLANK", "rendered", "shown"]
 
 
 def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False) -> ToolResult:
-    """The result for what a tool returned: a plain value, parts, or a result of its own making. Never fails."""
+    """
+    Return the result for the return value of a tool: a plain value, parts, or a result that the tool made itself.
+
+    This never raises.
+    """
     kind = type(value)
     if kind is plan.plain and not check and encode:
         if kind is int:
-            if -(2**62) < value < 2**62:  # quickly compared; larger ones may take the longer way
+            if -(2**62) < value < 2**62:  # a quick comparison; larger numbers take the slower path below
                 return _plain(repr(value), value)
         elif value.isascii():
             return _plain(value, value)
@@ -42,7 +46,7 @@ def rendered(value: Any, plan: Plan, *, encode: bool = True, check: bool = False
 
 
 def _plain(text: str, value: Any) -> ToolResult:
-    """`ToolResult(text, value)` without the constructor, which costs more than the result."""
+    """Return `ToolResult(text, value)`, made without the constructor, which costs more than the result itself."""
     result = BLANK(ToolResult)
     result.text = text
     result.value = value
@@ -53,13 +57,13 @@ BLANK = ToolResult.__new__
 
 
 def _encoded(value: Any, plan: Plan) -> tuple[Any, str]:
-    """*value* as the return annotation promises it; as it is, if it is something else."""
+    """Return *value* encoded by its return annotation, or as it is if it does not fit the annotation."""
     if plan.encode is None:
         return _shown_as_it_is(value)
     try:
         form = plan.encode(value)
         text = as_text(form)
-    except Exception:  # noqa: BLE001 -- not what the annotation promised, or a stranger's codec that gives no JSON
+    except Exception:  # noqa: BLE001 -- the value does not fit the annotation, or a user's codec returned no JSON
         return _shown_as_it_is(value)
     return (form, text) if is_strict(form) and text is cleaned(text) else _shown_as_it_is(form)
 
@@ -77,16 +81,16 @@ def _against_schema(form: Any, plan: Plan) -> str | None:
         plan.output_judge = validator(schema)
     try:
         error = next(plan.output_judge.iter_errors(form), None)
-    except Exception as broken:  # noqa: BLE001 -- too deep for it, most likely
+    except Exception as broken:  # noqa: BLE001 -- most likely the value is nested too deeply for the validator
         return f"it could not be checked: {type(broken).__name__}"
     return None if error is None else cleaned("; ".join(map(str, problems_of([error])))[:300])
 
 
-# What a tool made itself.
+# Results and parts that a tool made itself.
 
 
 def _own(result: ToolResult) -> ToolResult:
-    """A tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
+    """Return a tool's own result, made safe to send: a copy, strict JSON, and of a kind that exists."""
     parts = [_clean(part) for part in result.parts or ()]
     value = as_json(result.value)
     text = as_text(as_json(result.text))
@@ -109,7 +113,7 @@ def _own(result: ToolResult) -> ToolResult:
 
 
 def _object(value: Any) -> Any:
-    """A JSON object for *value*, which should be one; None for nothing."""
+    """Return a JSON object for *value*, which should be a mapping, or None if it is empty."""
     form = as_json(value) if value else None
     return form if form is None or isinstance(form, dict) else {"value": form}
 
@@ -121,7 +125,7 @@ def _of_parts(items: Iterable[Any]) -> ToolResult:
 
 
 def _clean(part: Any) -> Part:
-    """*part* with nothing in it that cannot be sent; what is no part becomes one."""
+    """Return *part* without content that cannot be sent. A value that is not a part becomes one."""
     match part:
         case TextPart(text=text):
             return TextPart(as_text(as_json(text)))
@@ -146,7 +150,7 @@ def _joined(parts: Sequence[Part]) -> str:
 
 
 def shown(part: Part) -> str:
-    """*part* as text."""
+    """Return *part* as text."""
     match part:
         case TextPart(text=text):
             return text

@@ -1,15 +1,13 @@
 """
-Fills `Inject[T]` parameters.
+Values for `Inject[T]` parameters.
 
-Resources given with the call come first, then the catalog's, then the
-dispatcher's. Each is a value, or something that makes one: a function, sync or
-async, a generator, a context manager; it may take the `Context`. What is made
-is made once an attempt, after the verdict, and closed after the attempt; for a
-tool that runs in a thread, in that thread, unless it is async.
+Resources given with the call come first, then those of the catalog, then those of the dispatcher. A resource is a
+value, or an object that makes one: a sync or async function, a generator function, or a context manager. It may take
+the `Context`. A value is made once for each attempt, after the verdict, and closed after the attempt. If the tool runs
+in a thread, the value is made and closed in that thread, unless it is async.
 
-A `T`, and anything that cannot be called, is a value and is given as it is. What
-a function makes is entered if it is a context manager, and so is what
-`contextlib` made.
+A `T`, and any object that cannot be called, is a value and is given as it is. If a function returns a context manager,
+it is entered. A context manager made by `contextlib` is entered too.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ _NOTHING = object()
 async def supplied(
     wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context, stack: contextlib.AsyncExitStack
 ) -> dict[str, Any]:
-    """What each parameter in *wanted* gets; what was entered is closed with *stack*."""
+    """Return the value for each parameter in *wanted*. Context managers that are entered are closed with *stack*."""
     made: dict[Any, Any] = {}
     asked = _provided(wanted, sources, context)
     for kind, resource in asked.values():
@@ -66,9 +64,10 @@ def supplied_here(
     on_loop: Callable[[Callable[[contextlib.AsyncExitStack], Coroutine[Any, Any, Any]]], Any],
 ) -> dict[str, Any]:
     """
-    The same, in the thread that the tool runs in: a database connection must not leave the thread it was made in.
+    Return the same as `supplied`, with the values made in the thread that the tool runs in.
 
-    What turns out to be async is entered *on_loop*, with the stack that closes it there.
+    A database connection, for example, must not leave the thread in which it was made. An async resource is entered
+    *on_loop*, with the stack that closes it there.
     """
     made: dict[Any, Any] = {}
     asked = _provided(wanted, sources, context)
@@ -93,7 +92,12 @@ def _given(asked: Mapping[str, tuple[Any, Any]], made: dict[Any, Any], context: 
 def _provided(
     wanted: Mapping[str, Any], sources: Iterable[Mapping[Any, Any]], context: Context
 ) -> dict[str, tuple[Any, Any]]:
-    """The parameters that get something: what each asks for, and what was given for that."""
+    """
+    Return, for each parameter that gets a value, the type that it requests and the resource for that type.
+
+    Raises:
+        DefinitionError: A parameter without a default requests a type that no source provides.
+    """
     found: dict[str, tuple[Any, Any]] = {}
     for name, kind in wanted.items():
         resource = context if _is_filled_by(kind, context) else _found(kind, sources)
@@ -106,7 +110,7 @@ def _provided(
 
 
 def missing_resources(tool: Tool, resources: Mapping[Any, Any]) -> list[str]:
-    """The names of the types that *tool* wants and nobody will provide."""
+    """Return the names of the types that *tool* needs and that no source will provide."""
     defaults = _with_defaults(tool)
     return [
         _name(kind)
@@ -121,7 +125,7 @@ def _is_filled_by(kind: Any, context: Context) -> bool:
 
 
 def _with_defaults(tool: Tool | None) -> set[str]:
-    """The parameters that can do without being given."""
+    """Return the names of the parameters that have a default."""
     if tool is None:
         return set()
     parameters = inspect.signature(tool.function).parameters.values()
@@ -140,11 +144,16 @@ def _found(kind: Any, sources: Iterable[Mapping[Any, Any]]) -> Any:
 
 
 def _made(resource: Any, kind: Any, context: Context) -> tuple[Any, bool]:
-    """What *resource* is, or makes; and whether it is ready, or has to be entered, and perhaps awaited, first."""
+    """
+    Return *resource* or the object that it makes, and whether that is ready.
+
+    An object that is not ready has to be entered first, and perhaps awaited.
+    """
     if _is_a(resource, kind):
         return resource, True
     if type(resource).__module__ == "contextlib":
-        # What `@contextmanager` made can be entered once; as a decorator it makes itself anew, and so it does here.
+        # An object made by `@contextmanager` can be entered only once. It can recreate itself, as it does when it is
+        # used as a decorator.
         again = getattr(resource, "_recreate_cm", None)
         return resource if again is None else again(), False
     return (_called(resource, kind, context), False) if callable(resource) else (resource, True)
@@ -158,7 +167,7 @@ async def _entered(made: Any, kind: Any, stack: contextlib.AsyncExitStack) -> An
 
 
 def _managed(made: Any, kind: Any) -> Any:
-    """A context manager for what a generator function made; anything else as it is."""
+    """Return a context manager if *made* comes from a generator function, and otherwise *made* itself."""
     if inspect.isgenerator(made) and not _is_a(made, kind):
         return contextlib.contextmanager(lambda: made)()
     if inspect.isasyncgen(made) and not _is_a(made, kind):
@@ -174,14 +183,14 @@ def _is_a(resource: Any, kind: Any) -> bool:
     plain = get_origin(kind) or kind
     try:
         return isinstance(plain, type) and isinstance(resource, plain)
-    except TypeError:  # a protocol that cannot be asked
+    except TypeError:  # a protocol that does not support isinstance
         return False
 
 
 def _called(factory: Callable[..., Any], kind: Any, context: Context) -> Any:
     try:
         parameters = inspect.signature(factory).parameters.values()
-    except (TypeError, ValueError):  # a builtin that does not say what it takes
+    except (TypeError, ValueError):  # a builtin that has no readable signature
         return factory()
     for each in parameters:
         if _is_context(each.annotation):
@@ -209,7 +218,7 @@ def _is_context(annotation: Any) -> bool:
     return any(map(_is_context, get_args(annotation)))
 
 
-# Entering and leaving. A resource is told how the attempt ended, and cannot change it.
+# Entering and leaving. A resource learns how the attempt ended, but cannot change it.
 
 
 async def _enter(made: Any, stack: contextlib.AsyncExitStack) -> Any:
@@ -218,7 +227,7 @@ async def _enter(made: Any, stack: contextlib.AsyncExitStack) -> Any:
     async def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
         try:
             await made.__aexit__(kind, error, traceback)
-        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless it hides the tool's own
+        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless that would hide the tool's own error
             _after(error, own, made)
         return False
 
@@ -234,7 +243,7 @@ def _enter_now(made: Any, stack: contextlib.ExitStack | contextlib.AsyncExitStac
     def leave(kind: type[BaseException] | None, error: _Exception, traceback: TracebackType | None) -> bool:
         try:
             made.__exit__(kind, error, traceback)
-        except Exception as own:  # noqa: BLE001 -- as above
+        except Exception as own:  # noqa: BLE001 -- `_after` raises it again unless that would hide the tool's own error
             _after(error, own, made)
         return False
 
@@ -243,7 +252,11 @@ def _enter_now(made: Any, stack: contextlib.ExitStack | contextlib.AsyncExitStac
 
 
 def _after(error: _Exception, own: Exception, made: Any) -> None:
-    """Closing failed with *own*: it counts if nothing failed before, or if it says in our words what did."""
+    """
+    Raise *own*, the error from closing a resource, if the tool did not fail or if *own* is a `ToolError`.
+
+    A `ToolError` explains to the model why the tool failed. Any other error after a failure is only logged.
+    """
     if error is None or isinstance(own, ToolError):
         raise own
     if own is not error:

@@ -1,9 +1,9 @@
 """
-Going on with a call that somebody has answered, in whatever process.
+Resuming a call that a person has answered, in any process.
 
-The store's copy of a request is the truth; without a store the seal is. What
-is found here may be run: it is known, in time, unanswered, of this principal
-and for the same tool. Whether it still may run is judged afterwards.
+The store's copy of a request is authoritative; without a store, the seal is. The code here checks that the request is
+known, in time and unanswered, and that it has the same principal and the same tool. Whether the call may still run is
+judged afterwards.
 """
 
 from __future__ import annotations
@@ -52,7 +52,12 @@ async def resumed(
     resources: Mapping[Any, Any],
     timeout_seconds: float | None,
 ) -> ToolResult:
-    """The result of a call that waited, now that there is a *decision*; `ApprovalError` if that cannot be taken."""
+    """
+    Return the result of a call that waited, after the *decision* of a person.
+
+    Raises:
+        ApprovalError: The decision cannot be accepted.
+    """
     approvals, started = settings.approvals, settings.clock()
     try:
         in_store = partial(settings.store_runner.run, seconds=timeout_seconds)
@@ -77,17 +82,17 @@ async def _note_refusal(
     try:
         async with asyncio.timeout(seconds):
             await settings.in_thread(lambda: audit.write("refused", reason=str(error), **line))
-    except AuditError as failed:  # nothing has happened, and the one who answered is told
+    except AuditError as failed:  # the call has had no effect, and the person who answered is told
         _log.error("a refused answer is missing in the audit log: %s", failed)
     except TimeoutError:
         _log.error("a refused answer may be missing in the audit log: writing takes too long")
 
 
 def _id_of(request: object) -> str:
-    """Return the id in *request*, in whatever form the caller gave it; empty if that cannot be read."""
+    """Return the id in *request*, in each form that a caller may give it, or an empty text if it cannot be read."""
     try:
         return str(request.get("id") if isinstance(request, Mapping) else getattr(request, "id", request))
-    except (Exception, SystemExit):  # noqa: BLE001 -- the mapping is the caller's own; that the answer was refused is what matters
+    except (Exception, SystemExit):  # noqa: BLE001 -- the caller's mapping may raise; the refusal must still be written
         return ""
 
 
@@ -95,9 +100,10 @@ async def record_of(
     given: object, approvals: Approvals, find: FindPlan, in_store: InStore, redaction: Redaction
 ) -> tuple[Record, Plan]:
     """
-    Return the record of a request, by its id or by the request itself, and its tool's plan.
+    Return the record of a request and the plan of its tool.
 
-    The caller who gives the request itself has shown it: the store's copy has to say the same.
+    *given* is the id of the request or the request itself. A caller that gives the request itself has shown it to a
+    person, so the store's copy must be the same.
     """
     record = await _looked_up(given, approvals, find, in_store)
     request = record.request
@@ -109,7 +115,7 @@ async def record_of(
         )
     plan = _plan(request, find)
     if record.state != "pending":
-        return record, plan  # what was answered can be reported, whatever has changed since
+        return record, plan  # an answered request can be reported, even if the tool has changed since
     if identity_of(plan.tool) != record.identity:
         raise ApprovalError(
             f"`{request.tool}` is not the tool that request {request.id} was about: its schema, facts, version, "
@@ -136,7 +142,7 @@ async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_sto
     if isinstance(given, Mapping):
         try:
             given = ApprovalRequest.from_json(given)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 -- the caller's own mapping
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- the caller's own mapping may raise any error
             raise ApprovalError(f"this is no sealed request: {described(error)}", why="forged") from None
     if not isinstance(given, ApprovalRequest):
         raise TypeError(
@@ -155,7 +161,7 @@ async def _looked_up(given: object, approvals: Approvals, find: FindPlan, in_sto
 
 
 def _remembered(store: Any, request: ApprovalRequest, identity: str) -> Record:
-    """The record of a sealed request: as it was when it last came back, or a new one."""
+    """Return the record of a sealed request: the stored one if the request came back before, otherwise a new one."""
     fresh = Record(request=request, arguments=dict(request.arguments), identity=identity)
     try:
         store.add(fresh)
@@ -182,9 +188,14 @@ def call_of(
     principal: str | None,
     approvals: Approvals,
 ) -> ToolCall:
-    """The call that *record* is about; `ApprovalError` if *decision* comes too late, twice, or for somebody else."""
+    """
+    Return the call that *record* is about.
+
+    Raises:
+        ApprovalError: *decision* comes too late, a second time, or for another principal or session.
+    """
     request = record.request
-    # First, and without naming the right one: whoever asks for somebody else's learns nothing.
+    # This check comes first and does not name the right session, so that a caller learns nothing about other requests.
     if session is not None and session.id != request.session:
         raise ApprovalError(
             f"request {request.id} belongs to another session; give Session(id=request.session), or none",
@@ -212,7 +223,12 @@ def call_of(
 
 
 def _check_lost(record: Record, decision: Decision, approvals: Approvals) -> None:
-    """A claim without an outcome: refuse the answer while its owner runs it."""
+    """
+    Raise `ApprovalError` if an answer to a claim without an outcome cannot be accepted.
+
+    An answer is refused while the owner of the claim runs the call or may run it. A denial or other arguments are
+    refused too, because the call was approved and started before.
+    """
     request = record.request
     if not decision.approved:
         raise ApprovalError(f"request {request.id} was approved before, and started", why="answered")
@@ -223,7 +239,8 @@ def _check_lost(record: Record, decision: Decision, approvals: Approvals) -> Non
         )
     theirs = "" if record.claim is None else record.claim.owner
     runs = request.id not in approvals.lost if theirs == owner() else is_alive(theirs)
-    # Out of sight is not gone: another machine may run it. Once nobody could have answered it any more, it is lost.
+    # Another machine may run a claim that this process cannot see. Such a claim counts as lost once the request has
+    # expired.
     if runs or (runs is None and not record.is_expired(approvals.clock())):
         where = "runs" if runs else "may run where this process cannot see it"
         raise ApprovalError(f"request {request.id} was approved before, and {where}", why="running")

@@ -24,7 +24,7 @@ from ..policies.redaction import Redaction, RedactionRule
 from ..policies.retry import RetryPolicy
 from .hook_runner import SettingsHookRunner, run_in_thread
 
-if TYPE_CHECKING:  # most calls ask nobody
+if TYPE_CHECKING:  # not loaded here, because most calls ask no person
     from ..approvals import Approvals
     from ..approvals.store_runner import StoreRunner
     from ..policies.audit import AuditLog
@@ -33,9 +33,10 @@ if TYPE_CHECKING:  # most calls ask nobody
 __all__ = ["MAX_NOTE_SECONDS", "Settings"]
 
 MAX_NOTE_SECONDS = 30.0
-"""How long the audit log is waited for where a result is there already, and its call sets no closer limit."""
+"""How long a call that already has a result waits for the audit log, unless the call sets a closer limit."""
 
-# For stores, and for the audit log and the check of large arguments; as many as asyncio's own executor has at most.
+# The size of the pool for stores, and of the pool for the audit log and the check of large arguments. It is the maximum
+# size of asyncio's own executor.
 _MAX_OWN_THREADS = 32
 
 _KINDS: Kinds = {
@@ -50,7 +51,7 @@ _KINDS: Kinds = {
     "sleep": ((Callable,), "a function that waits for seconds, such as asyncio.sleep"),
     "chance": ((Callable,), "a function that returns a number from 0 to 1, such as random.random"),
 }
-# These stay unloaded until they are needed, so they are known by what they can do.
+# These modules stay unloaded until they are needed, so the objects are recognised by their methods.
 _PARTS = {
     "safety": (("judge", "root"), "SafetyChecks(...)"),
     "approvals": (("sealed", "answer"), "Approvals(store) or Approvals(ask=...)"),
@@ -59,7 +60,7 @@ _PARTS = {
 
 
 class Settings:
-    """What the options of `Dispatcher` come to; that says what each means."""
+    """The options of a `Dispatcher` after they were checked. `Dispatcher` explains each option."""
 
     def __init__(
         self,
@@ -108,10 +109,10 @@ class Settings:
         self.chain = Chain.of(several(hooks, "hooks"))
         self.redaction = Redaction(redact)
         self.threads = Threads(max_concurrency, name="toolkit")
-        # Strangers' code that is not a tool, and our own work: neither waits for threads that tools hold.
+        # User code that is not a tool, and the library's own work, must not wait for threads that tools hold.
         self.hook_threads = Threads(max_concurrency, name="toolkit-hook")
         self.own_threads = Threads(_MAX_OWN_THREADS, name="toolkit-own")
-        # A store that hangs holds up neither the audit log nor the check of large arguments.
+        # A store that hangs must hold up neither the audit log nor the check of large arguments.
         self.store_threads = Threads(_MAX_OWN_THREADS, name="toolkit-store")
         self.judges = Judges(safety, permissions, _files_of(approvals, audit))
         self.abandoned = Abandoned()
@@ -133,7 +134,7 @@ class Settings:
 
     @property
     def approvals(self) -> Approvals:
-        """How people are asked."""
+        """How people are asked, and where their answers are stored. The default is made when it is first needed."""
         if self._approvals is None:
             from ..approvals import Approvals
 
@@ -142,31 +143,35 @@ class Settings:
 
     @property
     def store_runner(self) -> StoreRunner:
-        """What runs the operations of the approvals' store."""
+        """The object that runs the operations of the approval store."""
         from ..approvals.store_runner import StoreRunner
 
         return StoreRunner(self.approvals, self.store_threads, self.cleanup_seconds)
 
     def classified(self, error: BaseException) -> ToolError:
-        """What *error* counts as, by the user's rules and the table."""
+        """Return the `ToolError` that *error* is classified as, by the user's rules and the built-in table."""
         return classified(error, self._classify)
 
     @property
     def pools(self) -> tuple[Threads, ...]:
-        """All threads: those of tools, of hooks, of the store of approvals, and for the rest of our own work."""
+        """All thread pools: for tools, for hooks, for the approval store, and for the library's other work."""
         return self.threads, self.hook_threads, self.store_threads, self.own_threads
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
-        """Run our own blocking work: the audit log, the check of large arguments."""
+        """Run blocking work of the library itself: the audit log, the check of large arguments."""
         return await run_in_thread(self.own_threads, work, "toolkit")
 
     async def in_hook_thread(self, work: Callable[[], Any]) -> Any:
-        """Run a stranger's blocking function that is not a tool: an asker, a preview."""
+        """Run a blocking user function that is not a tool: an asker, a preview."""
         return await run_in_thread(self.hook_threads, work, "a preview or an asker")
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
-        """Let others have the slot of the current thread, if that is one of ours and only waits for them."""
+        """
+        Lend the slot of the current thread to other jobs while the block runs.
+
+        This has an effect only in a thread of these pools. That thread only waits for the other jobs meanwhile.
+        """
         with contextlib.ExitStack() as stack:
             for pool in self.pools:
                 stack.enter_context(pool.lent())
@@ -183,6 +188,10 @@ def _check_parts(permissions: Any, parts: Mapping[str, Any]) -> None:
 
 
 def _files_of(approvals: Approvals | None, audit: AuditLog | None) -> list[str]:
-    """The files that only the dispatcher may touch; what begins with one of these names is SQLite's journal."""
+    """
+    Return the files that only the dispatcher may touch.
+
+    Another file whose name begins with one of these names is a journal of SQLite.
+    """
     paths = [getattr(each, "path", None) for each in (None if approvals is None else approvals.store, audit)]
     return [os.path.realpath(path) for path in paths if isinstance(path, str)]

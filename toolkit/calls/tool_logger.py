@@ -1,8 +1,8 @@
 """
 The logger of a tool.
 
-`logging` keeps every logger for ever. Tools come and go, so theirs are not registered there: they behave as the
-registered logger of the same name if the program has one, and else as children of `toolkit.tools`.
+`logging` keeps every logger for ever. Tools come and go, so their loggers are not registered there. A tool's logger
+behaves as the registered logger of the same name if the program has one, and otherwise as a child of `toolkit.tools`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PARENT = "toolkit.tools"
 
 
 class ToolLogger(logging.Logger):
-    """Log as `logging.getLogger("toolkit.tools.<tool>")` would, without being kept for ever."""
+    """Logs as `logging.getLogger("toolkit.tools.<tool>")` would, without being kept for ever."""
 
     def __init__(self, tool: str) -> None:
         super().__init__(f"{_PARENT}.{tool}")
@@ -26,30 +26,30 @@ class ToolLogger(logging.Logger):
         logger = logging.Logger.manager.loggerDict.get(self.name)
         return logger if isinstance(logger, logging.Logger) else None
 
-    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 -- the name that `logging` calls
-        """Return whether a record of *level* is wanted, by the program's settings as they are now."""
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 -- `logging` calls it by this name
+        """Return whether a record of *level* is logged under the program's current settings."""
         return (self._registered() or logging.getLogger(_PARENT)).isEnabledFor(level)
 
-    def getEffectiveLevel(self) -> int:  # noqa: N802 -- as above
-        """Return the level that counts, by the program's settings as they are now."""
+    def getEffectiveLevel(self) -> int:  # noqa: N802 -- `logging` calls it by this name
+        """Return the level that applies under the program's current settings."""
         return (self._registered() or logging.getLogger(_PARENT)).getEffectiveLevel()
 
     def handle(self, record: logging.LogRecord) -> None:
-        """Pass *record* on to the registered logger, or to the handlers of the parents."""
+        """Pass *record* to the registered logger, or to the handlers of the parents if there is none."""
         registered = self._registered()
         if registered is None:
             super().handle(record)
         else:
             registered.handle(record)
 
-    def setLevel(self, level: int | str) -> None:  # noqa: N802 -- as above
+    def setLevel(self, level: int | str) -> None:  # noqa: N802 -- `logging` calls it by this name
         """Set the level of the registered logger."""
         logging.getLogger(self.name).setLevel(level)
 
-    def addHandler(self, hdlr: logging.Handler) -> None:  # noqa: N802 -- as above
+    def addHandler(self, hdlr: logging.Handler) -> None:  # noqa: N802 -- `logging` calls it by this name
         """Add a handler to the registered logger."""
         logging.getLogger(self.name).addHandler(hdlr)
 
-    def addFilter(self, filter: Any) -> None:  # noqa: A002, N802 -- as above
+    def addFilter(self, filter: Any) -> None:  # noqa: A002, N802 -- `logging` calls it by these names
         """Add a filter to the registered logger."""
         logging.getLogger(self.name).addFilter(filter)

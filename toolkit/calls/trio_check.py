@@ -1,5 +1,5 @@
 """
-Recognises calls that are awaited under trio, which the library does not support.
+Detects calls that are awaited under trio, which the library does not support.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ TRIO_REFUSAL = (
     "trio is not supported: calls need an asyncio event loop; await them under asyncio, or run "
     "`dispatcher.call_sync` with `trio.to_thread.run_sync`"
 )
-"""What a call under trio is answered with."""
+"""The error message for a call under trio."""
 
 
 def is_under_trio(modules: Mapping[str, Any] = sys.modules) -> bool:
-    """Return whether the running code is a task of trio and not one of asyncio; *modules* are those that are loaded."""
+    """Return whether the running code is a task of trio and not of asyncio. *modules* are the loaded modules."""
     trio = modules.get("trio")
     if trio is None:
         return False
     try:
         trio.lowlevel.current_task()
-    except (AttributeError, RuntimeError):  # half imported, or not running
+    except (AttributeError, RuntimeError):  # trio is only half imported, or it is not running
         return False
     try:
-        # Both may run at once: trio as a guest of asyncio, and asyncio inside trio.
+        # Both may run at once: trio as a guest of asyncio, or asyncio inside trio.
         return asyncio.current_task() is None
     except RuntimeError:
         return True
 
 
 async def refuse_under_trio(call: ToolCall | None = None) -> ToolResult:
-    """Return the result of a call under trio; hooks are not asked, because they may need asyncio too."""
+    """Return the result of a call under trio. Hooks do not run, because they may need asyncio too."""
     call_id, name = ("", "") if call is None else (call.id, call.name)
     return ToolResult.error("internal", TRIO_REFUSAL, call_id=call_id, tool=name)

@@ -1,5 +1,5 @@
 """
-Cuts results to size, between two characters as people see them.
+Cuts results to size without splitting a character as people see it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ __all__ = ["truncated"]
 
 
 def truncated(result: ToolResult, most: int) -> None:
-    """Cut the text of *result* to *most* characters; `value` stays whole or goes."""
+    """
+    Cut the text of *result* to *most* characters.
+
+    A `value` that is the same text is cut too; any other value stays whole. Texts and JSON values in the parts are
+    limited to *most* characters together.
+    """
     cut = _cut(result.text, most)
     if isinstance(result.value, str) and result.value == result.text:
         result.value = cut
@@ -26,7 +31,7 @@ def truncated(result: ToolResult, most: int) -> None:
 
 
 def _within(parts: Iterable[Part], most: int) -> list[Part]:
-    """*parts* of which the texts and values have no more than *most* characters; others do not count."""
+    """Return *parts* with at most *most* characters in their texts and values. Other parts do not count."""
     kept: list[Part] = []
     left = most
     for part in parts:
@@ -45,7 +50,7 @@ def _within(parts: Iterable[Part], most: int) -> list[Part]:
 def _cut(text: str, most: int) -> str:
     end = f"... [truncated, {len(text)} chars total]"
     cut = max(0, most - len(end))
-    # A character has an end; what has none within reach is no character.
+    # Search back a limited way for the end of a character. A longer sequence is not a real character.
     for place in range(cut, max(0, cut - 40), -1):
         if not _joins(text[place - 1], text[place]):
             return text[:place] + end
@@ -53,7 +58,11 @@ def _cut(text: str, most: int) -> str:
 
 
 def _joins(before: str, after: str) -> bool:
-    """Whether two letters are one character to a person: an accent, a variation, a joined or coloured emoji, a flag."""
+    """
+    Return whether a person sees two code points as one character.
+
+    Such pairs are accents, variations, joined or coloured emoji, flags, and the line break `\\r\\n`.
+    """
     return (
         unicodedata.combining(after) != 0
         or after in "\u200d\ufe0e\ufe0f"

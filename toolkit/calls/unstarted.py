@@ -1,7 +1,7 @@
 """
-Calls that never get on their way: not found, held back or skipped.
+Calls that are never started: the tool was not found, or the call was held back or skipped.
 
-After-hooks see their results all the same; they are masked, cut to size and written down like any other.
+After-hooks still see their results. The results are masked, cut to size and written down like any other result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .plan import Plan
 from .settings import MAX_NOTE_SECONDS, Settings
 from .truncation import truncated
 
-if TYPE_CHECKING:  # few calls are written down
+if TYPE_CHECKING:  # not loaded here, because few calls are written to an audit log
     from ..policies.audit import AuditLog
 
 __all__ = ["unstarted"]
@@ -28,14 +28,18 @@ _log = logging.getLogger("toolkit")
 
 
 async def unstarted(call: ToolCall, result: ToolResult, plan: Plan | None, settings: Settings) -> ToolResult:
-    """Finish *call*, which nobody starts: its *result* stands. *plan* is its tool's, if there is one."""
+    """
+    Return *result* as the finished result of *call*, which is never started.
+
+    An after-hook may replace the result. *plan* is the plan of the tool, if there is one.
+    """
     redaction = settings.redaction if plan is None else plan.redaction(call.arguments)
     for step in settings.chain.after:
         try:
             found = await step.run(settings.hook_runner, None, ShownCall.of(call, call.arguments), result)
             result = found if isinstance(found, ToolResult) else result
         except BaseException as error:
-            # Nothing ran, and the result says so whatever a hook makes of it.
+            # The tool did not run, and the result says so. A hook that fails does not change the result.
             if has_to_pass(error):
                 raise
             hook_failure(error, step.hook, "after", ran=False, redaction=redaction)
@@ -55,7 +59,7 @@ async def _write_down(audit: AuditLog, call: ToolCall, result: ToolResult, setti
     try:
         async with asyncio.timeout(MAX_NOTE_SECONDS):
             await settings.in_thread(lambda: audit.write("outcome", session=call.session_key or None, **line))
-    except ToolkitError as error:  # nothing has happened
+    except ToolkitError as error:  # the call has had no effect, so the error is only logged
         _log.error("the outcome of call %s is missing in the audit log: %s", call.id, error)
     except TimeoutError:
         _log.error("the outcome of call %s may be missing in the audit log: writing takes too long", call.id)

@@ -1,1 +1,1 @@
-"""Run calls in threads and event loops, within their limits."""
+"""Threads and event loops that run calls, and the limits on them."""

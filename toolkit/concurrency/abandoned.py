@@ -1,11 +1,9 @@
 """
 Calls that could not be stopped, and that no caller waits for any more.
 
-A thread cannot be killed, and a coroutine may ignore its cancellation. Such a
-call is registered until it ends. Its own caller, which is the session and the
-principal, cannot start the same call again meanwhile, and calls of that caller
-that must run alone wait for it, whatever loop they run in. Other callers are
-not held up.
+A thread cannot be killed, and a coroutine may ignore its cancellation. Such a call is registered until it ends. Its
+caller is the session together with the principal. Until the call ends, that caller cannot start the same call again.
+Calls of that caller that must run alone wait for it, in every event loop. Other callers are not held up.
 """
 
 from __future__ import annotations
@@ -23,16 +21,16 @@ from ..results import ToolCall
 __all__ = ["Abandoned", "Caller", "Job", "StuckCall", "caller_of"]
 
 Caller: TypeAlias = tuple[str, str | None]
-"""The id of a session and a principal: who is held up by a call that cannot be stopped."""
+"""The id of a session, and a principal. A call that cannot be stopped holds up only its own caller."""
 
 
 def caller_of(call: ToolCall) -> Caller:
-    """Return whose call *call* is."""
+    """Return the caller that *call* belongs to."""
     return call.session_key, call.principal
 
 
 class Job:
-    """Work for a thread. It can be called off until it starts, and tells when it is over."""
+    """Work for a thread. It can be called off until it starts, and it reports when it is over."""
 
     __slots__ = ("_lock", "_state", "_then", "_work")
 
@@ -56,7 +54,7 @@ class Job:
                 self._then()
 
     def call_off(self) -> bool:
-        """Keep it from starting; False if it has started."""
+        """Prevent the job from starting, and return whether that was possible; False if it has started already."""
         with self._lock:
             was_waiting = self._state == "waiting"
             if was_waiting:
@@ -64,7 +62,7 @@ class Job:
             return was_waiting
 
     def when_over(self, then: Callable[[], object]) -> None:
-        """Call *then* at the end, in the job's own thread; now, if that was before."""
+        """Call *then* at the end of the job, in the job's own thread, or now if the job is over already."""
         with self._lock:
             if self._state != "over":
                 self._then = then
@@ -78,11 +76,11 @@ class StuckCall:
     One call that could not be stopped.
 
     Attributes:
-        caller: Whose call it is.
-        digest: The same for calls that mean the same.
-        is_alone: Whether it must not run beside others.
-        is_read_only: Whether it changes nothing. Then it can only disturb calls of the same tool: no caller sees
-            what it reads any more.
+        caller: The caller that the call belongs to.
+        digest: A digest that is the same for calls that mean the same.
+        is_alone: Whether the call must not run beside others.
+        is_read_only: Whether the call changes nothing. Then it can only disturb calls of the same tool, because no
+            caller sees what it reads any more.
     """
 
     tool: str
@@ -118,7 +116,7 @@ class Abandoned:
         renew_in_children(self)
 
     def renew_after_fork(self) -> None:
-        """Forget everything, as a forked child has to: the threads and loops of its parent are not there."""
+        """Drop all registered calls, because a forked child has none of its parent's threads and loops."""
         self.alive = 0
         self._lock = threading.Lock()
         self._running: dict[object, tuple[StuckCall, asyncio.AbstractEventLoop | None]] = {}
@@ -126,9 +124,9 @@ class Abandoned:
 
     def add(self, call: StuckCall, loop: asyncio.AbstractEventLoop | None = None) -> Callable[[], None]:
         """
-        Register *call* until the function that this returns is called, from any thread.
+        Register *call*, and return a function that removes it again. Any thread may call that function.
 
-        A call that runs in *loop* is also over once that is closed.
+        A call that runs in *loop* is also over once the loop is closed.
         """
         token = object()
         with self._lock:
@@ -143,7 +141,7 @@ class Abandoned:
         task.add_done_callback(lambda _: ended())
 
     def hold(self, task: asyncio.Task[Any]) -> None:
-        """Keep *task* until it is done, and look at how it ended: an event loop does neither."""
+        """Keep *task* alive until it is done, and then read its exception. An event loop does neither."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(_look_at)
@@ -155,7 +153,7 @@ class Abandoned:
             free = [waiter for waiter in self._waiters if not self._blockers(waiter.caller, waiter.tool)]
             self._waiters = [waiter for waiter in self._waiters if waiter not in free]
         for waiter in free:
-            # The loop may be gone, and with it the call that waited.
+            # The loop may be closed, and then the call that waited is gone too.
             with contextlib.suppress(RuntimeError):
                 waiter.loop.call_soon_threadsafe(_settle, waiter.future)
 
@@ -170,17 +168,17 @@ class Abandoned:
         return [call for call, _ in self._running.values()]
 
     def blockers(self, caller: Caller, tool: str) -> list[str]:
-        """Return the tools of the calls that a call of *tool* which must run alone has to wait for, each once."""
+        """Return the names of the tools whose calls hold up a call of *tool* that must run alone, each name once."""
         with self._lock:
             return list(dict.fromkeys(self._blockers(caller, tool)))
 
     def still_runs(self, caller: Caller, digest: str) -> bool:
-        """Return whether the same call of the same caller runs."""
+        """Return whether the same call of the same caller still runs."""
         with self._lock:
             return any((call.caller, call.digest) == (caller, digest) for call in self._calls())
 
     async def wait_for_blockers(self, caller: Caller, tool: str, timeout_seconds: float | None) -> bool:
-        """Wait until nothing holds up a call of *tool* that must run alone; False if time runs out first."""
+        """Wait until no call holds up a call of *tool* that must run alone; return False if time runs out first."""
         loop = asyncio.get_running_loop()
         waiter = _Waiter(loop, loop.create_future(), caller, tool)
         with self._lock:
@@ -201,6 +199,6 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 def _look_at(ended: asyncio.Future[Any]) -> None:
-    """Read the exception, so that asyncio does not warn that no code did."""
+    """Read the exception, so that asyncio does not warn that no code read it."""
     if not ended.cancelled():
         ended.exception()

@@ -1,9 +1,9 @@
 """
-An event loop in a thread of its own, for code that has none.
+An event loop in its own thread, for code that has no event loop.
 
-It lives as long as its dispatcher, so a client or a lock that one call creates
-in it still works in the next call. `close` ends it, waits for that, and frees
-every caller. A loop that is never closed ends when its dispatcher is gone.
+The loop lives as long as its dispatcher, so a client or a lock that one call creates in it still works in the next
+call. `close` ends the loop, waits for its end, and frees every caller. A loop that is never closed ends when its
+dispatcher is freed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 
-# A forked child must not touch the loop of its parent, nor let it be collected: closing it would unregister the
-# descriptors that both share, and the parent's loop would never wake again.
+# A forked child must not touch the loop of its parent, and must not let it be collected. Closing the loop would
+# unregister the file descriptors that parent and child share, and the parent's loop would never wake again.
 _inherited: list[object] = []
 
 
 class BackgroundLoop:
-    """Runs coroutines for threads that wait for them."""
+    """Runs coroutines for threads that wait for their results."""
 
     def __init__(self, *, cleanup_seconds: float) -> None:
         self._cleanup_seconds = cleanup_seconds
@@ -42,12 +42,12 @@ class BackgroundLoop:
         self._ending.atexit = False
 
     def leave_to_parent(self) -> None:
-        """Let go of the loop in a forked child, without touching it: it is the parent's."""
+        """Release the loop in a forked child without touching it, because it belongs to the parent."""
         self._ending.detach()
         _inherited.append((self, self._loop))
 
     def wait_for(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return what the coroutine that *start* makes returns, or raise what it raises."""
+        """Run the coroutine that *start* makes, and return what it returns or raise what it raises."""
         if threading.current_thread() is self._thread:
             raise RuntimeError("call_sync would wait for itself here; use `await dispatcher.call(...)`")
         outcome: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -58,7 +58,7 @@ class BackgroundLoop:
                 value = await start()
             except asyncio.CancelledError:
                 raise
-            except BaseException as error:  # noqa: BLE001 -- raised where it is waited for; here it would end the loop
+            except BaseException as error:  # noqa: BLE001 -- the waiting thread raises it; here it would end the loop
                 _settle(outcome, None, error)
             else:
                 _settle(outcome, value, None)
@@ -68,7 +68,7 @@ class BackgroundLoop:
             tasks[0].add_done_callback(lambda _: _give_up(outcome))
 
         def cancel() -> None:
-            # Begun before this, if at all: callbacks keep their order.
+            # If the task was to begin, it began before this, because callbacks keep their order.
             for task in tasks:
                 task.cancel()
             if not tasks:
@@ -84,7 +84,7 @@ class BackgroundLoop:
             return outcome.result()
         except BaseException:
             if not outcome.done():
-                # We are interrupted, not the call: it is cancelled, and may clean up.
+                # The waiting thread was interrupted, not the call. So the call is cancelled, and may clean up.
                 self._loop.call_soon_threadsafe(cancel)
                 concurrent.futures.wait([outcome], timeout=self._cleanup_seconds)
             raise
@@ -94,10 +94,10 @@ class BackgroundLoop:
 
     def close(self) -> None:
         """
-        Cancel the calls, let them clean up for a while, and end the loop and its thread.
+        Cancel the calls, give them a limited time to clean up, and end the loop and its thread.
 
-        Callers whose calls ignore that are freed: `call_sync` raises. A tool that blocks the loop itself cannot be
-        ended, and its thread, a daemon, is left.
+        If a call ignores the cancellation, its caller is freed: `call_sync` raises. A tool that blocks the loop itself
+        cannot be ended. Its thread is a daemon and is left running.
         """
         if threading.current_thread() is self._thread:
             raise RuntimeError("a dispatcher cannot be closed by a call that runs in its own loop")
@@ -106,7 +106,8 @@ class BackgroundLoop:
                 return
             self._is_closed = True
         self._ending()
-        # Tasks and generators have cleanup_seconds each in the loop; more passes only if a tool blocks the loop.
+        # In the loop, tasks have cleanup_seconds, and then generators have the same time. It takes longer only if a
+        # tool blocks the loop.
         self._thread.join(2 * self._cleanup_seconds + 1)
         if self._thread.is_alive():
             _log.warning("a tool blocks the background loop of a dispatcher, which was closed without it")
@@ -117,7 +118,7 @@ class BackgroundLoop:
 
 
 def _settle(outcome: concurrent.futures.Future[Any], value: Any, error: BaseException | None) -> None:
-    """Hand over how a call ended, unless its caller was freed before."""
+    """Store the result or the error of a call, unless its caller was freed before."""
     try:
         if error is None:
             outcome.set_result(value)
@@ -140,7 +141,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _end_soon(loop: asyncio.AbstractEventLoop, cleanup_seconds: float) -> None:
-    """Have *loop* end by itself: the garbage collector may call this, and must not wait."""
+    """Schedule the end of *loop* without waiting, because the garbage collector may call this and must not wait."""
 
     async def finish() -> None:
         try:
@@ -148,7 +149,7 @@ def _end_soon(loop: asyncio.AbstractEventLoop, cleanup_seconds: float) -> None:
         finally:
             loop.stop()
 
-    # Made in the loop's own thread: a coroutine that is never started would complain.
+    # The coroutine is made in the loop's own thread, because Python warns about a coroutine that is never started.
     loop.call_soon_threadsafe(lambda: loop.create_task(finish()))
 
 

@@ -1,11 +1,11 @@
 """
 A limit on the time that cancelled code takes to clean up.
 
-A task of its own for each tool and hook would cost more than a whole call, so the code is awaited where it is. The
-first step is taken directly: most tools and hooks never wait for anything. Code that does wait is driven from here,
-and what it waits for is shown to the task in a wrapper. The wrapper hears of a cancellation, lets it through, and
-starts a timer. When the time is up, the awaiting code gets its `CancelledError`, and the rest of the coroutine goes
-on in a task of its own.
+A separate task for each tool and hook would cost more than a whole call, so the code is awaited in the current task.
+Its first step is run directly, because most tools and hooks never wait for anything. Code that does wait is driven from
+here: the task sees a wrapper in place of the future that the code waits for. The wrapper notices a cancellation, passes
+it on, and starts a timer. When the time is up, the awaiting code gets its `CancelledError`, and the rest of the
+coroutine continues in a separate task.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any, TypeAlias
 __all__ = ["OnAbandon", "await_with_limit", "finish_with_limit"]
 
 OnAbandon: TypeAlias = Callable[["asyncio.Task[None]"], object]
-"""Gets the task in which abandoned code goes on; has to hold it, because an event loop does not."""
+"""Receives the task in which abandoned code continues. It has to hold the task, because an event loop does not."""
 
 _log = logging.getLogger("toolkit")
 
 
 async def await_with_limit(work: Awaitable[Any], seconds: float, on_abandon: OnAbandon) -> Any:
-    """Await *work*; once it is cancelled, it has *seconds* to clean up before it is abandoned."""
+    """Await *work*. After a cancellation it has *seconds* to clean up before it is abandoned."""
     coroutine: Any = work if type(work) is types.CoroutineType else _await(work)
     try:
         waits_for = coroutine.send(None)
@@ -44,26 +44,26 @@ def finish_with_limit(
     coroutine: Coroutine[Any, Any, Any], waits_for: Any, seconds: float, on_abandon: OnAbandon
 ) -> Generator[Any, Any, Any]:
     """
-    Await the rest of *coroutine*, whose first step was taken in the same task and yielded *waits_for*.
+    Await the rest of *coroutine*, whose first step ran in the same task and yielded *waits_for*.
 
-    *on_abandon* is told if the coroutine goes on for more than *seconds* after a cancellation.
+    *on_abandon* is called if the coroutine continues for more than *seconds* after a cancellation.
     """
     wait: _Wait | None = None
     error: BaseException | None
     try:
         while True:
             shown = waits_for
-            # Anything but a future is a bare yield, or not ours to understand: the task judges it.
+            # A value that is not a future is a bare yield or an unknown object. The task decides what to do with it.
             if waits_for is not None and getattr(waits_for, "_asyncio_future_blocking", None) is True:
                 shown = wait = wait or _Wait(seconds)
                 wait.show(waits_for)
             sent, error = None, None
             try:
                 sent = yield shown
-            except GeneratorExit:  # the awaiting code is closed, so this is too
+            except GeneratorExit:  # the awaiting code is closed, so the coroutine is closed too
                 coroutine.close()
                 raise
-            except BaseException as raised:  # noqa: BLE001 -- it is for the coroutine
+            except BaseException as raised:  # noqa: BLE001 -- it is thrown into the coroutine
                 error = raised
                 if isinstance(raised, asyncio.CancelledError):
                     wait = wait or _Wait(seconds)
@@ -87,12 +87,12 @@ def finish_with_limit(
 
 class _Wait:
     """
-    What a coroutine waits for, as its task sees it: a future that can be given up.
+    The future that a coroutine waits for, as its task sees it. The wait for it can be given up.
 
     Attributes:
-        future: What the coroutine really waits for; None while it runs.
-        timer: Runs from the first cancellation on.
-        message: What that said.
+        future: The future that the coroutine really waits for; None while the coroutine runs.
+        timer: The timer, which runs from the first cancellation on.
+        message: The message of that cancellation.
         is_late: Whether the time is up.
     """
 
@@ -119,19 +119,19 @@ class _Wait:
         self.timer: asyncio.TimerHandle | None = None
 
     def show(self, future: Any) -> None:
-        """Stand for *future* from now on."""
-        future._asyncio_future_blocking = False  # noqa: SLF001 -- the protocol of futures and tasks
+        """Represent *future* from now on."""
+        future._asyncio_future_blocking = False  # noqa: SLF001 -- part of the protocol between futures and tasks
         self._asyncio_future_blocking = True
         self.future = future
 
     def hide(self, waits_for: Any) -> Any:
-        """Return *waits_for* as the coroutine yielded it."""
+        """Return *waits_for* in the state in which the coroutine yielded it."""
         if waits_for is not None and waits_for is self.future:
-            waits_for._asyncio_future_blocking = True  # noqa: SLF001 -- as it was
+            waits_for._asyncio_future_blocking = True  # noqa: SLF001 -- restores the value that `show` changed
         return waits_for
 
     def start(self, loop: asyncio.AbstractEventLoop, message: tuple[Any, ...]) -> None:
-        """Let the time run, unless it does already; *message* is what the cancellation says."""
+        """Start the timer, unless it runs already. *message* is the message of the cancellation."""
         if self.timer is None:
             self.message = message
             self.timer = loop.call_later(self._seconds, self._expire, loop)
@@ -139,7 +139,7 @@ class _Wait:
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         is_waiting = self.future is not None and not self.done()
         if self.future is not None and not is_waiting and not self._is_extended:
-            # The coroutine is about to go on, perhaps because something inside it was just abandoned.
+            # The coroutine is about to continue, perhaps because code inside it was just abandoned.
             self._is_extended = True
             self.timer = loop.call_later(self._seconds, self._expire, loop)
             return
@@ -150,7 +150,7 @@ class _Wait:
             self.future.remove_done_callback(self._wakeup)
             loop.call_soon(self._wakeup, self, context=self._context)
 
-    # What a task asks of a future.
+    # The methods of a future that a task calls.
 
     def get_loop(self) -> asyncio.AbstractEventLoop:
         loop: asyncio.AbstractEventLoop = self.future.get_loop()
@@ -165,7 +165,8 @@ class _Wait:
         return removed
 
     def cancel(self, msg: Any = None) -> bool:
-        accepted: bool = self.future.cancel(msg)  # first: what is inside gives up before what is around it
+        # This comes first, so that inner code gives up before the code around it.
+        accepted: bool = self.future.cancel(msg)
         self.start(self.get_loop(), () if msg is None else (msg,))
         return accepted
 
@@ -179,12 +180,12 @@ class _Wait:
 
 
 async def _run_on(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> None:
-    """Go on with *coroutine* where it was left; no code waits for its value."""
+    """Continue *coroutine* where it was left. No code waits for its value."""
     try:
         await _finish(coroutine, waits_for)
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # noqa: BLE001 -- its call has ended; an exit must not end the loop
+    except BaseException as error:  # noqa: BLE001 -- its call has ended, and an exit must not end the loop
         _log.info("code that had been abandoned ended with %r", error)
 
 
@@ -200,7 +201,7 @@ def _finish(coroutine: Coroutine[Any, Any, Any], waits_for: Any) -> Generator[An
             except GeneratorExit:
                 coroutine.close()
                 raise
-            except BaseException as raised:  # noqa: BLE001 -- it is for the coroutine
+            except BaseException as raised:  # noqa: BLE001 -- it is thrown into the coroutine
                 error = raised
             waits_for = coroutine.send(sent) if error is None else coroutine.throw(error)
     except StopIteration as end:

@@ -1,5 +1,5 @@
 """
-When a call has to be over.
+The deadline of a call.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 class Deadline:
     """
-    The moment at which a call's time is up, if it has one.
+    The moment at which a call's time is up, if it has a limit.
 
     Attributes:
-        at: That moment by *clock*; None if the call may take its time.
+        at: That moment by *clock*; None if there is no limit.
     """
 
     __slots__ = ("_clock", "at")
@@ -29,18 +29,18 @@ class Deadline:
         self.at = at
 
     def left(self) -> float | None:
-        """Seconds until then."""
+        """Return the seconds until the deadline, or None if there is no limit."""
         return None if self.at is None else self.at - self._clock()
 
     def is_past(self) -> bool:
         return self.at is not None and self._clock() >= self.at
 
     def extended(self, seconds: float) -> Deadline:
-        """The same, but not sooner than *seconds* from now."""
+        """Return a deadline that is the same, but not sooner than *seconds* from now."""
         return self if self.at is None else Deadline(self._clock, max(self.at, self._clock() + seconds))
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await *work* as long as there is time; `TimeoutError` if it takes longer."""
+        """Await *work*, or raise `TimeoutError` if it takes longer than the time left."""
         if self.at is None:
             return await work
         async with asyncio.timeout(self.left()):
@@ -48,4 +48,4 @@ class Deadline:
 
 
 NEVER = Deadline(time.monotonic)
-"""For calls that may take their time."""
+"""The deadline of calls without a limit."""

@@ -1,9 +1,8 @@
 """
-Threads for blocking work: few, daemons, and never waited for at exit.
+Threads for blocking work. They are few, they are daemons, and the program does not wait for them at exit.
 
-The event loop's own executor makes `asyncio.run` wait for a thread that hangs.
-Here a job can be given up: it keeps its thread until it ends, nothing waits for
-it, and another thread takes its place. The number of such replacements is
+The event loop's own executor makes `asyncio.run` wait for a thread that hangs. Here a job can be given up. It keeps its
+thread until it ends, but no code waits for it, and another thread takes its place. The number of such replacements is
 bounded, so a tool that always hangs cannot fill the process with threads.
 """
 
@@ -34,14 +33,16 @@ class _Job:
 
 class Threads:
     """
-    At most *cap* threads, made when needed and kept for the next job; as many again for jobs that were given up.
+    A pool of at most *cap* threads, and as many again to replace threads whose job was given up.
+
+    Threads are made when needed and kept for the next job.
 
     Args:
         cap: How many threads there may be, not counting those whose job was given up. Once *cap* threads are
-            replaced, no further one is.
-        name: What the threads are called.
-        idle_seconds: How long a thread without work is kept; a pool that is never closed leaves none behind.
-        make: What threads are made with.
+            replaced, no further thread is replaced.
+        name: The name of the threads.
+        idle_seconds: How long a thread without work is kept. So a pool that is never closed leaves no threads behind.
+        make: The function that makes the threads.
     """
 
     def __init__(
@@ -62,9 +63,9 @@ class Threads:
         renew_in_children(self)
 
     def renew_after_fork(self) -> None:
-        """Start without threads and without jobs, as a forked child has to."""
+        """Reset the pool to no threads and no jobs, as a forked child needs it."""
         self._jobs: collections.deque[_Job] = collections.deque()
-        # All counts change under its lock, together with the queue: a thread that was promised a job will take it.
+        # All counts change under its lock, together with the queue. So a thread that was promised a job will take it.
         self._changed = threading.Condition()
         self._threads: set[threading.Thread] = set()
         self._idle: set[threading.Thread] = set()
@@ -74,9 +75,9 @@ class Threads:
 
     def run(self, function: Callable[[], Any], label: str = "") -> asyncio.Future[Any]:
         """
-        Run *function* in a thread, context variables carried over; the future is the running loop's.
+        Run *function* in a thread with the current context variables, and return a future of the running loop.
 
-        The caller that stops waiting hands the future to `give_up`. *label* names the job in `describe_holders`.
+        A caller that stops waiting passes the future to `give_up`. *label* names the job in `describe_holders`.
         """
         loop = asyncio.get_running_loop()
         job = _Job(loop.create_future(), loop, contextvars.copy_context(), function, label)
@@ -89,7 +90,7 @@ class Threads:
         return job.future
 
     def give_up(self, future: asyncio.Future[Any]) -> None:
-        """Take the job of *future* out of the queue; if it runs already, let another thread take its place."""
+        """Remove the job of *future* from the queue, or let another thread replace its thread if it runs already."""
         with self._changed:
             for job in self._jobs:
                 if job.future is future:
@@ -104,7 +105,12 @@ class Threads:
 
     @contextlib.contextmanager
     def lent(self) -> Iterator[None]:
-        """Let another job have the slot of a thread of ours that only waits for it, so that none waits in a circle."""
+        """
+        Lend the slot of the current thread to another job while the block runs.
+
+        This has an effect only in a thread of this pool. The thread must only wait for that job meanwhile. Without
+        this, jobs could wait for each other in a circle.
+        """
         is_ours = threading.current_thread() in self._threads
         if is_ours:
             self._lend(1)
@@ -137,7 +143,7 @@ class Threads:
         return len(self._given_up)
 
     def describe_holders(self) -> str:
-        """Return a text that names the jobs that hold the threads, those that were given up first."""
+        """Return a text that names the jobs that hold the threads, first those that were given up."""
         with self._changed:
             stuck = [job.label for thread, job in self._running.items() if thread in self._given_up]
             busy = [job.label for thread, job in self._running.items() if thread not in self._given_up]
@@ -146,7 +152,7 @@ class Threads:
         return f"all {len(stuck) + len(busy)} threads are held by {' and '.join(parts)}" if parts else ""
 
     def close(self) -> None:
-        """End the threads: idle ones now, busy ones when they are done. Jobs that wait are still done."""
+        """End idle threads now and busy threads after their job. Waiting jobs are still done."""
         with self._changed:
             self._closed = True
             ending = [] if self._jobs else list(self._idle)
@@ -158,7 +164,7 @@ class Threads:
         return self._cap + self._lent + min(len(self._given_up), self._max_replaced)
 
     def _start_if_needed(self, job: _Job) -> None:
-        """Start one thread for each job that no idle one will take, as long as there may be more."""
+        """Start one thread if no idle thread will take *job* and the pool may have another thread."""
         if len(self._jobs) <= len(self._idle) or len(self._threads) >= self._max_threads():
             return
         thread = self._make(target=self._work, name=self._name, daemon=True)
@@ -166,7 +172,7 @@ class Threads:
         self._idle.add(thread)
         try:
             thread.start()
-        except RuntimeError:  # the system has no more threads; those we have will come to it
+        except RuntimeError:  # the system allows no more threads; the existing threads will do the job
             self._forget(thread)
             if not self._threads:
                 self._jobs.remove(job)
@@ -179,10 +185,10 @@ class Threads:
             if job is None:
                 return
             _do(job)
-            del job  # a waiting thread must not keep the last call's values alive
+            del job  # otherwise a waiting thread would keep the values of the last call alive
 
     def _next(self, thread: threading.Thread) -> _Job | None:
-        """Return the next job; None if *thread* has to end."""
+        """Return the next job, or None if *thread* has to end."""
         with self._changed:
             self._running.pop(thread, None)
             self._given_up.discard(thread)
@@ -219,17 +225,17 @@ def _do(job: _Job) -> None:
     try:
         result = job.context.run(job.function)
     except (StopIteration, KeyboardInterrupt, GeneratorExit) as raised:
-        # A future cannot hold the first: a coroutine would take it for its own end. The others mean something only
-        # where they come from Python itself, which interrupts the main thread and closes generators of ours; raised
-        # in here they are the job's own doing, and must not end the program.
+        # A future cannot hold a StopIteration, because a coroutine would take it for its own end. The other two have a
+        # meaning only if Python itself raises them: it interrupts the main thread, and it closes generators. Raised in
+        # this thread they come from the job, and must not end the program.
         error = RuntimeError(f"the tool raised {raised!r}")
         error.__cause__ = raised
-    except BaseException as raised:  # noqa: BLE001 -- it belongs to the call, whatever it is
+    except BaseException as raised:  # noqa: BLE001 -- every error of the job belongs to its call
         error = raised
-    # The loop may be gone, and with it everyone who waited.
+    # The loop may be closed, and then the code that waited is gone too.
     with contextlib.suppress(RuntimeError):
         job.loop.call_soon_threadsafe(_settle, job.future, result, error)
-    # The traceback of an error holds this frame, and would hold the values of the call through it.
+    # The traceback of an error holds this frame. Without this, the frame would keep the values of the call alive.
     del job, result, error
 
 

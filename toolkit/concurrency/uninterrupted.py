@@ -1,5 +1,5 @@
 """
-Work that a cancellation has to wait for, so that nothing is left half written.
+Work that a cancellation has to wait for, so that no data is left half written.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ async def waited_for(
     work: Coroutine[Any, Any, T], cleanup_seconds: float
 ) -> tuple[asyncio.Task[T], asyncio.CancelledError | None]:
     """
-    Return the task of *work*, done, and the cancellation that came meanwhile, for the caller to raise.
+    Run *work* to its end, and return its finished task and the cancellation that came meanwhile.
 
-    After a cancellation *work* has *cleanup_seconds* left, and is cancelled then.
+    The caller has to raise that cancellation. After a cancellation *work* may run for *cleanup_seconds*, and is then
+    cancelled.
     """
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
