@@ -168,7 +168,7 @@ async def _answer(
     function: Callable[..., Any], arguments: dict[str, Any], in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 ) -> tuple[Preview, BaseException | None]:
     """
-    Return the preview that *function* makes, and the error that it raised instead.
+    Return the preview that *function* makes and None, or an empty preview and the error that it raised.
 
     The error is returned, because a task would throw a `SystemExit` into the event loop.
     """

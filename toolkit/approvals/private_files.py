@@ -15,7 +15,7 @@ __all__ = ["UnsafeFileError", "check_private", "make_private"]
 
 
 class UnsafeFileError(Exception):
-    """A file that others can read or replace; the message says why, and what to do about it."""
+    """A file that is not its owner's alone; the message says why, and what to do about it."""
 
 
 def make_private(path: str) -> None:

@@ -25,7 +25,7 @@ __all__ = ["WriteRefused", "read_only", "refusal"]
 
 
 class WriteRefused(Safety, PermissionError):  # noqa: N818 -- the name says what happened
-    """A preview tried to change something. Code that handles it sees the error for a file that may not be written."""
+    """A preview tried to change something. To code that handles it, it looks like a file that may not be written."""
 
 
 @contextlib.contextmanager

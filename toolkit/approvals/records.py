@@ -36,7 +36,7 @@ class ApprovalError(ToolkitError):
 
     Attributes:
         why: The reason in one word, for programs; "store" if the store itself fails.
-        outcome: The result of the call in the form of `ToolResult.to_json`, if `why` is "answered" and it is done.
+        outcome: The result of the call, as `ToolResult.to_json` returns it, if `why` is "answered" and the call ended.
     """
 
     def __init__(self, message: str, *, why: Why, outcome: dict[str, Any] | None = None) -> None:

@@ -66,7 +66,7 @@ class _Single(type):
 
 
 class Proceed(metaclass=_Single):
-    """The outcome that the call goes on. There is only one object, because hooks return it for nearly every call."""
+    """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
 
@@ -85,14 +85,14 @@ if not TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Modify:
-    """The outcome that the call goes on with other arguments (JSON form), which are checked again."""
+    """An outcome that lets the call go on with other arguments (JSON form), which are checked again."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """The outcome that the call does not run; the model gets the reason."""
+    """An outcome that keeps the call from running; the model gets the reason."""
 
     reason: str
 
@@ -100,7 +100,7 @@ class Deny:
 @dataclass(frozen=True, slots=True)
 class Replace:
     """
-    The outcome that the call does not run, and that this is its result.
+    An outcome that keeps the call from running and gives its result instead.
 
     A plain value is rendered as the result of a tool is.
     """
@@ -110,14 +110,14 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """The outcome that a person has to approve the call first."""
+    """An outcome that asks for a person, who has to approve the call before it runs."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """The outcome that neither the call nor the calls after it in this batch run; an agent's run ends."""
+    """An outcome that keeps this call and the calls after it in this batch from running; an agent's run ends."""
 
     reason: str
 

@@ -44,7 +44,7 @@ class Judgement:
     The request that was judged, and the verdict.
 
     Attributes:
-        asks: Every finding that asks for a person, if the verdict is "ask".
+        asks: Every finding that asks for a person. They decide only if the verdict is "ask".
     """
 
     request: PermissionRequest

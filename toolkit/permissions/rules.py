@@ -110,7 +110,11 @@ class Rule:
 
     @property
     def names_where(self) -> bool:
-        """Whether the rule limits the place outside: by a pattern that does not match everything, or by an origin."""
+        """
+        Whether the rule says which place outside a call may reach.
+
+        It says so by a pattern that does not match everything, or by an origin.
+        """
         if self.access is not None and kind_of_access(self.access) == "path":
             return False  # A file is no place outside.
         return self._name.origin is not None or (self.pattern is not None and self.pattern not in _ANYTHING)

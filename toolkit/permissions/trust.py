@@ -77,7 +77,9 @@ class Trust:
         """
         Return whether the user trusts *folder*.
 
-        "trusted" means with its present content, "changed" with an earlier content, "unknown" not at all.
+        "trusted" means that the user trusts it with its present content. "changed" means that the user trusted it with
+        another content, or that its present content cannot be checked. "unknown" means that it was never trusted, or
+        that the trust file cannot be used.
         """
         try:
             known = self._read().get(_key(folder))
@@ -216,7 +218,8 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
     That is everything in its `.toolkit` folder, and the files elsewhere in the project that its hooks name.
 
     Raises:
-        TrustError: The content cannot be read whole, leads out by a link, is too large, or is not a plain folder.
+        TrustError: A part of the content cannot be covered: it cannot be read, a link leads out, there is too much of
+            it, or it is neither a file nor a folder.
     """
     root = Path(_key(folder))
     if not root.is_dir():

@@ -172,7 +172,7 @@ def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mappin
 
 def _json(arguments: Mapping[str, Any]) -> str:
     text = json.dumps(dict(arguments), ensure_ascii=False, indent=2)
-    # An editor would show the same characters wrongly as a terminal, so these are written as escapes.
+    # An editor, like a terminal, would not show some characters as they are, so these are written as escapes.
     return text if visible(text) == text else json.dumps(dict(arguments), indent=2)
 
 

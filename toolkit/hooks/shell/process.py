@@ -85,7 +85,7 @@ class Ended:
 
 
 class Stop:
-    """A signal that tells a thread which waits for files to stop."""
+    """A flag with a pipe, which tells a thread that waits for files to stop."""
 
     def __init__(self) -> None:
         try:

@@ -14,9 +14,9 @@ written in the pattern of the wrapper: `xargs grep:*`.
 
 A deny holds if any part of the line could match, at any position. Programs are compared without their folder
 (`/bin/rm`). Options before the next word do not hide that word (`git -C x push`). The words are compared, not their
-meaning: `rm -fr` is not `rm -rf`, so write `deny` for `rm:*`. A shell may run a text that is not known before the line
-runs (`echo $x | sh`, `sh -c "$(cat f)"`). Such a text could be any command, so every deny holds for it. A script that
-the line writes and then runs is read as a part of the line.
+meaning: `rm -fr` is not `rm -rf`, so write a deny rule about `rm:*`. A shell may run a text that is not known before
+the line runs (`echo $x | sh`, `sh -c "$(cat f)"`). Such a text could be any command, so every deny holds for it. A
+script that the line writes and then runs is read as a part of the line.
 """
 
 from __future__ import annotations
