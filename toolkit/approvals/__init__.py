@@ -1,5 +1,5 @@
 """
-Asking people: how, and where their answers are kept.
+Approvals: ways to ask people about calls, and stores for their answers.
 
     Dispatcher(catalog, approvals=Approvals(SQLiteApprovals("approvals.sqlite")))
     Dispatcher(catalog, approvals=Approvals(ask=TerminalPrompt()))

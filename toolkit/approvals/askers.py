@@ -1,9 +1,9 @@
 """
-Whoever can be asked: a function, nobody; `terminal` has a person.
+Askers that answer at once: a function, or an automatic no. `terminal` has the asker for a person.
 
-An asker gets an `ApprovalRequest` and answers with a `Decision`, now or when
-awaited; None leaves the request waiting for somebody else. One that blocks says
-so with `blocking = True`, and is called in a thread.
+An asker gets an `ApprovalRequest` and returns a `Decision`, directly or as an awaitable. If it returns None, the
+request waits for an answer from elsewhere. An asker that blocks has the attribute `blocking = True`, and is called in
+a thread.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ Answer: TypeAlias = "Decision | None"
 
 
 class Asker(Protocol):
-    """Whoever can be asked. Without a `blocking` attribute it is taken not to block."""
+    """An object that answers approval requests. Without the attribute `blocking`, it counts as not blocking."""
 
     def ask(self, request: ApprovalRequest) -> Answer | Awaitable[Answer]: ...
 
 
 class Callback:
     """
-    Ask a function of the request, sync or async.
+    An asker that calls a function with the request; the function may be sync or async.
 
-    It returns a `Decision`, True to approve once, False to deny, or None to leave the request waiting.
+    The function returns a `Decision`, True to approve once, False to deny, or None to leave the request waiting.
 
     Args:
-        by: Who is written down as having answered, where the function says only True or False.
-        blocking: Whether it takes its time and has to be called in a thread.
+        function: The function that gets the request.
+        by: The name that is recorded as the one who answered, if the function returns only True or False.
+        blocking: Whether the function may block and has to be called in a thread.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Callback:
     def _decision(self, request: ApprovalRequest, answer: Any) -> Answer:
         if answer is None or isinstance(answer, Decision):
             return answer
-        # Exactly these: a truthy text such as "no" must not approve.
+        # Only True and False count, because a truthy text such as "no" must not approve.
         if answer is True:
             return Decision.approve(by=self._by, principal=request.principal)
         if answer is False:
@@ -73,7 +74,7 @@ class Callback:
 
 
 class DenyAll:
-    """Say no to everything, for use where nobody is there to ask."""
+    """An asker that denies every request, for programs where no person is there to ask."""
 
     def __init__(self, reason: str = "nobody is there to ask") -> None:
         self._reason = reason

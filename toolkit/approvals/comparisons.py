@@ -1,8 +1,8 @@
 """
-Whether what a person was shown is what would run.
+Check whether the values that a person was shown are the values that would run.
 
-A secret is shown as a mask. A masked place stands for any text, so a mask can hide a value from a person, and
-cannot show another one in its place.
+A secret is shown as a mask. A masked place stands for any text. So a mask can hide a value from a person, but cannot
+show another value in its place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["is_same_request", "shows"]
 
 
 def shows(shown: Any, actual: Any) -> bool:
-    """Return whether *shown*, with its masked places, is the JSON value *actual*."""
+    """Return whether *shown*, with its masked places, matches the JSON value *actual*."""
     if isinstance(shown, str) and MASK in shown:
         return any(_fits(shown, text) for text in _texts(actual))
     if isinstance(shown, Mapping) and isinstance(actual, Mapping):
@@ -32,12 +32,13 @@ def shows(shown: Any, actual: Any) -> bool:
 
 
 def is_same_request(given: ApprovalRequest, kept: ApprovalRequest, redaction: Redaction) -> bool:
-    """Return whether a request that went out says what the store's copy of it says."""
-    # What leaves a dispatcher is masked once more than what is kept, also with secrets that are not known here.
+    """Return whether a request that left the dispatcher says the same as the copy in the store."""
+    # A request that leaves a dispatcher is masked once more than the copy that is kept. That dispatcher may know
+    # secrets that are not known here.
     try:
         return shows(given.to_json(), kept.to_json()) or given.to_json() == redaction.request(kept).to_json()
     except (ValueError, RecursionError):
-        return False  # what nests so deeply was never a request
+        return False  # A value that is nested so deeply was never a request.
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -48,7 +49,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _fits(shown: str, text: str) -> bool:
-    """Return whether *text* consists of the pieces of *shown* in their order, with anything at the masked places."""
+    """Return whether *text* consists of the pieces of *shown* in their order, with any text at the masked places."""
     first, *between, last = shown.split(MASK)
     end = len(text) - len(last)
     if not text.startswith(first) or not text.endswith(last) or end < len(first):

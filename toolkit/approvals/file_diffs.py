@@ -1,9 +1,9 @@
 """
-A file as it is, and the difference to what it would become, for people.
+The present state of a file, and the difference to its future content, for people.
 
-A unified diff where there are lines to compare, sizes and digests where there
-are not. The work is bounded: where finding the shortest difference would take
-long, everything between the first and the last changed line is shown as replaced.
+Lines are compared in a unified diff. Content without lines is described by sizes and digests. The work is bounded:
+where it would take long to find the shortest difference, everything between the first and the last changed line is
+shown as replaced.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ..decisions import Precondition
 __all__ = ["Present", "difference", "measured", "present", "unchanged"]
 
 _MOST_BYTES = 2 * 1024 * 1024
-# A pipe must not block; what became a link since it was resolved is not followed. Windows knows only the last.
+# A pipe must not block. A path that became a link since it was resolved is not followed. Windows knows only the last
+# flag.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 _MOST_PAIRS = 200_000
 _CONTEXT = 3
@@ -32,11 +33,13 @@ _RANGE = re.compile(r"@@ -(\d+)(.*) \+(\d+)(.*) @@\n\Z")
 @dataclass(frozen=True, slots=True)
 class Present:
     """
-    A file as it is.
+    A file in its present state.
 
     Attributes:
-        content: What is in it; None if that is too much to compare.
-        facts: What else a person should know before it is changed.
+        content: The content; None if it is too large to compare.
+        size: The size in bytes.
+        sha256: The digest of the content.
+        facts: Other facts that a person should know before the file is changed.
     """
 
     content: bytes | None
@@ -46,12 +49,17 @@ class Present:
 
     @property
     def measure(self) -> str:
-        """How much it is, and its digest."""
+        """The size of the file, and its digest."""
         return f"{self.size:,} bytes (sha256 {self.sha256})"
 
 
 def present(path: str) -> Present | None:
-    """The file at *path*, which is resolved; None if there is none, `OSError` if it is not one that can be read."""
+    """
+    Return the file at *path*, which has to be resolved; return None if there is no file.
+
+    Raises:
+        OSError: The path is not a regular file, or cannot be read.
+    """
     try:
         handle = os.open(path, _FLAGS)
     except FileNotFoundError:
@@ -76,13 +84,17 @@ def present(path: str) -> Present | None:
 
 
 def unchanged(preconditions: Iterable[Precondition]) -> list[str]:
-    """Which paths are not what they were: another content, a link in the way, or not to be read. Empty if all are."""
+    """
+    Return the paths that do not fulfil their precondition; return an empty list if all do.
+
+    A path fails if its content has changed, if it now leads through a link, or if it cannot be read.
+    """
     return [each.path for each in preconditions if not _holds(each)]
 
 
 def _holds(condition: Precondition) -> bool:
     if condition.kind != "file":
-        return condition.kind == "tool"  # which looks itself; what nobody knows does not hold
+        return condition.kind == "tool"  # The tool checks these itself. A condition of an unknown kind does not hold.
     try:
         file = present(condition.path)
         is_same_place = os.path.realpath(condition.path) == condition.path
@@ -92,7 +104,7 @@ def _holds(condition: Precondition) -> bool:
 
 
 def difference(old: bytes | None, new: bytes | None, name: str) -> str:
-    """What turns *old* into *new*, as text that ends in a newline; None is a file that is not there."""
+    """Return the change from *old* to *new* as text that ends in a newline; None stands for a missing file."""
     if old == new:
         return f"no change: {name} {'is not there' if old is None else 'has this content already'}\n"
     header = f"--- {'/dev/null' if old is None else f'a/{name}'}\n+++ {'/dev/null' if new is None else f'b/{name}'}\n"
@@ -107,14 +119,14 @@ def difference(old: bytes | None, new: bytes | None, name: str) -> str:
 
 
 def measured(content: bytes | None) -> str:
-    """How much *content* is, and its digest; None is a file that is not there."""
+    """Return the size of *content* and its digest; None stands for a missing file."""
     if content is None:
         return "no file"
     return Present(content, len(content), hashlib.sha256(content).hexdigest()).measure
 
 
 def _text(content: bytes | None) -> str | None:
-    """*content* as text; None if it is none that a person could read, or too much."""
+    """Return *content* as text; return None if it is not readable text, or is too large."""
     if content is None:
         return ""
     if len(content) > _MOST_BYTES or b"\0" in content:
@@ -133,14 +145,14 @@ def _line_ending(text: str) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    # Not `splitlines`, to which a form feed or a line separator is an end of line too.
+    # `splitlines` is not used, because it also splits lines at a form feed or a line separator.
     return list(io.StringIO(text, newline="\n"))
 
 
 def _body(old: list[str], new: list[str]) -> Iterator[str]:
     least = min(len(old), len(new))
     first = next((index for index in range(least) if old[index] != new[index]), least)
-    # The lines at the end that are the same, and not among those at the beginning.
+    # The number of equal lines at the end, without those that were already counted at the beginning.
     same = next((count for count in range(least - first) if old[-1 - count] != new[-1 - count]), least - first)
     if not first and not same and not (old and new):
         return (yield from _replaced(old, new, 0, 0))
@@ -161,7 +173,11 @@ def _body(old: list[str], new: list[str]) -> Iterator[str]:
 
 
 def _replaced(old: Sequence[str], new: Sequence[str], head: int, tail: int, start: int = 0) -> Iterator[str]:
-    """All of *old* but the *head* and *tail* that stay, as replaced by all of *new*; both follow line *start*."""
+    """
+    Yield a diff that replaces all of *old* by all of *new*, except the first *head* and last *tail* lines.
+
+    These lines stay as they are. *start* is the number of lines before both.
+    """
     yield f"@@ -{_range(start, len(old))} +{_range(start, len(new))} @@\n"
     yield from (_whole(f" {line}") for line in old[:head])
     yield from (_whole(f"-{line}") for line in old[head : len(old) - tail])

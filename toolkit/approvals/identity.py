@@ -1,5 +1,5 @@
 """
-What makes a tool the same tool, and a call the same call.
+Digests that tell whether a tool is the same tool, and a call the same call.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ _OWN_CODE = "python"
 
 def identity_of(tool: Tool) -> str:
     """
-    Return the digest of what a person agreed to run: origin, name, schema, facts and version.
+    Return the digest of the tool that a person agreed to run: origin, name, schema, facts and version.
 
-    The description of a tool from elsewhere counts too: there it is all that a person knows of what the tool does.
-    The docstring of a tool of this program may be edited; its code is what a person relies on.
+    The function's qualified name counts too. For a tool from elsewhere, the description counts as well, because it is
+    all that a person knows about what the tool does. The docstring of a tool of this program may be edited, because a
+    person relies on its code.
     """
     approval = tool.facts.approval
-    # A tool of this program has the digest without a description, so requests from before stay answerable.
+    # The digest of a tool of this program leaves out the description, so that older requests can still be answered.
     described = () if tool.origin == _OWN_CODE else (tool.description,)
     return digest(
         tool.origin,
@@ -40,15 +41,19 @@ def identity_of(tool: Tool) -> str:
 
 
 def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> Any:
-    """*decoded*, defaults filled in, in JSON form again; as they were *sent* if some have no JSON form."""
+    """
+    Return the *decoded* arguments in JSON form again, with defaults filled in.
+
+    If some of them have no JSON form, return the arguments as they were *sent*.
+    """
     try:
         form = as_json(tool.encode(decoded))
         canonical(form)
-    except Exception:  # noqa: BLE001 -- a default nobody can write down: the function fills it in again
+    except Exception:  # noqa: BLE001 -- a default has no JSON form; the function fills it in again
         return as_json(sent)
     return form
 
 
 def digest_of_call(identity: str, arguments: Any, session: str | None, principal: str | None) -> str:
-    """What an approval is for: this tool, exactly these arguments, this conversation, this principal."""
+    """Return the digest that an approval is for: this tool, exactly these arguments, this session, this principal."""
     return digest(identity, canonical(arguments), session, principal)

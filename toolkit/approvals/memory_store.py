@@ -1,4 +1,4 @@
-"""Approvals that last as long as the process."""
+"""A store of approvals in memory, which lasts as long as the process."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["MemoryApprovals"]
 
 class MemoryApprovals(Changing):
     """
-    Keep approvals in memory, for the threads and loops of one process.
+    A store that keeps approvals in memory, for the threads and event loops of one process.
 
-    What waits or runs is never forgotten. For a new request the oldest ones that are over are forgotten; if that
-    makes too little room, the new request is refused. An outcome that is too large for the room there is is kept
-    without its value, and with the beginning of its text.
+    A request that waits or whose call runs is never forgotten. To make room for a new request, the store forgets the
+    oldest requests that are over. If that is not enough, the new request is refused. An outcome that is too large for
+    the remaining room is shortened: long texts are cut, and other large values are left out.
 
     Args:
-        size: How many are kept.
+        size: How many requests are kept.
         max_bytes: How much memory they take together: requests, arguments and outcomes as JSON text.
-        until_expired: Whether what is over is kept as long as it could have been answered. For requests
-            that come back from outside, sealed: one that is forgotten could be used again. Where room is needed,
-            only their outcomes are shortened.
+        until_expired: Whether a request that is over is kept for as long as it could have been answered. This is for
+            sealed requests that come back from outside, because a forgotten one could be used again. To make room, the
+            store then only shortens their outcomes.
     """
 
     blocking = False
@@ -45,12 +45,16 @@ class MemoryApprovals(Changing):
         renew_in_children(self)
 
     def renew_after_fork(self) -> None:
-        """Count anew what is kept; a change that another thread was making stayed in the parent of a fork."""
+        """
+        Create a new lock and count the bytes again, in the child process of a fork.
+
+        A change that another thread was making has stayed in the parent process.
+        """
         self._lock = threading.Lock()
         self._bytes = sum(packed.size for packed in self._kept.values())
 
     def add(self, record: Record) -> None:
-        """Keep a record that is pending; `ValueError` if its id is taken."""
+        """Keep a pending record; raise `ValueError` if its id is already in the store."""
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
         packed, name = PackedRecord(self._signed(record)), record.request.id
@@ -62,7 +66,7 @@ class MemoryApprovals(Changing):
             self._put(name, packed)
 
     def get(self, request_id: str) -> Record | None:
-        """The record of exactly this id, as it is now."""
+        """Return the present record with exactly this id; return None if there is none."""
         packed = self._kept.get(request_id)
         return None if packed is None else self._checked(packed.unpack())
 
@@ -73,7 +77,7 @@ class MemoryApprovals(Changing):
         principal: str | EllipsisType | None = ...,
         now: float | None = None,
     ) -> list[ApprovalRequest]:
-        """What can still be answered *now*, the oldest first."""
+        """Return the requests that can still be answered *now*, the oldest first."""
         now = time.time() if now is None else now
         with self._lock:
             kept = list(self._kept.values())
@@ -88,7 +92,11 @@ class MemoryApprovals(Changing):
         return [packed.unpack().request for packed in sorted(waiting, key=lambda packed: packed.created_at)]
 
     def purge(self, *, before: float) -> int:
-        """Forget what was denied, done or expired *before*, and say how many."""
+        """
+        Forget the records that were denied, done or expired *before* that time, and return how many.
+
+        With `until_expired`, a denied or done record stays until its request has expired.
+        """
         with self._lock:
             old = [
                 name
@@ -124,7 +132,11 @@ class MemoryApprovals(Changing):
         self._bytes -= self._kept.pop(name).size
 
     def _make_room(self, size: int, count: int, now: float) -> None:
-        """Forget or shorten what is over, the oldest first, until *count* more of *size* bytes fit, or none is left."""
+        """
+        Forget or shorten requests that are over, the oldest first.
+
+        Stop when *count* more records with *size* bytes have room, or when no request is left that is over.
+        """
         if self._has_room(size, count):
             return
         for name, packed in list(self._kept.items()):

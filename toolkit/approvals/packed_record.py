@@ -1,9 +1,9 @@
 """
-A record as the text that stands for it in memory.
+A record packed as text, to be kept in memory.
 
 A text takes a known number of bytes, shares nothing with the caller's objects, and is one object for the garbage
-collector. What a record says twice is written once: the arguments that run are mostly those that are shown, and the
-text of a result is mostly its value.
+collector. Values that occur twice in a record are stored once: the arguments that run are mostly the same as those
+that are shown, and the text of a result is mostly its value.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .records import Record, check_arguments, encode_record, loaded
 __all__ = ["PackedRecord", "shorten_outcome"]
 
 _OVERHEAD_BYTES = 1_000
-"""What a record takes beside its texts: its place in the store, and the fields that are looked up."""
+"""The bytes that a record takes besides its texts: its place in the store, and the fields that are looked up."""
 
 _MOST_TEXT = 2_000
-"""Characters of an outcome's text for which there is always room."""
+"""The number of characters of an outcome's text that are always kept."""
 
 _CUT = "\n... [the rest was not kept: the approvals in memory have reached max_bytes]"
 _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
@@ -29,16 +29,16 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 class PackedRecord:
     """
-    Hold one record as text, and beside it what a store looks up.
+    One record as text, together with the fields that a store looks up.
 
     Attributes:
-        state: How far the record has come.
+        state: The state that the record has reached.
         session: The session of its request.
         principal: The principal of its request.
-        created_at: When it was asked.
-        expires_at: Until when it can be answered; None for ever.
-        over_since: As `Record.over_since` says.
-        size: How many bytes it takes.
+        created_at: The time when the request was made.
+        expires_at: The time until which the request can be answered; None means without a limit.
+        over_since: The value of `Record.over_since`.
+        size: The number of bytes that the record takes.
         is_short: Whether its outcome was shortened.
     """
 
@@ -48,7 +48,11 @@ class PackedRecord:
     )
 
     def __init__(self, record: Record, *, is_checked: bool = False, is_short: bool = False) -> None:
-        """Pack *record*; `ValueError` if it is not JSON. With *is_checked* the arguments were looked at before."""
+        """
+        Pack *record*; raise `ValueError` if it is not JSON.
+
+        *is_checked* says that the arguments were checked before.
+        """
         self.is_short = is_short
         if not is_checked:
             check_arguments(record)
@@ -57,7 +61,7 @@ class PackedRecord:
         self.session, self.principal = request.session, request.principal
         self.created_at, self.expires_at = request.created_at, request.expires_at
         self.over_since = record.over_since()
-        # Compared as text: to Python, 1 and true are equal.
+        # The values are compared as text, because 1 and true are equal in Python.
         arguments, shown = _encode(record.arguments), _encode(dict(request.arguments))
         self._arguments = None if arguments == shown else arguments
         outcome = record.outcome
@@ -76,8 +80,8 @@ class PackedRecord:
         return replace(record, arguments=arguments)
 
     def is_expired(self, now: float) -> bool:
-        """Return whether it is too late to answer."""
-        # Put this way round, a time that is no number has passed.
+        """Return whether it is too late to answer the request."""
+        # With the comparison in this order, a time that is NaN counts as passed.
         return self.expires_at is not None and not now < self.expires_at
 
 
@@ -92,7 +96,7 @@ def shorten_outcome(record: Record) -> Record:
 def _shortened(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _MOST_TEXT:
         return value[:_MOST_TEXT] + _CUT
-    if isinstance(value, Mapping) and value.keys() == {"message", "details"}:  # why the call failed
+    if isinstance(value, Mapping) and value.keys() == {"message", "details"}:  # the error of a failed call
         return {"message": _shortened(value["message"]), "details": _shortened(value["details"])}
     if len(_encode(value)) <= _MOST_TEXT:
         return value

@@ -1,5 +1,5 @@
 """
-How people are asked, and where their answers are kept.
+The settings of a dispatcher for asking people and for keeping their answers.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _MOST_LOST = 10_000
 
 class Approvals:
     """
-    How a dispatcher asks for approval.
+    The way in which a dispatcher asks for approval.
 
     Args:
-        store: Where requests are kept until they are answered; in memory unless given.
-        key: At least 32 random bytes; of several keys the first signs and all verify. With a store, every record in
-            it is signed in each of its states, and one without a valid signature is refused. Without a store,
-            requests are signed and travel with the caller, who brings them back; that a request is used only once
-            holds within one process.
-        ask: Asks at once, while the call waits: an asker, or a function from a request to a decision. Without it,
-            and where it answers None, the call's result is "waiting".
-        expires_seconds: How long a request can be answered; None for ever.
-        preview_seconds: How long a preview may take to be made.
-        preview_chars: How long it may be.
-        store_seconds: How long a call waits for one operation of a store that blocks. A call whose own time is over
-            sooner waits no longer than that.
-        clock: Seconds since 1970.
+        store: The store that keeps requests until they are answered; by default a store in memory.
+        key: At least 32 random bytes. Of several keys the first signs, and all verify. With a store, every record in it
+            is signed in each of its states, and a record without a valid signature is refused. Without a store,
+            requests are signed and are kept by the caller, who brings them back. Then it is only ensured within one
+            process that a request is used once.
+        ask: An asker, or a function from a request to a decision. It is asked at once, while the call waits. Without
+            it, or if it answers None, the call's result is "waiting".
+        expires_seconds: How long a request can be answered; None means without a limit.
+        preview_seconds: How long it may take to make a preview.
+        preview_chars: How many characters a preview may have.
+        store_seconds: How long a call waits for one operation of a store that blocks. A call with less time left waits
+            only for that time.
+        clock: A function that returns the time in seconds since 1970.
 
     Attributes:
-        lost: The requests whose calls ended in this process, and whose outcome could not be kept: the newest 10,000.
+        lost: The requests whose calls ended in this process and whose outcome could not be kept: the newest 10,000.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Approvals:
                 "sealed requests have to expire: until then their ids are remembered, so that none is used twice"
             )
         self.seal = None if key is None or store is not None else Seal(key)
-        # Sealed requests are remembered here once they come back, so that none is used twice.
+        # Sealed requests are stored here once they come back, so that none is used twice.
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
         if key is not None and store is not None:
             _sign(store, key)
@@ -87,12 +87,12 @@ class Approvals:
 
     @property
     def is_exposed(self) -> bool:
-        """Whether others could have written what the store holds: it is neither in this process nor signed."""
+        """Whether others could have written the records: the store is neither in this process nor signed."""
         in_process = self.seal is not None or isinstance(self.store, MemoryApprovals)
         return not in_process and not getattr(self.store, "is_signed", False)
 
     def sealed(self, record: Record) -> ApprovalRequest:
-        """Return the request of *record* with its seal; raise `ApprovalError` if it may not travel."""
+        """Return the request of *record* with its seal; raise `ApprovalError` if it may not leave the process."""
         if self.seal is None:
             raise ValueError("there is no key to seal requests with; give Approvals(key=...) one, and no store")
         if dict(record.request.arguments) != record.arguments:
@@ -104,7 +104,7 @@ class Approvals:
         return self.seal.sealed(record.request, record.identity)
 
     async def answer(self, request: ApprovalRequest, in_thread: Callable[[Callable[[], Any]], Any]) -> Decision | None:
-        """What somebody says at once; None if nobody does."""
+        """Return the decision of the asker; return None if there is no asker, or if it leaves the request waiting."""
         asker: Any = self.asker
         if asker is None:
             return None
@@ -128,14 +128,14 @@ class NewestNames:
         self._size = size
 
     def add(self, name: str) -> None:
-        """Remember *name*, and forget the oldest if there are too many."""
+        """Add *name*, and remove the oldest name if there are too many."""
         self._names[name] = None
         while len(self._names) > self._size:
-            with contextlib.suppress(KeyError):  # another thread has just forgotten the last one
+            with contextlib.suppress(KeyError):  # Another thread may just have removed the last name.
                 self._names.popitem(last=False)
 
     def discard(self, name: str) -> None:
-        """Forget *name*, if it is there."""
+        """Remove *name*, if it is in the set."""
         self._names.pop(name, None)
 
     def __contains__(self, name: object) -> bool:
@@ -149,7 +149,7 @@ class NewestNames:
 
 
 def _check_plain(store: ApprovalStore | None) -> None:
-    """Raise `TypeError` for a store with async methods: what they return would be taken for their answer."""
+    """Raise `TypeError` for a store with async methods, because their coroutines would be taken for their answers."""
     for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge"):
         if inspect.iscoroutinefunction(getattr(store, name, None)):
             raise TypeError(
@@ -159,8 +159,8 @@ def _check_plain(store: ApprovalStore | None) -> None:
 
 
 def _sign(store: ApprovalStore, key: bytes | str | Sequence[bytes | str]) -> None:
-    """Let *store* sign its records with *key*, and refuse others; `TypeError` if it cannot."""
-    seal = RecordSeal(key)  # says what is wrong with a key
+    """Make *store* sign its records with *key* and refuse others; raise `TypeError` if it cannot sign."""
+    seal = RecordSeal(key)  # raises an error for a bad key
     if not hasattr(store, "sign_with"):
         raise TypeError(
             f"{type(store).__name__} cannot sign its records; give it the methods `sign_with` and `is_signed`, as "

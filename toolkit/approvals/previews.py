@@ -1,10 +1,9 @@
 """
-What a person is shown before they agree to a call.
+Previews: what a person is shown before they agree to a call.
 
-A tool's `preview=` says in its own words, or with `file_change` as a diff, what
-is about to happen. It only reads, has a time limit, and fails closed: no
-preview, no request. What is shown is made visible, and cut if it is too long;
-a cut preview says so in its first line.
+A tool's `preview=` tells what is about to happen, in its own words or as a diff with `file_change`. A preview only
+reads, and has a time limit. If the preview fails, no person is asked and the call does not run. The text is made
+visible, and is cut if it is too long. A preview that was cut says so in its first line.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ _MOST_CHARACTERS_OF_ERROR = 500
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
     """
-    What a call is about to do, and what has to stay as it is until it does.
+    A description of what a call is about to do, with the files that must not change before the call runs.
 
     Attributes:
-        text: What a person reads.
-        preconditions: The files it was made from, as they were.
-        is_cut: Whether something is left out of the text.
+        text: The text that a person reads.
+        preconditions: The files that the preview was made from, as they were then.
+        is_cut: Whether a part of the text is left out.
     """
 
     text: str
@@ -56,8 +55,8 @@ class Preview:
             raise TypeError(f"the text of a preview has to be text, got {type(self.text).__name__}")
 
 
-class PreviewFailed(ToolkitError):  # noqa: N818 -- named by what happened
-    """Nobody can be shown what a call is about to do, so nobody is asked, and it does not run."""
+class PreviewFailed(ToolkitError):  # noqa: N818 -- the name says what happened
+    """A preview could not be made. So no person is asked, and the call does not run."""
 
 
 def file_change(
@@ -68,12 +67,15 @@ def file_change(
     shown_as: str | None = None,
 ) -> Preview:
     """
-    The difference between a file as it is and *new*, which needs the file to stay as it is until then.
+    Return a preview of the difference between the present file and *new*.
+
+    The preview has the precondition that the file stays as it is until the call runs.
 
     Args:
-        new: What the file is going to hold; text is taken as UTF-8, None means that it is removed.
-        root: The folder that a relative path starts from; the working folder unless given.
-        shown_as: What to call the file; its path as given unless stated.
+        path: The file that the call is going to change.
+        new: The content that the file is going to have. Text is encoded as UTF-8. None means that the file is removed.
+        root: The folder that a relative path starts from; by default the working folder.
+        shown_as: The name to show for the file; by default *path* as it was given.
     """
     named = os.path.join(os.getcwd() if root is None else root, path)
     name = visible(os.fspath(path) if shown_as is None else shown_as, keep_lines=False)
@@ -95,7 +97,7 @@ def file_change(
 
 
 def combined(*previews: Preview) -> Preview:
-    """One preview of several changes, in their order."""
+    """Return one preview of several changes, in their order."""
     is_cut = any(preview.is_cut for preview in previews)
     texts = [preview.text for preview in previews if preview.text]
     if is_cut:
@@ -115,17 +117,21 @@ async def preview_of(
     redact: Callable[[str], str] = lambda text: text,
 ) -> Preview:
     """
-    What *tool* says it is about to do with *decoded* arguments; an empty text if it has nothing to say.
+    Return the preview that *tool* makes for *decoded* arguments; its text is empty if the tool has nothing to say.
 
-    Its `preview=` gets a copy of the arguments, and the *call* if it has a parameter of that name, and returns
-    text, JSON, a `Preview` or None. Raises
-    `PreviewFailed` if it raises, takes longer than *seconds* or tries to write.
+    The tool's `preview=` gets a copy of the arguments, and the *call* if it has a parameter of that name. It returns
+    text, JSON, a `Preview` or None.
 
     Args:
-        in_thread: Runs a blocking function elsewhere, context variables carried over, and gives what it
-            returns. One that takes too long is left alone; it stays read-only.
-        max_chars: What is longer is cut.
-        redact: Masks secrets in a text; before it is cut or made visible, after which none would be found.
+        in_thread: Runs a blocking function in a thread, with the context variables of the caller, and returns its
+            result. A function that takes too long is left to run, and stays read-only.
+        seconds: How long the preview may take.
+        max_chars: The limit beyond which the text is cut.
+        redact: Masks secrets in a text. It runs before the text is cut or made visible, because after that it would
+            not find them.
+
+    Raises:
+        PreviewFailed: The preview raises, takes longer than *seconds* or tries to write.
     """
     function = tool.facts.preview
     if function is None:
@@ -133,7 +139,7 @@ async def preview_of(
     tried: list[str] = []
     try:
         with read_only() as tried:
-            # A task inherits the guard; whoever comes after it here does not.
+            # The task inherits the guard. The code after this block does not.
             asked = told_of(function, copy.copy(call))
             task = asyncio.create_task(_answer(asked, copy.deepcopy(dict(decoded)), in_thread))
     except Exception as error:
@@ -161,8 +167,12 @@ async def preview_of(
 async def _answer(
     function: Callable[..., Any], arguments: dict[str, Any], in_thread: Callable[[Callable[[], Any]], Awaitable[Any]]
 ) -> tuple[Preview, BaseException | None]:
-    """What *function* says as a preview, or what it raised: a task would throw an exit into the event loop."""
-    context = contextvars.copy_context()  # with the guard in it, wherever the thread comes from
+    """
+    Return the preview that *function* makes and None, or an empty preview and the error that it raised.
+
+    The error is returned, because a task would throw a `SystemExit` into the event loop.
+    """
+    context = contextvars.copy_context()  # contains the guard, also if the thread has another context
     try:
         found: Any = (
             function(arguments)
@@ -174,7 +184,7 @@ async def _answer(
         return _read(found), None
     except asyncio.CancelledError:
         raise
-    except BaseException as error:  # noqa: BLE001 -- a stranger's code; see above
+    except BaseException as error:  # noqa: BLE001 -- the author's code may raise anything; see the docstring
         return Preview(text=""), error
 
 
@@ -187,8 +197,8 @@ def _read(found: Any) -> Preview:
 
 
 def _shown(preview: Preview, max_chars: int) -> Preview:
-    """*preview* made visible, and cut to *max_chars*; the line that says so comes on top of them."""
-    # Cut before, because making a character visible costs more than counting it.
+    """Return *preview* made visible, and cut to *max_chars*; the line that says so is not counted."""
+    # The text is cut first, because it costs more to make a character visible than to count it.
     text = visible(preview.text[:max_chars])
     whole = len(text) + max(0, len(preview.text) - max_chars)
     if whole > max_chars:
@@ -205,6 +215,6 @@ def _failed(tool: Tool, why: str) -> PreviewFailed:
 
 
 def _look_at(ended: asyncio.Future[Any]) -> None:
-    """Nobody waits for it any more, so nobody has to be warned of how it ended."""
+    """Read the exception, so that asyncio does not warn about a task that is not awaited any more."""
     if not ended.cancelled():
         ended.exception()

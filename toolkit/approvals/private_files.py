@@ -1,8 +1,8 @@
 """
-A file that only its owner can read, in a folder where only its owner can write.
+Files that only their owner can read, in a folder where only their owner can write.
 
-What others could have changed is not repaired but refused: a person has to look
-at it first. Where files have no modes, the system has to keep others out.
+A file that others could have changed is refused, not repaired, because a person has to look at it first. On systems
+where files have no modes, the system itself has to keep others out.
 """
 
 from __future__ import annotations
@@ -15,28 +15,37 @@ __all__ = ["UnsafeFileError", "check_private", "make_private"]
 
 
 class UnsafeFileError(Exception):
-    """Why a file is not one's own alone, and what to do about it."""
+    """A file that is not its owner's alone; the message says why, and what to do about it."""
 
 
 def make_private(path: str) -> None:
-    """Make an empty file for its owner alone, unless there is one; `UnsafeFileError` if others can write beside it."""
+    """
+    Create an empty file that only its owner can open, unless the file exists.
+
+    Raises:
+        UnsafeFileError: Others can write in the folder.
+    """
     _check_folder(os.path.dirname(path))
     if os.path.lexists(path):
         return
-    # Made under another name and closed before anybody can know it: closing a file that
+    # The file is created under a random name and closed before others can know it. Closing a file that
     # another thread has open through SQLite would drop the locks of that thread.
     made = f"{path}-{secrets.token_hex(8)}"
     os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
         os.link(made, path)
     except FileExistsError:
-        pass  # somebody else was faster
+        pass  # Another process or thread created the file first.
     finally:
         os.unlink(made)
 
 
 def check_private(path: str, *, user: int | None = None) -> None:
-    """Raise `UnsafeFileError` unless only *user*, by default the one who asks, can open or replace the file."""
+    """
+    Raise `UnsafeFileError` unless only *user* can open or replace the file.
+
+    By default, *user* is the effective user of this process.
+    """
     _check_folder(os.path.dirname(path), user)
     status = os.lstat(path)
     if stat.S_ISLNK(status.st_mode):
@@ -55,7 +64,7 @@ def _check_folder(folder: str, user: int | None = None) -> None:
     status = os.stat(folder)
     if not stat.S_ISDIR(status.st_mode):
         raise UnsafeFileError("is not in a folder; give another path")
-    # The administrator can do anything anyway. A sticky bit does not help: a journal could be put beside the file.
+    # The administrator can write in any case. A sticky bit does not help: others could put a journal beside the file.
     if os.name == "posix" and (status.st_uid not in (_user(user), 0) or status.st_mode & 0o022):
         raise UnsafeFileError(
             "is in a folder where others can write, and could put another in its place; "

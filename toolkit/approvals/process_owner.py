@@ -1,9 +1,8 @@
 """
-Who is running an approved call, told so that another process can see whether they still live.
+The process that runs an approved call, identified so that another process can see whether it still lives.
 
-A process is known by the kernel it runs on, its number, and the moment it
-began, because numbers are used again. "Dead" is only said of what certainly
-is: a call whose owner may live is never taken over.
+A process is identified by the kernel that it runs on, its number, and the time when it began, because numbers are
+used again. A process is reported as dead only if that is certain. A call whose owner may live is never taken over.
 """
 
 from __future__ import annotations
@@ -23,13 +22,17 @@ _ENDED = ""
 
 
 def owner(*, proc: str = "/proc") -> str:
-    """A text that stands for this process and for no other, before or after it; *proc* is where processes are seen."""
+    """
+    Return a text that stands for this process, and for no earlier or later process.
+
+    *proc* is the folder in which the kernel shows processes.
+    """
     pid = os.getpid()
     return _owner(_machine(proc), pid, _began(pid, proc))
 
 
 def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
-    """Whether the process that *owner* stands for still runs; None if that cannot be seen from here."""
+    """Return whether the process that *owner* stands for still runs; return None if that cannot be seen from here."""
     match = _OWNER.fullmatch(owner)
     if match is None or match[1] != _machine(proc):
         return None
@@ -44,24 +47,28 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
 
 @functools.cache
 def _owner(machine: str, pid: int, began: str | None) -> str:
-    # Kept by all three, so that a fork does not go by its parent's name.
+    # The cache key has all three values, so that a forked process does not get the text of its parent.
     return f"{machine}/{pid}/{began or ''}/{secrets.token_hex(8)}"
 
 
 def _began(pid: int, proc: str) -> str | None:
-    """When a process began, in the kernel's ticks; `_ENDED` if nobody has collected it yet, None if it is not seen."""
+    """
+    Return when a process began, in the kernel's ticks.
+
+    Return `_ENDED` if the process has ended and its parent has not collected it yet. Return None if it is not visible.
+    """
     stat = _read(f"{proc}/{pid}/stat")
     if not stat:
         return None
-    # The name in parentheses can hold anything, parentheses too.
+    # The process name in parentheses can contain any character, including parentheses.
     fields = stat.rpartition(")")[2].split()
     return _ENDED if fields[0] in ("Z", "X") else fields[19]
 
 
 def _exists(pid: int) -> bool | None:
-    """Asked where there is no /proc, or it shows everyone only their own."""
+    """Return whether a process exists, where there is no /proc or where it shows users only their own processes."""
     if os.name != "posix":
-        return None  # signal 0 is no question elsewhere: it interrupts
+        return None  # On other systems, signal 0 does not test a process: it interrupts it.
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -72,7 +79,11 @@ def _exists(pid: int) -> bool | None:
 
 
 def _machine(proc: str) -> str:
-    """This run of this kernel, as its process numbers and times are seen here: a container has its own."""
+    """
+    Return a digest of this boot of this kernel and of its process namespaces.
+
+    Process numbers and times mean the same only within these. A container has its own.
+    """
     boot = _read(f"{proc}/sys/kernel/random/boot_id") or platform.node()
     return digest(boot, *map(_link, (f"{proc}/self/ns/pid", f"{proc}/self/ns/time")))[:16]
 

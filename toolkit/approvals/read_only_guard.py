@@ -1,11 +1,10 @@
 """
-Keeps preview code from changing anything.
+A guard that keeps preview code from changing anything.
 
-Inside `read_only` whatever Python reports as a write, a new process or a way
-out of this machine is refused: files opened for writing, renames, sockets,
-subprocesses. It is a guard against mistakes, not a boundary: what is written to
-a file that was open before, from a thread the code starts itself, or by compiled
-code that reports nothing, is not seen.
+Inside `read_only`, an operation is refused if Python reports it as a write, a new process or a connection out of this
+machine: files opened for writing, renames, sockets, subprocesses. The guard protects against mistakes; it is not a
+security boundary. It does not see a write to a file that was open before, a write from a thread that the code starts
+itself, or a write by compiled code that reports nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from ..errors import Safety
 __all__ = ["WriteRefused", "read_only", "refusal"]
 
 
-class WriteRefused(Safety, PermissionError):  # noqa: N818 -- named by what happened
-    """A preview tried to change something. To code that handles it, it is a file that may not be written."""
+class WriteRefused(Safety, PermissionError):  # noqa: N818 -- the name says what happened
+    """A preview tried to change something. To code that handles it, it looks like a file that may not be written."""
 
 
 @contextlib.contextmanager
@@ -34,7 +33,7 @@ def read_only() -> Iterator[list[str]]:
     """
     Refuse every reported write in this context, and in the tasks and threads that inherit it.
 
-    The list collects what was tried: code that swallows the refusal has tried all the same.
+    The list collects the refused attempts. Code that catches the refusal has made the attempt all the same.
     """
     tried: list[str] = []
     token = _tried.set(tried)
@@ -51,11 +50,11 @@ _installing = unlock_in_children(threading.Lock())
 
 
 def _install() -> None:
-    """Add the one hook, on first use only: it cannot be removed, and every event of the process passes through it."""
+    """Add the audit hook, on first use only: it cannot be removed, and gets every audit event of the process."""
     with _installing:
         if not _is_watching():
             sys.addaudithook(_hook)
-        if not _is_watching():  # another hook may keep ours out, and nobody would be told
+        if not _is_watching():  # Another hook may keep this one out, and Python would not report that.
             raise Safety("a preview cannot be watched here: another audit hook keeps ours out")
 
 
@@ -65,7 +64,7 @@ def _is_watching() -> bool:
     return bool(seen)
 
 
-# Bound as defaults, because the hook is still called when the interpreter has emptied this module.
+# The variable is bound as a default, because the hook is still called after the interpreter has emptied this module.
 def _hook(event: str, args: tuple[Any, ...], tried: ContextVar[list[str] | None] = _tried) -> None:
     found = tried.get()
     if found is not None:
@@ -84,7 +83,7 @@ def _judge(event: str, args: tuple[Any, ...], tried: list[str]) -> None:
 
 
 def refusal(event: str, args: tuple[Any, ...]) -> str | None:
-    """What an audit event would do that a preview must not; None if it only reads."""
+    """Return what an audit event would do that a preview must not do; return None if it only reads."""
     if event == "open":
         return f"open {_shown(args)} for writing" if _writes(*args[1:3]) else None
     if event == "sqlite3.connect":
@@ -148,7 +147,7 @@ def _reads_only(database: Any) -> bool:
 
 
 def _is_bytecode(args: tuple[Any, ...]) -> bool:
-    """Whether Python itself only wanted to keep what it compiled; it does without if it may not."""
+    """Return whether Python itself only wanted to save compiled code; it works without that if it may not."""
     name = args[0] if args and isinstance(args[0], str) else ""
     return os.path.basename(name) == "__pycache__" or os.path.basename(os.path.dirname(name)) == "__pycache__"
 

@@ -1,10 +1,10 @@
 """
-What is kept of a call that waits for a person, from the question to the outcome.
+Records of calls that wait for a person, from the question to the outcome.
 
     pending → denied
     pending → claimed → done
 
-A record is plain JSON with a version: nothing stored is pickled.
+A record is plain JSON with a version. No store pickles anything.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ Why = Literal[
 ]
 
 _VERSION = 2
-# Version 1 had no place for a signature.
+# Version 1 had no field for a signature.
 _READABLE = (1, 2)
 
 
 class ApprovalError(ToolkitError):
     """
-    An answer that cannot be taken, or a store that cannot keep it.
+    An answer that cannot be accepted, or a store that cannot keep it.
 
     Attributes:
-        why: In one word, for programs; "store" if the store itself fails.
-        outcome: What came of the call, as `ToolResult.to_json` tells it, if it was "answered" and is done.
+        why: The reason in one word, for programs; "store" if the store itself fails.
+        outcome: The result of the call, as `ToolResult.to_json` returns it, if `why` is "answered" and the call ended.
     """
 
     def __init__(self, message: str, *, why: Why, outcome: dict[str, Any] | None = None) -> None:
@@ -55,11 +55,11 @@ def _error(message: str, why: Why, outcome: dict[str, Any] | None) -> ApprovalEr
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """
-    Who runs an approved call.
+    The claim of a process to run an approved call.
 
     Attributes:
-        owner: The process, as `owner()` tells it.
-        at: Since when, in seconds since 1970.
+        owner: The process, as `owner()` returns it.
+        at: The time of the claim, in seconds since 1970.
     """
 
     owner: str
@@ -69,18 +69,18 @@ class Claim:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """
-    What a store keeps of one request.
+    The record that a store keeps of one request.
 
     Attributes:
-        request: What the person sees.
-        arguments: What really runs, in JSON form, secrets included: never shown.
+        request: The request that the person sees.
+        arguments: The arguments that really run, in JSON form and including secrets. They are never shown.
         identity: The digest of the tool's identity.
-        state: How far it has come.
-        claim: Who runs it, or ran it.
-        outcome: What came of it, as `ToolResult.to_json` tells it.
-        decided_by: Who answered.
-        decided_at: When, in seconds since 1970.
-        seal: The signature over all of this, where the store has a key; two records that say the same are equal.
+        state: The state that the request has reached.
+        claim: The claim of the process that runs the call, or ran it.
+        outcome: The result of the call, in the form of `ToolResult.to_json`.
+        decided_by: The person who answered.
+        decided_at: The time of the answer, in seconds since 1970.
+        seal: The signature over the other fields, if the store has a key. It does not count when records are compared.
     """
 
     request: ApprovalRequest
@@ -101,19 +101,23 @@ class Record:
             raise ValueError(f"a record that is {self.state} has to have {_WORDS[self.state]}")
 
     def is_expired(self, now: float) -> bool:
-        """Whether it is too late to answer."""
+        """Return whether it is too late to answer the request."""
         until = self.request.expires_at
-        # Put this way round, a time that is no number has passed.
+        # With the comparison in this order, a time that is NaN counts as passed.
         return until is not None and not now < until
 
     def over_since(self) -> float | None:
-        """Since when nothing can come of it any more, or will; None if it waits for ever, or may be running."""
+        """
+        Return the time since which the request is over, or from which it will be.
+
+        Return None if the request waits without a limit, or if its call may be running.
+        """
         if self.state == "pending":
             return self.request.expires_at
         return None if self.state == "claimed" else self.decided_at
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, as plain JSON with a version."""
+        """Return the whole record as plain JSON with a version."""
         return {
             "version": _VERSION,
             "request": self.request.to_json(),
@@ -129,7 +133,7 @@ class Record:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
-        """The inverse of `to_json`; `ValueError` for a version or a shape nobody knows."""
+        """Return the record that `to_json` wrote; raise `ValueError` if the version or the shape is unknown."""
         version = data.get("version") if isinstance(data, Mapping) else None
         if type(version) is not int or version not in _READABLE:
             readable = " and ".join(map(str, _READABLE))
@@ -150,7 +154,7 @@ class Record:
         )
 
 
-# Whether each state has a decision, a claim and an outcome.
+# For each state: whether a record has a decision, a claim and an outcome.
 _NEEDS: dict[str, tuple[bool, bool, bool]] = {
     "pending": (False, False, False),
     "denied": (True, False, False),
@@ -183,13 +187,13 @@ def _claim(data: dict[str, Any]) -> Claim:
 
 
 def dumped(record: Record) -> str:
-    """*record* as text, in ASCII; `ValueError` if something in it is not JSON."""
+    """Return *record* as ASCII text; raise `ValueError` if a part of it is not JSON."""
     check_arguments(record)
     return encode_record(record)
 
 
 def check_arguments(record: Record) -> None:
-    """Raise `ValueError` unless the arguments of *record* are JSON that is read back exactly."""
+    """Raise `ValueError` unless the arguments of *record* are JSON that can be read back exactly."""
     try:
         canonical(record.arguments)
     except ValueError as error:
@@ -197,7 +201,7 @@ def check_arguments(record: Record) -> None:
 
 
 def encode_record(record: Record) -> str:
-    """Return *record* as text, in ASCII; `ValueError` if something in it has no JSON form."""
+    """Return *record* as ASCII text; raise `ValueError` if a part of it has no JSON form."""
     try:
         return _ENCODER.encode(record.to_json())
     except (TypeError, ValueError, RecursionError) as error:
@@ -205,7 +209,7 @@ def encode_record(record: Record) -> str:
 
 
 def loaded(text: str) -> Record:
-    """The inverse of `dumped`; `ValueError` for anything else."""
+    """Return the record that `dumped` wrote as *text*; raise `ValueError` for any other text."""
     try:
         return Record.from_json(_DECODER.decode(text))
     except (TypeError, RecursionError) as error:

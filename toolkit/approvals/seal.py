@@ -1,13 +1,13 @@
 """
-Signing: a request that travels and that no store keeps, and a record in a store that others could write.
+Signatures for requests that no store keeps, and for records in a store that others could write.
 
-A seal says that this dispatcher made the request, for this tool, and that nobody
-has altered it. It does not say that the request was never used before: only a
-store can, and whoever takes a sealed request has to remember its id.
+A seal proves that this dispatcher made the request, for this tool, and that the request was not altered. It does not
+prove that the request was never used before. Only a store can prove that, so the receiver of a sealed request has to
+remember its id.
 
-A record is signed as a whole in each of its states: what was shown, what runs, who decided, who claimed it and
-what came of it. A record that carries no signature, or a wrong one, is refused. An older copy of a record has a
-valid signature of its own; a store object refuses one that is older than what it has seen itself.
+A record is signed as a whole in each of its states: what was shown, what runs, who decided, who claimed it and what
+the outcome was. A record with no signature, or with a wrong one, is refused. An older copy of a record has a valid
+signature of its own. A store object refuses a copy that is older than the state it has seen itself.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _VERSION = "v1"
 _LEAST_BYTES = 32
 _MOST_REMEMBERED = 10_000
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
-# How far a record has come. Nothing follows the last step.
+# How far a record has come in each state. No state follows the last step.
 _STEPS = {"pending": 0, "claimed": 1, "denied": 2, "done": 2}
 
 
 class Seal:
     """
-    Sign requests, and tell one's own from forged or altered ones.
+    A signer of requests, which also tells its own requests from forged or altered ones.
 
     Args:
-        key: At least 32 random bytes that only the dispatchers have. Of several the first signs and
-            all verify, so that a key can be replaced while requests are on their way.
+        key: At least 32 random bytes that only the dispatchers have. Of several keys the first signs and all verify, so
+            that a key can be replaced while requests are on their way.
     """
 
     __slots__ = ("_keys",)
@@ -49,21 +49,21 @@ class Seal:
         self._keys = _read_keys(key)
 
     def sealed(self, request: ApprovalRequest, identity: str) -> ApprovalRequest:
-        """*request* with its seal, for the tool of this *identity*; `ValueError` if it is not JSON."""
+        """Return *request* with its seal for the tool of this *identity*; raise `ValueError` if it is not JSON."""
         return replace(request, seal=_sign(self._keys[0], _content(request, identity)))
 
     def verify(self, request: ApprovalRequest, identity: str) -> bool:
-        """Whether *request* is just as it was sealed, for the tool of this *identity*."""
+        """Return whether *request* is unchanged since it was sealed for the tool of this *identity*."""
         try:
             content = _content(request, identity)
         except ValueError:
-            return False  # what cannot be written was never sealed
+            return False  # A request that cannot be written as JSON was never sealed.
         return _is_signed(self._keys, content, request.seal)
 
 
 class RecordSeal:
     """
-    Sign the records of a store, and refuse those that others have written, altered or put back.
+    A signer of a store's records, which also refuses records that others have written, altered or put back.
 
     Args:
         key: As for `Seal`.
@@ -79,11 +79,15 @@ class RecordSeal:
         return len(self._keys) == len(other._keys) and all(map(hmac.compare_digest, self._keys, other._keys))
 
     def sign(self, record: Record) -> Record:
-        """Return *record* with its signature; `ValueError` if it is not JSON."""
+        """Return *record* with its signature; raise `ValueError` if it is not JSON."""
         return replace(record, seal=_sign(self._keys[0], _record_content(record)))
 
     def check(self, record: Record) -> None:
-        """Raise `ApprovalError` unless *record* is just as it was signed, and no older than what was seen before."""
+        """
+        Raise `ApprovalError` unless *record* is unchanged since it was signed.
+
+        Raise it also if the record is older than a state that was seen before.
+        """
         name = record.request.id[:64]
         if record.seal is None:
             raise ApprovalError(
@@ -108,11 +112,11 @@ class RecordSeal:
         try:
             content = _record_content(record)
         except (ValueError, RecursionError):
-            return False  # what cannot be written was never signed
+            return False  # A record that cannot be written as JSON was never signed.
         return _is_signed(self._keys, content, record.seal)
 
     def remember(self, record: Record) -> None:
-        """Remember how far *record*, which is in the store now, has come."""
+        """Remember the state that *record*, which is in the store now, has reached."""
         step = _STEPS[record.state]
         if step:
             with self._lock:
@@ -148,7 +152,7 @@ def _content(request: ApprovalRequest, identity: str) -> bytes:
 
 
 def _record_content(record: Record) -> bytes:
-    # Read back from its text, so that what is verified later is compared with what the store holds.
+    # The record is read back from its text, so that the signature covers what the store holds.
     fields = json.loads(dumped(replace(record, seal=None)))
     return digest("toolkit approval record", _VERSION, _CANONICAL.encode(fields)).encode()
 
@@ -159,5 +163,5 @@ def _sign(key: bytes, content: bytes) -> str:
 
 def _is_signed(keys: Sequence[bytes], content: bytes, seal: str | None) -> bool:
     signature = (seal or "").encode(errors="surrogatepass")
-    # Every key is tried: the time it takes tells nothing.
+    # Every key is tried, so that the time it takes does not show which key fits.
     return sum(hmac.compare_digest(_sign(key, content).encode(), signature) for key in keys) > 0

@@ -1,11 +1,10 @@
 """
-Approvals in one SQLite file that processes share, and that outlives them.
+A store of approvals in one SQLite file, which several processes can share and which outlives them.
 
-Each call opens the file, does its work in one transaction and closes it again:
-nothing is held by a thread, carried into a fork, or left to be closed. A change
-is on the disk before the call returns, so that neither `kill -9` nor a power cut
-takes it back. The file holds arguments with their secrets: only its owner may
-read it, in a folder where only its owner can put anything.
+Each method opens the file, does its work in one transaction and closes the file again. So no thread holds a
+connection, no fork inherits one, and the caller has nothing to close. A change is on the disk before the method
+returns, so that neither `kill -9` nor a power cut can undo it. The file holds arguments with their secrets. So only
+its owner may read it, and its folder has to be one where only its owner can write.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = ["SQLiteApprovals"]
 _log = logging.getLogger("toolkit")
 
 _FORMAT = 1
-_APPLICATION = 0x746B6170  # "tkap": tells our file from any other SQLite file
+_APPLICATION = 0x746B6170  # "tkap": tells a file of this store from any other SQLite file
 _SCHEMA = f"""
 CREATE TABLE approvals (
     id BLOB PRIMARY KEY,
@@ -44,21 +43,21 @@ PRAGMA application_id = {_APPLICATION};
 PRAGMA user_version = {_FORMAT};
 """
 _SETTINGS = (
-    # A journal that is deleted needs no shared memory, and EXTRA makes sure that the deletion, too, is on the disk.
+    # A journal that is deleted needs no shared memory. EXTRA makes sure that the deletion is on the disk, too.
     "PRAGMA journal_mode = DELETE",
     "PRAGMA synchronous = EXTRA",
-    # What is forgotten held secrets.
+    # Deleted records contained secrets.
     "PRAGMA secure_delete = ON",
 )
 
 
 class SQLiteApprovals(Changing):
     """
-    Keep approvals in the file at *path*, which is made with mode 0600 if there is none.
+    A store that keeps approvals in the file at *path*, which is created with mode 0600 if it does not exist.
 
     Args:
-        path: The file; safety checks keep tools away from one that is named `*.approvals.sqlite`.
-            Its folder has to exist, and nobody else may be able to write there.
+        path: The path of the file. Safety checks keep tools away from a file that is named `*.approvals.sqlite`.
+            Its folder has to exist, and no other user may be able to write there.
         timeout_seconds: How long to wait while other processes write.
 
     Raises:
@@ -78,11 +77,11 @@ class SQLiteApprovals(Changing):
 
     @property
     def path(self) -> str:
-        """Where the approvals are kept."""
+        """The path of the file in which the approvals are kept."""
         return self._path
 
     def add(self, record: Record) -> None:
-        """Keep a record that is pending; `ValueError` if its id is taken."""
+        """Keep a pending record; raise `ValueError` if its id is already in the store."""
         if record.state != "pending":
             raise ValueError(f"only a pending request can be added; this one is {record.state}")
         with self._opened(change=True) as connection:
@@ -91,7 +90,7 @@ class SQLiteApprovals(Changing):
             _write(connection, self._signed(record))
 
     def get(self, request_id: str) -> Record | None:
-        """The record of exactly this id, as it is now."""
+        """Return the present record with exactly this id; return None if there is none."""
         with self._opened() as connection:
             return self._read(connection, request_id)
 
@@ -102,7 +101,11 @@ class SQLiteApprovals(Changing):
         principal: str | EllipsisType | None = ...,
         now: float | None = None,
     ) -> list[ApprovalRequest]:
-        """Return what can still be answered *now*, the oldest first; a record with a wrong signature is only logged."""
+        """
+        Return the requests that can still be answered *now*, the oldest first.
+
+        A record with a wrong signature is logged and left out.
+        """
         now = time.time() if now is None else now
         with self._opened() as connection:
             rows = connection.execute(
@@ -112,7 +115,7 @@ class SQLiteApprovals(Changing):
         return [each.request for each in records if is_pending(each, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
-        """Forget what was denied, done or expired *before*, and say how many."""
+        """Delete the records that were denied, done or expired *before* that time, and return how many."""
         with self._opened(change=True) as connection:
             return connection.execute("DELETE FROM approvals WHERE over_since < ?", (before,)).rowcount
 
@@ -128,15 +131,15 @@ class SQLiteApprovals(Changing):
 
     @contextmanager
     def _opened(self, *, change: bool = False, make: bool = False) -> Iterator[sqlite3.Connection]:
-        """One transaction; what is not left normally has not happened."""
+        """Open the file for one transaction. The transaction has no effect if the block is left by an exception."""
         with self._failing():
             check_private(self._path)
-            # Opened only if it is there: SQLite would make it for everyone to read.
+            # The mode is `rw`, so that SQLite does not create the file: it would create one that all users can read.
             address = f"{Path(self._path).as_uri()}?mode=rw"
             with closing(sqlite3.connect(address, uri=True, timeout=self._timeout, isolation_level=None)) as connection:
                 for setting in _SETTINGS:
                     connection.execute(setting)
-                # A change takes the lock before it reads: nobody else can come in between.
+                # A change takes the lock before it reads, so that no other process can write in between.
                 connection.execute("BEGIN IMMEDIATE" if change else "BEGIN")
                 self._check_format(connection, make)
                 yield connection
@@ -147,13 +150,13 @@ class SQLiteApprovals(Changing):
         try:
             yield
         except sqlite3.Error as error:
-            # An extended code holds the plain one in its last byte.
+            # The last byte of an extended error code is the plain code.
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             raise self._error(_PROBLEMS.get(code, "cannot be used: {}").format(error)) from error
         except OSError as error:
             raise self._error(f"cannot be used: {error.strerror or error}; check the path and its folder") from error
         except UnicodeDecodeError as error:
-            # SQLite quotes the file in its messages, and what is damaged there need not be text.
+            # SQLite quotes the file in its messages, and damaged content need not be text.
             raise self._error(f"is damaged; {_MOVE_IT}") from error
         except UnsafeFileError as error:
             raise self._error(str(error)) from None
@@ -190,7 +193,11 @@ class SQLiteApprovals(Changing):
         return self._checked(record)
 
     def _listed(self, key: Any, state: Any, text: Any) -> Record | None:
-        """Return a record for a list; None for one that others wrote, so that it does not hide the rest."""
+        """
+        Return a record for a list; return None if its signature is wrong.
+
+        A record that others wrote is left out, so that it does not hide the other records.
+        """
         try:
             return self._record(key, state, text)
         except ApprovalError as error:
@@ -216,7 +223,7 @@ _PROBLEMS = {
 
 
 def _key(request_id: str) -> bytes:
-    # As bytes: compared exactly, and any text can be asked for.
+    # The key is bytes, so that ids are compared exactly and any text can be looked up.
     return request_id.encode(errors="surrogatepass")
 
 

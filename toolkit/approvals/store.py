@@ -1,9 +1,8 @@
 """
-What a store of approvals has to do.
+The interface of a store of approvals, and a base class for stores.
 
-Every change is a function from a record to the next one, or to None where it
-is not allowed. A store applies it while nobody else can change the record, so
-that of all who want to change it the same way exactly one does.
+Every change is a function from a record to the next record, or to None if the change is not allowed. A store applies
+it while no other caller can change the record. So if several callers want to make the same change, exactly one does.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Change: TypeAlias = Callable[[Record], Record | None]
 
 
 class SignsRecords(Protocol):
-    """What a store with a key does with each record: `RecordSeal` does it."""
+    """The signing of records for a store with a key; `RecordSeal` implements it."""
 
     def has_same_keys(self, other: Any) -> bool:
         """Return whether both sign and verify with the same keys."""
@@ -32,7 +31,7 @@ class SignsRecords(Protocol):
         """Return *record* with its signature, just before it is written."""
 
     def check(self, record: Record) -> None:
-        """Raise `ApprovalError` unless *record*, which was just read, is as it was signed."""
+        """Raise `ApprovalError` unless *record*, which was just read, is unchanged since it was signed."""
 
     def remember(self, record: Record) -> None:
         """Remember that *record* is in the store now."""
@@ -40,23 +39,23 @@ class SignsRecords(Protocol):
 
 class ApprovalStore(Protocol):
     """
-    Keeps requests until they are answered, and what became of them.
+    A store that keeps requests until they are answered, and the outcomes of their calls.
 
-    Nothing here judges whether an answer is right: the dispatcher does, before it settles.
-    A store that cannot do its work raises `ApprovalError`.
+    A store does not judge whether an answer is right: the dispatcher does that before it calls `settle`. A store that
+    cannot do its work raises `ApprovalError`.
 
     Attributes:
-        blocking: Whether a method may take its time; the dispatcher then calls it in a thread.
+        blocking: Whether a method may block; the dispatcher then calls it in a thread.
     """
 
     @property
     def blocking(self) -> bool: ...
 
     def add(self, record: Record) -> None:
-        """Keep a record that is pending; `ValueError` if its id is taken."""
+        """Keep a pending record; raise `ValueError` if its id is already in the store."""
 
     def get(self, request_id: str) -> Record | None:
-        """The record of exactly this id, as it is now."""
+        """Return the present record with exactly this id; return None if there is none."""
 
     def settle(
         self,
@@ -69,17 +68,17 @@ class ApprovalStore(Protocol):
         arguments: Any = None,
     ) -> bool:
         """
-        Answer a request; whether this was the answer that counts.
+        Answer a request; return whether this was the answer that counts.
 
-        Only one that is pending and not expired can be answered, and only once. What is claimed has
-        an *owner*, who runs it; *arguments* replace those of the record.
+        A request can be answered only while it is pending and not expired, and only once. A claimed request has an
+        *owner*, which is the process that runs the call. *arguments* replace those of the record.
         """
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
-        """Take a claim over from an owner who is dead; whether it was still theirs."""
+        """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
 
     def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
-        """Keep what came of a call; whether *owner* still had the claim."""
+        """Keep the outcome of a call; return whether *owner* still had the claim."""
 
     def pending(
         self,
@@ -89,18 +88,22 @@ class ApprovalStore(Protocol):
         now: float | None = None,
     ) -> list[ApprovalRequest]:
         """
-        What can still be answered *now*, the oldest first.
+        Return the requests that can still be answered *now*, the oldest first.
 
-        Of any session and principal unless one is given; None is given for those that have none.
+        By default, these are the requests of every session and principal. None selects the requests that have none.
         """
 
     def purge(self, *, before: float) -> int:
-        """Forget what was denied, done or expired *before*, and say how many; a claim without an outcome stays."""
+        """
+        Forget the records that were denied, done or expired *before* that time, and return how many.
+
+        A claim without an outcome stays.
+        """
 
 
 class Changing(ABC):
     """
-    The changes of a store that can apply any one of them: `_change` says whether it did.
+    A base class for stores that can apply any change to a record: `_change` returns whether it did.
 
     Such a store can be given a key. It then passes every record that it writes through `_signed`, and every record
     that it reads through `_checked`.
@@ -110,11 +113,16 @@ class Changing(ABC):
 
     @property
     def is_signed(self) -> bool:
-        """Whether the records carry signatures, and are refused without."""
+        """Whether the records carry signatures, and are refused without them."""
         return self._seal is not None
 
     def sign_with(self, seal: SignsRecords) -> None:
-        """Sign every record from now on, and refuse those without a valid signature; `ValueError` for a second key."""
+        """
+        Sign every record from now on, and refuse records without a valid signature.
+
+        Raises:
+            ValueError: The store has another key already.
+        """
         if self._seal is not None and not self._seal.has_same_keys(seal):
             raise ValueError("this store has another key already; give every Approvals of one store the same key")
         self._seal = self._seal or seal
@@ -136,7 +144,7 @@ class Changing(ABC):
         return record
 
     def _remember(self, record: Record) -> None:
-        """Take note that *record* is in the store."""
+        """Tell the seal that *record* is in the store."""
         if self._seal is not None:
             self._seal.remember(record)
 
@@ -150,15 +158,15 @@ class Changing(ABC):
         now: float,
         arguments: Any = None,
     ) -> bool:
-        """Answer a request; whether this was the answer that counts."""
+        """Answer a request; return whether this was the answer that counts."""
         return self._change(request_id, _settled(state, by=by, owner=owner, now=now, arguments=arguments))
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
-        """Take a claim over from an owner who is dead; whether it was still theirs."""
+        """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
         return self._change(request_id, _reclaimed(from_owner=from_owner, owner=owner, now=now))
 
     def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
-        """Keep what came of a call; whether *owner* still had the claim."""
+        """Keep the outcome of a call; return whether *owner* still had the claim."""
         return self._change(request_id, _finished(outcome, owner=owner))
 
     @abstractmethod
@@ -168,7 +176,7 @@ class Changing(ABC):
 def _settled(
     state: Literal["denied", "claimed"], *, by: str | None, owner: str | None, now: float, arguments: Any = None
 ) -> Change:
-    """From pending to *state*."""
+    """Return the change from pending to *state*."""
     if state not in ("denied", "claimed"):
         raise ValueError(f"a request cannot be settled as {state!r}; use 'denied' or 'claimed'")
     if state == "claimed" and not owner:
@@ -190,7 +198,7 @@ def _settled(
 
 
 def _reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
-    """From one owner's claim to another's."""
+    """Return the change from the claim of *from_owner* to the claim of *owner*."""
 
     def change(record: Record) -> Record | None:
         return replace(record, claim=Claim(owner=owner, at=now)) if _is_claimed_by(from_owner, record) else None
@@ -199,7 +207,7 @@ def _reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
 
 
 def _finished(outcome: Mapping[str, Any], *, owner: str) -> Change:
-    """From claimed to done."""
+    """Return the change from claimed to done."""
 
     def change(record: Record) -> Record | None:
         return replace(record, state="done", outcome=dict(outcome)) if _is_claimed_by(owner, record) else None
@@ -210,7 +218,7 @@ def _finished(outcome: Mapping[str, Any], *, owner: str) -> Change:
 def is_pending(
     record: Record, session: str | EllipsisType | None, principal: str | EllipsisType | None, now: float
 ) -> bool:
-    """Whether *record* can still be answered, and is one of those asked for."""
+    """Return whether *record* can still be answered, and has the requested session and principal."""
     return (
         record.state == "pending"
         and not record.is_expired(now)

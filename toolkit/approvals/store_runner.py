@@ -1,9 +1,9 @@
 """
-Operations of a store, and how long a call waits for each.
+Operations of a store, with a limit on how long a call waits for each.
 
 A store that blocks works in a thread, and a thread cannot be stopped. A call that stops waiting leaves the operation
-to its thread, which undoes what comes too late: a claim that no call uses is closed, a request that no caller knows
-is withdrawn.
+to its thread. The thread undoes an operation that ends too late: it closes a claim that no call uses, and withdraws a
+request that no caller knows.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ T = TypeVar("T")
 
 _log = logging.getLogger("toolkit")
 
-# Operations that no caller waits for any more, and that are still to be done; each holds a record or a result.
+# The limit of operations that no caller waits for any more and that are still to be done. Each one holds a record or a
+# result.
 _MOST_WAITING = 1_000
 
 
 class StoreTimeoutError(ApprovalError, TimeoutError):
     """
-    Say that a store did not answer in time; its `why` is "store".
+    A store that did not answer in time; the attribute `why` is "store".
 
     Attributes:
-        operation: What the store was asked to do.
+        operation: The operation that the store was asked to do.
     """
 
     def __init__(self, store: ApprovalStore, operation: str, name: str, seconds: float, holders: str = "") -> None:
@@ -50,12 +51,12 @@ class StoreTimeoutError(ApprovalError, TimeoutError):
 
 class StoreRunner:
     """
-    Run operations of a store for calls, in a thread if the store blocks.
+    A runner for the operations of a store, which uses a thread if the store blocks.
 
     Args:
-        approvals: Has the store, and the seconds that an operation may take where its call sets no closer limit.
-        threads: Where operations run.
-        cleanup_seconds: How long a caller that is cancelled waits for the operation under way.
+        approvals: Has the store, and the seconds that an operation may take if its call sets no shorter limit.
+        threads: The threads in which operations run.
+        cleanup_seconds: How long a cancelled caller waits for the operation under way.
     """
 
     __slots__ = ("_approvals", "_cleanup_seconds", "_threads")
@@ -80,11 +81,11 @@ class StoreRunner:
 
         Args:
             operation: What the store does, for the error: "claim request".
-            name: The id of the request; empty if it is about none.
-            work: Is given the store.
-            seconds: How long the call may wait; the limit of the approvals holds as well.
-            on_late: Undoes what *work* has done once the caller has stopped waiting; runs in the same thread.
-            must_happen: Whether *work* is still to be done if the caller has stopped waiting before it began.
+            name: The id of the request; empty if the operation is not about one request.
+            work: The function that gets the store and does the operation.
+            seconds: How long the call may wait. The limit of the approvals holds as well.
+            on_late: Undoes what *work* has done after the caller has stopped waiting. It runs in the same thread.
+            must_happen: Whether *work* still has to be done if the caller stopped waiting before it began.
         """
         store, limit = self._approvals.store, self._approvals.store_seconds
         if not store.blocking:
@@ -100,17 +101,17 @@ class StoreRunner:
                 holders = "" if job.has_begun else self._threads.describe_holders()
                 self._leave(job, future, must_happen=must_happen)
                 raise StoreTimeoutError(store, operation, name, limit, holders)
-            return await asyncio.shield(future)  # its thread has done the work, and is about to say so
+            return await asyncio.shield(future)  # The thread has done the work, and is about to report it.
         except asyncio.CancelledError:
             is_under_way = job.give_up()
             if not is_under_way and on_late is not None:
                 future = self._start(job.undo, operation, must_happen=True)
-            if must_happen or on_late is not None:  # better whole when the caller goes on; its thread ends it anyway
+            if must_happen or on_late is not None:  # The caller should find it complete; the thread ends it anyway.
                 await _attend(future, self._cleanup_seconds)
             if is_under_way:
                 self._leave(job, future, must_happen=must_happen)
             raise
-        except GeneratorExit:  # nothing may be awaited any more
+        except GeneratorExit:  # Nothing may be awaited any more.
             if job.give_up():
                 self._leave(job, future, must_happen=must_happen)
             elif on_late is not None:
@@ -118,7 +119,7 @@ class StoreRunner:
             raise
 
     def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        """Let *work* be done, and do not wait; without an event loop it is done here and now."""
+        """Start *work* and do not wait for it. Do it at once if there is no event loop or the store does not block."""
         store = self._approvals.store
         try:
             is_detached = store.blocking and asyncio.get_running_loop() is not None
@@ -137,13 +138,13 @@ class StoreRunner:
         except RuntimeError:
             if not must_happen:
                 raise
-            # The dispatcher was closed while the call was under way.
+            # The dispatcher was closed while the call was running.
             future = Threads(1, name="toolkit-store", idle_seconds=0.0).run(work, operation)
         future.add_done_callback(_look_at)
         return future
 
     def _leave(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
-        """Give up the thread of *job*; one that has not begun leaves the queue, unless it *must_happen*."""
+        """Give up the thread of *job*. A job that has not begun leaves the queue, unless it *must_happen*."""
         if future.done():
             return
         if must_happen and not job.has_begun:
@@ -154,7 +155,7 @@ class StoreRunner:
 
 
 class CallStore(Protocol):
-    """The store of approvals, as long as one call may wait for it."""
+    """The store of approvals, limited to the time that one call may wait for it."""
 
     async def run(
         self,
@@ -164,27 +165,27 @@ class CallStore(Protocol):
         *,
         on_late: Callable[[ApprovalStore, T], object] | None = None,
     ) -> T:
-        """Return what *work* returns; raise `StoreTimeoutError` once the call has no time left."""
+        """Return what *work* returns; raise `StoreTimeoutError` if the call has no time left."""
 
     async def run_at_end(
         self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
     ) -> T:
-        """Do the same for what has to be written down, also if the call's own time is over, or it is cancelled."""
+        """Do the same for an outcome that has to be recorded, even if the call is out of time or is cancelled."""
 
     def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        """Let *work* be done, and do not wait."""
+        """Start *work*, and do not wait for it."""
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await *work*, which is not the store's, as long as the call has time."""
+        """Await *work*, which does not use the store, for as long as the call has time."""
 
 
 class _StoreJob(Generic[T]):
     """
-    One operation, as its thread runs it.
+    One operation of a store that runs in a thread.
 
     Attributes:
-        operation: What the store is to do.
-        has_begun: Whether a thread has taken it.
+        operation: The operation that the store has to do.
+        has_begun: Whether a thread has taken the job.
     """
 
     __slots__ = (
@@ -228,36 +229,36 @@ class _StoreJob(Generic[T]):
         return self._value
 
     def _end(self) -> bool:
-        """Take note that the work is done; return whether the caller had given it up by then."""
+        """Mark the work as done; return whether the caller had stopped waiting by then."""
         with self._lock:
             self._is_over = True
             return self._is_given_up
 
     def give_up(self) -> bool:
-        """Stop waiting; return whether the work is still to be done, so that its thread undoes it."""
+        """Stop waiting; return whether the work is not done yet, so that its thread has to undo it."""
         with self._lock:
             self._is_given_up = True
             return not self._is_over
 
     def undo(self) -> None:
-        """Undo what came too late, if it can be undone."""
+        """Undo work that was done too late, if it can be undone."""
         if self._on_late is None or not hasattr(self, "_value"):
             return
         try:
             self._on_late(self._store, self._value)
-        except Exception:  # noqa: BLE001 -- no caller is left to hear of it
+        except Exception:  # noqa: BLE001 -- there is no caller left to get the error
             _log.exception("what a store did too late could not be undone: it was to %s", self.operation)
 
 
 async def _attend(future: asyncio.Future[Any], seconds: float) -> None:
-    """Wait for *future*, whatever else is cancelled meanwhile, and no longer than *seconds*."""
+    """Wait for *future* for at most *seconds*, even if the waiting task is cancelled meanwhile."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
     while not future.done() and (left := end - loop.time()) > 0:
         try:
             await asyncio.wait({future}, timeout=left)
         except asyncio.CancelledError:
-            continue  # the first cancellation is raised once this is over
+            continue  # The caller raises the first cancellation after this.
 
 
 def _look_at(ended: asyncio.Future[Any]) -> None:

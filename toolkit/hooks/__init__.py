@@ -1,5 +1,5 @@
 """
-Hooks around every call: what they may say (`base`), and the built-in ones, one concern a file.
+Hooks around every call: their possible outcomes (`base`), and the built-in hooks, one in each file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .loop_guard import LoopGuard
 from .rate_limit import RateLimit
 from .stats import Stats, ToolStats
 
-if TYPE_CHECKING:  # few have any, and they read files, rules and processes
+if TYPE_CHECKING:  # because few programs use them, and they load files, rules and processes
     from .shell.files import HookFileError
     from .shell.shell_hooks import ShellHook, ShellHooks
 

@@ -1,18 +1,18 @@
 """
-What a hook may say, and how a chain of hooks is prepared.
+The outcomes that a hook may return, and the preparation of a chain of hooks.
 
-A hook is any object with one or more of these, sync or async:
+A hook is any object with one or more of these methods, sync or async:
 
     before(call) -> Proceed | Modify | Deny | Replace | Ask | Halt
     around(call, run) -> result        run() takes no arguments and gives the result
     after(call, result) -> result
 
-An agent also calls `agent_started` and `agent_ended` around a run, of those that have them.
+An agent also calls `agent_started` and `agent_ended` around a run, on the hooks that have them.
 
-They run in the order they were given. A hook that raises fails the call closed.
-`run()` may be awaited again only if the tool is idempotent and not destructive.
-`blocking = True` on a sync hook moves it to a thread; `timeout_seconds` limits an async
-one, not counting the time that an `around` spends in `run()`.
+Hooks run in the order in which they were given. If a hook raises, the call ends with an error and does not go on.
+A hook may await `run()` again only if the tool is idempotent and not destructive. `blocking = True` moves a sync hook
+to a thread. `timeout_seconds` limits an async hook, or a hook in a thread. The time that an `around` spends in `run()`
+does not count.
 """
 
 from __future__ import annotations
@@ -48,25 +48,25 @@ __all__ = [
 ]
 
 AGENT_METHODS = ("agent_started", "agent_ended")
-"""What an agent calls around its runs."""
+"""The methods that an agent calls around its runs."""
 
 
 class HookRunner(Protocol):
-    """What a hook's method needs to be run: threads, and a limit on its cleanup."""
+    """The services that run a hook's method: threads, and a limit on the cleanup of a cancelled hook."""
 
     async def in_thread(self, work: Callable[[], Any], label: str) -> Any:
         """Run *work* in a thread for hooks."""
 
     async def attend(self, work: Awaitable[Any], step: Step) -> Any:
-        """Await *work*; once it is cancelled, its cleanup has a limit."""
+        """Await *work*; if it is cancelled, its cleanup has a time limit."""
 
 
 class _Single(type):
-    """A class of one object: calling it gives that one, whoever calls."""
+    """The metaclass of a class with only one object: every call of the class returns that object."""
 
 
 class Proceed(metaclass=_Single):
-    """Go on. There is only one, since hooks say it of nearly every call."""
+    """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
 
@@ -79,41 +79,45 @@ class Proceed(metaclass=_Single):
 
 PROCEED = Proceed()
 if not TYPE_CHECKING:
-    # An endless iterator's `__next__` is the quickest function without arguments that gives the same object again.
+    # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
     _Single.__call__ = itertools.repeat(PROCEED).__next__
 
 
 @dataclass(frozen=True, slots=True)
 class Modify:
-    """Go on with other arguments (JSON form); they are checked again."""
+    """An outcome that lets the call go on with other arguments (JSON form), which are checked again."""
 
     arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Deny:
-    """Do not run it; the model is told why."""
+    """An outcome that keeps the call from running; the model gets the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Do not run it; this is the result. A plain value is rendered as a tool's would be."""
+    """
+    An outcome that keeps the call from running and gives its result instead.
+
+    A plain value is rendered as the result of a tool is.
+    """
 
     result: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A person has to agree first."""
+    """An outcome that asks for a person, who has to approve the call before it runs."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Do not run it, nor what comes after it in this batch; an agent's run ends."""
+    """An outcome that keeps this call and the calls after it in this batch from running; an agent's run ends."""
 
     reason: str
 
@@ -124,16 +128,17 @@ Run: TypeAlias = Callable[[], Awaitable[ToolResult]]
 
 class ShownCall(ToolCall):
     """
-    A call as hooks see it: theirs to change, to no effect.
+    A call as hooks see it. A hook may change it without any effect on the real call.
 
     Attributes:
-        actual: The arguments themselves; for us.
-        number: The id, or the number that it is made from.
-        seen: This hook's copy of them, made when it looks; most do not. None gives the next one its own.
+        actual: The real arguments, for internal use.
+        number: The id, or the number from which the id is made.
+        seen: The copy of the arguments for this hook. It is made when the hook reads them, because most hooks do not.
+            If it is set to None, the next hook gets its own copy.
     """
 
-    # Slots for what every call has and no constructor of its own: the quick lane makes one for each call, and
-    # this way costs half of the other.
+    # There are slots for the fields that every call has, and no constructor. The fast path makes one object for each
+    # call, and this takes half the time.
     __slots__ = ("actual", "name", "number", "seen", "tool")
     if TYPE_CHECKING:
 
@@ -147,7 +152,7 @@ class ShownCall(ToolCall):
 
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
-        """*call* as hooks see it, with the arguments as they are by now."""
+        """Return *call* as hooks see it, with the *arguments* that it has at this point."""
         shown = cls()
         shown.name = call.name
         shown.number = call.id
@@ -158,7 +163,7 @@ class ShownCall(ToolCall):
         return shown
 
     def belongs(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
-        """Say where it belongs, if that is anywhere."""
+        """Set the session and the principal, and the turn and the metadata if there is a *call*."""
         self.session = session
         self.principal = session.principal if principal is None and session is not None else principal
         if call is not None:
@@ -168,7 +173,7 @@ class ShownCall(ToolCall):
     def id(self) -> str:
         return id_of(self.number)
 
-    @id.setter  # noqa: A003 -- the property above, not the builtin
+    @id.setter  # noqa: A003 -- it sets the property above, not the builtin
     def id(self, value: str) -> None:
         self.number = value
 
@@ -183,12 +188,16 @@ class ShownCall(ToolCall):
         self.seen = value
 
     def digest(self) -> str:
-        """The same for calls that mean the same: decoded, defaults filled in, whatever form they came in."""
+        """
+        Return a digest that is the same for calls that mean the same.
+
+        The arguments are decoded and defaults are filled in, so that the form in which they were sent does not matter.
+        """
         if self.tool is None:
             return super().digest()
         try:
             canonical = self.tool.encode(self.tool.about.checker.check(self.actual))
-        except Exception:  # noqa: BLE001 -- what does not fit, or has no JSON form, is compared as it came
+        except Exception:  # noqa: BLE001 -- arguments that do not fit, or have no JSON form, are compared as sent
             canonical = self.actual
         return digest_of(self.tool.name, canonical)
 
@@ -199,8 +208,8 @@ class Step:
     One method of one hook, ready to be called.
 
     Attributes:
-        is_plain: Whether it can be called with nothing around it.
-        may_suspend: Whether what it returns can wait for anything, and so be cancelled.
+        is_plain: Whether the method can be called directly, without a thread and without a timeout.
+        may_suspend: Whether the awaitable that it returns can wait for anything, and so can be cancelled.
     """
 
     hook: Any
@@ -212,20 +221,24 @@ class Step:
 
     @property
     def name(self) -> str:
-        """What the hook is called in messages."""
+        """The name of the hook in messages."""
         return type(self.hook).__name__
 
     async def run(self, runner: HookRunner, limit: float | None, *arguments: Any) -> Any:
-        """Call it as it wants to be called: in a thread, or within *limit* seconds and its own limit."""
+        """Run the method, in a thread if it blocks, within *limit* seconds and the hook's own limit."""
         seconds = self._limit(limit)
         if seconds is None:
             return await runner.attend(self._answer(runner, *arguments), self)
         async with asyncio.timeout(seconds):
-            # Inside the timer, which otherwise could not tell its own cancellation from the caller's.
+            # This is inside the timer, which otherwise could not tell its own cancellation from the caller's.
             return await runner.attend(self._answer(runner, *arguments), self)
 
     async def run_around(self, runner: HookRunner, limit: float | None, call: ToolCall, run: Run) -> Any:
-        """The same, for what has others inside: these keep their own time."""
+        """
+        Run an `around` method in the same way, but stop its timer during *run*.
+
+        The hooks and the tool inside *run* have limits of their own.
+        """
         seconds = self._limit(limit)
         if seconds is None:
             return await runner.attend(self._answer(runner, call, run), self)
@@ -244,11 +257,11 @@ class Step:
 
 
 def _untimed(run: Run, timer: asyncio.Timeout) -> Run:
-    """*run*, with *timer* stopped meanwhile."""
+    """Return a function that calls *run* and stops *timer* meanwhile."""
 
     async def untimed() -> ToolResult:
         loop, due = asyncio.get_running_loop(), timer.when()
-        if due is None:  # stopped already: the hook awaits several at once
+        if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
             return await run()
         left = due - loop.time()
         timer.reschedule(None)
@@ -262,7 +275,7 @@ def _untimed(run: Run, timer: asyncio.Timeout) -> Run:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The hooks of a dispatcher, by what they do and all of them."""
+    """The hooks of a dispatcher, as steps by method (`before`, `around`, `after`) and as a whole."""
 
     before: tuple[Step, ...]
     around: tuple[Step, ...]
@@ -274,7 +287,7 @@ class Chain:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all of them can be asked in passing."""
+        """Whether every hook can be called directly: there is no `around`, no thread and no timeout."""
         return not self.around and all(step.is_plain for step in (*self.before, *self.after))
 
     @classmethod

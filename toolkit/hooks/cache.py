@@ -1,4 +1,4 @@
-"""Remembers the results of tools that change nothing."""
+"""A hook that remembers the results of read-only tools."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _Key: TypeAlias = tuple[Any, ...]
 
 class Cache:
     """
-    Answer a read-only call from memory if the same one was answered before.
+    A hook that answers a read-only call from memory if the same call was answered before.
 
-    The same means: the same tool, arguments, session and principal. Errors are not kept. Any other
-    call of the session may have changed the world, so it clears what the session has. Of several
-    equal calls at once one runs and the others wait for it.
+    Calls are the same if they have the same tool, arguments, session and principal. Errors are not kept. Any other call
+    of the session may have changed something outside, so it clears the results of that session. If several equal calls
+    are made at once, one runs and the others wait for it.
 
     Args:
-        size: How many results are kept; the longest unused goes first.
-        seconds: How long a result is good for.
-        key: For tools that take a `Context` or resources, what else their result depends on;
-            without it they are not cached.
+        size: How many results are kept; the one that was unused for the longest time is dropped first.
+        seconds: How long a result may be used.
+        key: For tools that take a `Context` or resources, a function that returns what else their result depends on.
+            Without it, these tools are not cached.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Cache:
         self._clock = clock
         self._kept: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
         self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
-        # A dispatcher serves several loops: its callers', and the one behind `call_sync`.
+        # A dispatcher serves several event loops: those of its callers, and the one behind `call_sync`.
         self._lock = unlock_in_children(threading.Lock())
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
@@ -59,7 +59,7 @@ class Cache:
             try:
                 return await run()
             finally:
-                self._forget(call.session_key)  # what was read while it ran may be old
+                self._forget(call.session_key)  # A result that was read while the call ran may be out of date.
         key = self._key(call)
         if key is None:
             return await run()
@@ -70,9 +70,9 @@ class Cache:
             leader = self._running.get(key)
             if leader is None or leader.get_loop() is not asyncio.get_running_loop():
                 return await self._lead(key, run)
-            # Shielded: the leader's followers may be cancelled one by one.
+            # The wait is shielded, because each waiting call may be cancelled without stopping the call that runs.
             result = await asyncio.shield(leader)
-            # None: the leader was cancelled, or its result was not worth keeping. Someone else leads.
+            # None means that the call was cancelled, or that its result may not be kept. Then another call runs.
             if result is not None:
                 return _copy(result)
 
@@ -112,7 +112,7 @@ class Cache:
         with self._lock:
             for key in [key for key in self._kept if key[0] == session]:
                 del self._kept[key]
-        # A read under way began before the change; its result is not kept.
+        # A read that is still running began before the change, so its result is not kept.
         for key in [key for key in list(self._running) if key[0] == session]:
             self._running.pop(key, None)
 
@@ -127,7 +127,7 @@ class Cache:
 
 
 def _copy(result: ToolResult) -> ToolResult:
-    """A result nobody else holds: hooks outside may change it."""
+    """Return a copy of *result* that no other code holds, because outer hooks may change it."""
     copied = copy.copy(result)
     copied.value = copy.deepcopy(result.value)
     copied.parts = copy.deepcopy(result.parts)

@@ -1,4 +1,4 @@
-"""One record a call."""
+"""A hook that logs one record for each call."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MOST_CHARS = 64
 
 class Log:
     """
-    Write one structured record for each call: what was called, how it ended, how long it took.
+    A hook that writes one structured record for each call: what was called, how it ended, how long it took.
 
-    Arguments and results are not written; the record's `toolkit` attribute holds the same as a dictionary.
+    Arguments and results are not written. The record's `toolkit` attribute holds the same data as a dictionary.
 
     Args:
-        logger: Where to; "toolkit.calls" unless given.
-        level: For calls that went well; failures are warnings.
+        logger: The logger to write to; by default "toolkit.calls".
+        level: The level for calls that succeed. Failures are logged as warnings.
     """
 
     def __init__(self, logger: logging.Logger | None = None, *, level: int = logging.INFO) -> None:

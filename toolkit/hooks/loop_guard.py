@@ -1,4 +1,4 @@
-"""Refuses a call that repeats itself."""
+"""A hook that denies a call that repeats itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_SESSIONS = 10_000
 
 class LoopGuard:
     """
-    Refuse a call that repeats itself, with advice instead of an answer.
+    A hook that denies a call that repeats itself; the model gets advice instead of a result.
 
     Args:
         most: How often in a row the same call may be made in one session.

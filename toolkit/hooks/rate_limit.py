@@ -1,4 +1,4 @@
-"""Not more than so many calls in so much time."""
+"""A hook that limits the number of calls in a period of time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _MOST_BUCKETS = 10_000
 
 class RateLimit:
     """
-    Let through *calls* in *seconds*, in bursts of at most that many; the rest waits or is refused.
+    A hook that lets through *calls* in *seconds*, in bursts of at most that many; other calls wait or are refused.
 
-    A token bucket for each tool, group or principal.
+    It is a token bucket for each tool, group or principal.
 
     Args:
-        by: What has a bucket of its own; "all" for one that everyone shares. A tool without a group is its own.
+        by: What has its own bucket; "all" means one bucket for all calls. A tool without a group has its own bucket.
         wait: Whether a call waits for its turn; otherwise it is refused as transient.
-        wait_max: A call that would have to wait longer is refused.
+        wait_max: The longest wait in seconds; a call that would have to wait longer is refused.
     """
 
     def __init__(
@@ -71,7 +71,11 @@ class RateLimit:
         return await run()
 
     def _taken(self, key: tuple[str, str]) -> float:
-        """Take a token, and say how long to wait for it. Taken before the wait, so that those who come later queue."""
+        """
+        Take a token, and return how long to wait for it.
+
+        The token is taken before the wait, so that later calls queue behind this one.
+        """
         now = self._clock()
         tokens, updated = self._buckets.pop(key, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self._per_second)

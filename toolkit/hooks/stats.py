@@ -1,4 +1,4 @@
-"""What the tools did, in numbers."""
+"""A hook that counts what the tools did."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ _OTHERS = "(others)"
 @dataclass(frozen=True, slots=True)
 class ToolStats:
     """
-    What one tool did; "(unknown)" stands for all names that no tool has, "(others)" for the tools beyond `max_tools`.
+    The numbers of one tool.
 
     Attributes:
+        tool: The name of the tool. "(unknown)" stands for all names that no tool has, "(others)" for the tools beyond
+            `max_tools`.
         failures: How many calls ended in each kind of error.
-        retries: Attempts beyond the first.
-        p50_seconds: Half of the last calls that ran were at least this quick; likewise p95 and p99.
-        tokens: What the results' texts cost a model, estimated at four characters a token.
-        cost: What the calls cost, by the tools' `metadata={"cost": ...}`.
+        retries: The number of attempts beyond the first.
+        p50_seconds: Half of the last calls that ran took at most this long; likewise p95 and p99.
+        chars: The number of characters in the results' texts.
+        tokens: The tokens that the results' texts cost a model, estimated at four characters a token.
+        cost: The cost of the calls, by the tools' `metadata={"cost": ...}` or the `cost` function of `Stats`.
     """
 
     tool: str
@@ -55,7 +58,7 @@ class _Tally:
 
 
 class _Latencies:
-    """The last *window* latencies; a list of floats would take four times as much memory."""
+    """The last *window* latencies, in an array, because a list of floats would take four times as much memory."""
 
     __slots__ = ("_next", "_seconds", "_window")
 
@@ -65,7 +68,7 @@ class _Latencies:
         self._next = 0
 
     def append(self, seconds: float) -> None:
-        """Keep a latency; the oldest goes when the window is full."""
+        """Add a latency; if the window is full, it replaces the oldest one."""
         if len(self._seconds) < self._window:
             self._seconds.append(seconds)
         else:
@@ -78,12 +81,12 @@ class _Latencies:
 
 class Stats:
     """
-    Count calls, failures, retries, sizes and costs by tool, and keep the latencies of the last *window* calls.
+    A hook that counts calls, failures, retries, sizes and costs by tool, and keeps the last *window* latencies of each.
 
     Args:
         window: How many latencies of each tool are kept.
-        max_tools: How many tools have numbers of their own; further ones are counted together as "(others)".
-        cost: What a call costs; by default the number in the tool's `metadata={"cost": ...}`.
+        max_tools: How many tools have numbers of their own; further tools are counted together as "(others)".
+        cost: A function that returns what a call costs; by default the number in the tool's `metadata={"cost": ...}`.
     """
 
     def __init__(
@@ -101,7 +104,7 @@ class Stats:
         self._max_tools = max_tools
         self._cost = cost or _stated_cost
         self._tallies: dict[str, _Tally] = {}
-        # Calls may end in several loops, and another thread may take a snapshot meanwhile.
+        # Calls may end in several event loops, and another thread may take a snapshot at the same time.
         self._lock = unlock_in_children(threading.Lock())
 
     def after(self, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -115,7 +118,7 @@ class Stats:
             if result.attempts:
                 tally.seconds.append(result.duration_seconds)
         if result.attempts:
-            cost = self._cost(call, result)  # a stranger's function, which must not hold the lock
+            cost = self._cost(call, result)  # The user's function must not run while the lock is held.
             with self._lock:
                 tally.cost += cost
         return result
@@ -126,11 +129,11 @@ class Stats:
             return [_record(name, tally) for name, tally in self._tallies.items()]
 
     def _tally(self, call: ToolCall) -> _Tally:
-        # Names that no tool has are a model's invention, and there is no end to them.
+        # A model can invent any number of names that no tool has, so these are counted together.
         name = _UNKNOWN if call.tool is None else call.tool.name
         tally = self._tallies.get(name)
         if tally is None:
-            # Nor to the names of tools that come and go.
+            # Tools may come and go, so the number of their names has a limit as well.
             name = name if len(self._tallies) < self._max_tools else _OTHERS
             tally = self._tallies.setdefault(name, _Tally(self._window))
         return tally
@@ -159,5 +162,5 @@ def _record(name: str, tally: _Tally) -> ToolStats:
 
 
 def reached_by(part: float, ordered: Sequence[float]) -> float:
-    """The smallest of *ordered* that so large a *part* of them does not exceed; 0 if there are none."""
+    """Return the smallest value of *ordered* that at least this *part* of them does not exceed; 0 if it is empty."""
     return ordered[math.ceil(part * len(ordered)) - 1] if ordered else 0.0

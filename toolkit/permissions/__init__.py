@@ -1,5 +1,5 @@
 """
-Who may do what: modes, rules, grants.
+Permissions: modes, rules and grants that decide which calls may run.
 
     Dispatcher(catalog, permissions=Permissions(mode="default", rules=["allow read", "deny bash(git push:*)"]))
 """

@@ -1,9 +1,9 @@
 """
-Whether only the user, or the administrator, could have written a file: the file itself and the folders it is in.
+Check whether only the user or the administrator could have put a file at a path, by the folders that lead to it.
 
-A folder where others can write is as bad as a file that they can write: they put another file in its place. A
-sticky bit, as `/tmp` has it, keeps others from replacing a folder that belongs to the user, but not from making
-a file where there is none yet.
+A folder where others can write is as bad as a file that others can write, because they can replace the file. A
+sticky bit, as `/tmp` has it, keeps others from replacing a folder that belongs to the user. It does not keep them from
+creating a file that does not exist yet.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 def find_foreign_writer(path: str | os.PathLike[str]) -> str | None:
     """
-    Return which folder on the way to *path* others could write, and the remedy; None if there is none.
+    Return a message about a folder on the way to *path* that others could write, with the remedy; else None.
 
-    Links are followed, those of folders too, and each folder that a link stands in counts. A folder that does not
-    exist yet is fine: it is made for the user alone. `OSError` if a folder cannot be looked at.
+    Links are followed, also links to folders, and each folder that contains one of the links is checked. A folder that
+    does not exist yet is no problem, because it is created for the user alone.
+
+    Raises:
+        OSError: The status of a folder cannot be read.
     """
     if os.name != "posix":
         return None
     folder, waiting, links = "/", _steps(os.path.abspath(path)), 0
     while waiting and links <= _MOST_LINKS:
         step = waiting.pop()
-        if step == "..":  # of a link's target
+        if step == "..":  # comes from the target of a link
             folder = os.path.dirname(folder)
             continue
         entry = os.path.join(folder, step)
@@ -56,7 +59,11 @@ def _steps(path: str) -> list[str]:
 
 
 def _check_folder(folder: str, *, is_nearest: bool) -> str | None:
-    """Return why others could change what is in *folder*; the sticky bit helps unless it is the nearest one."""
+    """
+    Return why others could change the entries of *folder*; return None if they could not.
+
+    The sticky bit protects a folder, unless the folder is the nearest one to the file.
+    """
     status = os.stat(folder)
     if status.st_uid not in (os.geteuid(), 0):
         return f"the folder {folder} belongs to another user; keep the file in a folder of your own"

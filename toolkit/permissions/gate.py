@@ -1,5 +1,5 @@
 """
-The smallest permission: a function that says yes.
+The smallest permission: one function that approves destructive calls.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ __all__ = ["PermissionGate"]
 
 class PermissionGate:
     """
-    Denies a destructive call unless *says_yes*, given the call with decoded arguments, returns True.
+    A judge that denies a destructive call unless *says_yes* returns True.
+
+    *says_yes* gets the call with decoded arguments.
 
         Dispatcher(catalog, permissions=PermissionGate(lambda call: call.principal == "ada"))
     """
@@ -36,7 +38,7 @@ async def _awaited(said: Awaitable[bool], request: PermissionRequest) -> Verdict
 
 
 def _verdict(said: object, request: PermissionRequest) -> Verdict:
-    # Only True is yes: an object that happens to be true was meant as something else.
+    # Only True counts as yes, because another truthy object may have been meant as something else.
     if said is True:
         return Verdict("allow", "PermissionGate", "the gate said yes")
     return Verdict("deny", "PermissionGate", f"`{request.tool.name}` is destructive, and the gate did not say yes")

@@ -1,8 +1,8 @@
 """
-What a person may agree to for the rest of a session.
+Grants: what a person may agree to for the rest of a session.
 
-A grant holds for one tool: "always this tool", "this command prefix", "under
-this folder". It is shown before it is given, and it answers an ask, never a deny.
+A grant holds for one tool: "always this tool", "this command prefix", "under this folder". The person sees the grant
+before they agree to it. A grant answers an ask, never a deny.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .request import PermissionRequest
 
 __all__ = ["covered", "is_answerable", "is_described", "offered"]
 
-# These take another command as their second word: granting the first alone would grant nearly everything.
+# These programs take another command as their second word: granting the first alone would grant nearly everything.
 _HAVE_SUBCOMMANDS = frozenset(
     (
         *("apt", "aws", "az", "brew", "bundle", "cargo", "conda", "docker", "dotnet", "gcloud", "gem", "gh", "git"),
@@ -36,9 +36,9 @@ _HAVE_SUBCOMMANDS = frozenset(
 
 
 def covered(request: PermissionRequest) -> Grant | None:
-    """The grant of the request's session that covers it, if one does."""
+    """Return the grant of the request's session that covers the request; None if no grant does."""
     session = request.session
-    # A grant is one person's: whoever acts for somebody else in the same session has none.
+    # A grant belongs to one person, so a call on behalf of another principal in the same session has no grants.
     if session is None or not session.grants:
         return None
     if session.principal is not None and request.principal not in (session.principal, None):
@@ -51,7 +51,7 @@ def covered(request: PermissionRequest) -> Grant | None:
 
 
 def offered(request: PermissionRequest) -> Iterator[Grant]:
-    """What could be granted on the occasion of *request*, the narrowest first."""
+    """Yield the grants that a person could give for *request*, the narrowest first."""
     identity, name = identity_of(request.tool), request.tool.name
     possible: list[Grant] = []
     for command in _of(request, Command):
@@ -72,12 +72,12 @@ def offered(request: PermissionRequest) -> Iterator[Grant]:
 
 
 def is_described(grant: Grant, tool: Tool) -> bool:
-    """Return whether *grant* is one for *tool*, and says in its words what it permits."""
+    """Return whether *grant* is for *tool*, and its text says what it permits."""
     return grant.tool == identity_of(tool) and grant.shown == _describe(grant, tool.name)
 
 
 def _describe(grant: Grant, name: str) -> str:
-    """Return what a person reads before they agree to *grant* for the tool of this *name*."""
+    """Return the text that a person reads before they agree to *grant* for the tool of this *name*."""
     scopes = {
         "command": f"commands that begin with `{grant.target}`",
         "folder": f"whatever lies under {grant.target}",
@@ -87,7 +87,12 @@ def _describe(grant: Grant, name: str) -> str:
 
 
 def is_answerable(finding: Finding, tool: Tool) -> bool:
-    """Whether a grant answers it: not what a safety check asks, nor where the author wants every call seen."""
+    """
+    Return whether a grant answers *finding*.
+
+    A grant answers no safety check. It also does not answer the fact `approval="always"`, because the tool's author
+    wants a person to see every call.
+    """
     is_always = finding.source == "approval" and tool.facts.approval == "always"
     return finding.source != "check" and not is_always
 
@@ -95,7 +100,7 @@ def is_answerable(finding: Finding, tool: Tool) -> bool:
 def _covers(grant: Grant, request: PermissionRequest) -> bool:
     if grant.scope == "tool":
         return True
-    # What a grant does not speak of, it does not answer for: a folder is no word about a command run in it.
+    # A grant covers only accesses of its own kind: a grant for a folder says nothing about a command run in it.
     if grant.scope == "command":
         return _are_all(request, Command) and all(
             commands_allowed(each.target, [f"{grant.target}:*"]) for each in request.accesses
@@ -123,7 +128,7 @@ def _is_under(path: str, folder: str, root: str) -> bool:
 
 
 def _prefix(command: str) -> str | None:
-    """The words of a single plain command that a person would call "this command"."""
+    """Return the words of a single plain command that a person would call "this command"; None if there are none."""
     try:
         script = parsed(command)
     except CannotParse:

@@ -1,11 +1,11 @@
 """
-The files of a project that its hooks run, found before anything runs.
+Find the files of a project that its hooks run, before any hook runs.
 
-Trust in a project covers its `.toolkit` folder. A hook's command may name files elsewhere in the project, where
-tools write; the trust has to cover their content too. They are found in the words of the command: every word that
-is an existing file of the project counts. A command that does not show what it runs needs a list of its own,
-`files = [...]` beside it. With a list, a word that is only data for a program does not count any more; a word that
-is run does.
+Trust in a project covers its `.toolkit` folder. A hook's command may name files elsewhere in the project, where tools
+can write, so the trust has to cover the content of these files too. The files are found in the words of the command:
+every word that is an existing file of the project counts. If a command does not show which files it runs, it needs a
+list beside it, `files = [...]`. With a list, a word that is only data for a program does not count any more. A word
+that is run still counts.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _INTERPRETERS = (
     *_SHELLS,
     *("python", "pypy", "node", "deno", "bun", "tsx", "ts-node", "ruby", "perl", "php", "lua", "Rscript"),
 )
-# What runs the program that its words name.
+# Programs that run the program that their words name.
 _LAUNCHERS = (
     *("env", "exec", "command", "nohup", "nice", "time", "timeout", "setsid", "sudo", "xargs", "find", "parallel"),
     *("source", ".", "builtin", "trap", "doas", "stdbuf", "ionice", "taskset", "flock", "watch", "strace"),
 )
-# What runs files of the project without naming them.
+# Programs that run files of the project without naming them.
 _RUNNERS = (
     *("make", "gmake", "just", "task", "rake", "ninja", "tox", "nox", "pytest", "pre-commit", "npm", "npx", "pnpm"),
     *("yarn", "bunx", "cargo", "go", "gradle", "mvn", "sbt", "dotnet", "bundle", "composer", "mix", "bazel"),
     *("uv", "uvx", "poetry", "pdm", "hatch", "pipenv", "pixi", "eslint", "prettier", "jest", "vitest", "mocha"),
 )
-# Words of the shell itself, after which a command stands.
+# Words of the shell itself that stand before a command.
 _KEYWORDS = ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "coproc")
 _IS_CODE = re.compile(r"-[A-Za-z]*[ce]|--eval")
 _LOADS = re.compile(r"\b(?:require|import|load|include)", re.IGNORECASE)
 _EXPANSION = re.compile(r"\$[\w{(@*]|[*?]|\[[^\]]+\]|\{[^}]*[,.][^}]*\}|\{\}|^~[^/]+/")
-# Variables that name files and folders from which programs load code.
+# Variables with files and folders from which programs load code.
 _LOADING = re.compile(
     r"(PATH|BASH_ENV|PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|PERL5(?:LIB|OPT)|RUBY(?:LIB|OPT)"
     r"|(?:LD|DYLD)_\w+|CLASSPATH|MAKEFILES)=(.*)",
@@ -57,9 +57,9 @@ _SEPARATORS = re.compile(r"[;&|()<>]+")
 
 def find_scripts(project: str | os.PathLike[str]) -> list[str]:
     """
-    Return the files outside `.toolkit` that the hooks of *project* name, relative to it, in a fixed order.
+    Return the files outside `.toolkit` that the hooks of *project* name, relative to the project, in a fixed order.
 
-    A hooks file that cannot be read names none: the loader of hooks reports that.
+    A hooks file that cannot be read names no files. The loader of hooks reports that problem.
     """
     root = os.path.realpath(project)
     names: set[str] = set()
@@ -73,7 +73,7 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
 
 
 def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]) -> str | None:
-    """Return why the words of *command* do not show which files of *project* it runs; None if they do."""
+    """Return why the words of *command* do not show which files of *project* it runs; return None if they do."""
     root = os.path.realpath(project)
     words = _split(command) if isinstance(command, str) else list(command)
     reasons = itertools.chain(
@@ -84,7 +84,11 @@ def why_unresolved(command: str | Sequence[str], project: str | os.PathLike[str]
 
 
 def _why_loading(word: str, root: str) -> str | None:
-    """Return why *word*, if it sets a variable, makes programs load files that the command does not show."""
+    """
+    Return why *word* makes programs load files that the command does not show; return None if it does not.
+
+    Only a word that sets a variable such as `PATH` or `PYTHONPATH` to a place that may lie in the project can do that.
+    """
     setting = _LOADING.fullmatch(word)
     if setting is None or all(_is_elsewhere(place, root) for place in setting[2].split(":")):
         return None
@@ -112,7 +116,7 @@ def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None
         if at and tool in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and tool != ".":
             return _why_unresolved(word, runs[at + 1 :], root)
         if name in _INTERPRETERS and _IS_CODE.fullmatch(runs[at - 1]):
-            continue  # the code itself; what a shell makes of it is looked at as a command of its own
+            continue  # This word is the code itself. For a shell, `_commands` also yields the commands in it.
         if _EXPANSION.search(word) and not word.startswith("$HOME/"):
             return f"`{word:.60}` is known only when it runs"
         if name in _INTERPRETERS and at and os.path.isdir(os.path.join(root, word)):
@@ -123,12 +127,12 @@ def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None
     return None
 
 
-# `env -C tools`, `sudo -D tools`.
+# Options such as in `env -C tools` and `sudo -D tools`.
 _CHANGES_FOLDER = re.compile(r"-C|-D|--chdir\b")
 
 
 def _reads_input(name: str, words: Sequence[str]) -> bool:
-    """Return whether an interpreter runs what it reads from its standard input: it is given no file and no code."""
+    """Return whether an interpreter runs the text from its standard input, because it has no file and no code."""
     options = _options(words)
     if any(map(_IS_CODE.fullmatch, options)) or _has_module(words):
         return False
@@ -138,17 +142,17 @@ def _reads_input(name: str, words: Sequence[str]) -> bool:
 
 
 def _has_module(words: Sequence[str]) -> bool:
-    """Return whether an interpreter is told to run a module: `-m name`, `-mname`, `-Bm name`."""
+    """Return whether the options of an interpreter make it run a module: `-m name`, `-mname`, `-Bm name`."""
     return any(re.match(r"-[A-VY-Za-z]*m", option) for option in _options(words))
 
 
 def _why_loading_code(tool: str, words: Sequence[str]) -> str | None:
-    """Return why code on the command line of an interpreter may load files of the project."""
+    """Return why code on the command line of an interpreter may load files of the project; None if it may not."""
     options = _options(words)
     if tool in _SHELLS or not options or not _IS_CODE.fullmatch(options[-1]):
         return None
     if tool in ("python", "pypy"):
-        # Without these the folder itself is the first place where modules are looked for, also those of Python.
+        # Without these options, Python looks for modules in the current folder first, even for its own modules.
         if any(re.match(r"-[A-Za-z]*[IP]", option) for option in options):
             return None
         return f"`{tool} {options[-1]}` looks for modules in the project first, unless it is `{tool} -I {options[-1]}`"
@@ -172,7 +176,7 @@ def _options(words: Sequence[str]) -> list[str]:
 
 
 def _run_words(program: str, words: Sequence[str]) -> list[str]:
-    """Return the words of a command that may be run: its program, and what that program runs in turn."""
+    """Return the words of a command that may be run: its program, and the words that this program may run."""
     return [program, *words] if _name(program) in (*_INTERPRETERS, *_LAUNCHERS) else [program]
 
 
@@ -182,7 +186,7 @@ def _name(program: str) -> str:
 
 
 def _words(command: Any, *, only_run: bool) -> Iterator[str]:
-    """Yield every word of a hook's command, or *only_run* those that may be run."""
+    """Yield every word of a hook's command; with *only_run*, yield only the words that may be run."""
     if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         for program, words in _commands(command):
             for word in _run_words(program, words) if only_run else (program, *words):
@@ -192,7 +196,7 @@ def _words(command: Any, *, only_run: bool) -> Iterator[str]:
 
 
 def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each command with its words, also those inside a word: `sh -c 'tools/check.sh'`."""
+    """Yield each command with its words, also the commands inside a word: `sh -c 'tools/check.sh'`."""
     words = _split(command) if isinstance(command, str) else list(command)
     here: list[str] = []
     for word in words:
@@ -212,13 +216,13 @@ def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _split(text: str) -> list[str]:
-    """Return the words of a shell command, with what stands between commands as words of their own."""
+    """Return the words of a shell command; the separators between commands are words of their own."""
     lexer = shlex.shlex(text.replace("`", " ; ").replace("\n", " ; "), posix=True, punctuation_chars=";&|()<>")
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
         return list(lexer)
-    except ValueError:  # quotes that do not close: the shell will say so
+    except ValueError:  # The quotes do not close; the shell reports that.
         return text.split()
 
 
@@ -232,11 +236,11 @@ def _tables(path: str) -> list[dict[str, Any]]:
 
 
 def _find_file(root: str, word: str) -> str | None:
-    """Return the file of the project that *word* names, relative to it; None if it names none."""
+    """Return the file of the project that *word* names, relative to the project; return None if it names none."""
     home = re.sub(r"^(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: os.path.expanduser("~"), word)
     try:
         path = os.path.normpath(os.path.join(root, home))
-        # The project may be reached by a link.
+        # The path may reach the project by a link.
         path = path if _is_within(root, path) else os.path.realpath(path)
         return os.path.relpath(path, root) if word and _is_within(root, path) and os.path.isfile(path) else None
     except (OSError, ValueError):
@@ -244,7 +248,7 @@ def _find_file(root: str, word: str) -> str | None:
 
 
 def _leads_out(root: str, word: str) -> bool:
-    """Return whether *word* names a file that is reached from the project and is not in it."""
+    """Return whether *word* names a file that is reached from the project but lies outside of it."""
     try:
         path = os.path.realpath(os.path.join(root, word))
         return os.path.isfile(path) and not _is_within(root, path)
@@ -257,5 +261,5 @@ def _is_within(root: str, path: str) -> bool:
 
 
 def _is_covered(root: str, word: str) -> bool:
-    """Return whether the file is in `.toolkit`, whose whole content is trusted anyway."""
+    """Return whether the file is in `.toolkit`; the trust covers the whole content of that folder already."""
     return _is_within(os.path.join(root, ".toolkit"), os.path.realpath(os.path.join(root, word)))

@@ -1,7 +1,7 @@
 """
-Judges, and what they say in whatever form: a verdict, or one of its words.
+Judges of calls, and the conversion of their answers to a `Verdict`: an answer is a verdict or one of its words.
 
-A judge that fails, or says something else, permits nothing.
+A judge that raises, or that returns another value, denies the call.
 """
 
 from __future__ import annotations
@@ -20,35 +20,43 @@ __all__ = ["Judge", "of_findings", "verdict_now", "verdict_of"]
 
 class Judge(Protocol):
     """
-    What can stand in for `Permissions`, or join it.
+    An object that can replace `Permissions`, or judge together with it.
 
-    A class may also have what `Permissions` has: `gate`, a quick way to say yes; `settles = True` if its verdict takes
-    account of what checks, `approval` and hooks found; `could_allow`, what a search may show; `opens_port`, whether a
-    rule names the port of an address; `mistakes` and `warnings`.
+    A class may also have these members of `Permissions`:
+
+    - `gate`, a quick way to say yes
+    - `settles = True`, if its verdict takes account of the findings of checks, `approval` and hooks
+    - `could_allow`, to decide which tools a search may show
+    - `opens_port`, whether a rule names the port of a URL
+    - `mistakes` and `warnings`
     """
 
     def judge(self, request: PermissionRequest) -> Verdict | Word | Awaitable[Verdict | Word]:
-        """Whether the call may run."""
+        """Return the verdict on whether the call may run."""
 
 
 async def verdict_of(judge: Any, request: PermissionRequest) -> Verdict:
-    """What *judge* says of *request*."""
+    """Return the verdict of *judge* on *request*."""
     try:
         found = judge.judge(request)
         return _as_verdict(judge, await found if inspect.isawaitable(found) else found)
-    except Exception as error:  # noqa: BLE001 -- a judge that fails permits nothing
+    except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
         return _failed(judge, error)
 
 
 def verdict_now(judge: Any, request: PermissionRequest) -> Verdict:
-    """The same, from one that answers at once."""
+    """
+    Return the verdict of *judge* on *request* without waiting.
+
+    A judge that returns an awaitable denies the call, because it cannot be awaited while a tool runs.
+    """
     try:
         found = judge.judge(request)
         if not inspect.isawaitable(found):
             return _as_verdict(judge, found)
         _give_up(found)
         return _said("deny", type(judge).__name__, "it cannot be asked while a tool runs")
-    except Exception as error:  # noqa: BLE001 -- as above
+    except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
         return _failed(judge, error)
 
 
@@ -60,7 +68,7 @@ def _failed(judge: Any, error: Exception) -> Verdict:
 def _as_verdict(judge: Any, found: Any) -> Verdict:
     by = type(judge).__name__
     if isinstance(found, Verdict) and _is_word(found.word):
-        # What asks has to be among the findings: by them a person is asked, and has answered.
+        # A verdict that asks needs a finding that asks: a person is asked, and answers, by these findings.
         is_told = any(each.word == found.word for each in found.findings)
         said = Finding(found.word, found.by, found.reason, "judge")
         return found if is_told else replace(found, findings=(said, *found.findings))
@@ -84,7 +92,7 @@ def _give_up(awaitable: Any) -> None:
 
 
 def of_findings(findings: Sequence[Finding]) -> Verdict:
-    """The verdict where there are no modes: what refuses, refuses; what asks, asks."""
+    """Return the verdict where there are no modes: a finding that denies decides first, then one that asks."""
     for word in ("deny", "ask"):
         decisive = [each for each in findings if each.word == word]
         if decisive:

@@ -1,9 +1,9 @@
 """
-The verdict on a call: what it touches, what checks, facts and hooks say, and what permissions make of it.
+The verdict on a call, from its accesses, from checks, facts and hooks, and from permissions.
 
     markers and preflight → safety checks → `approval`, hooks → permissions
 
-Everything is judged on decoded arguments, and whatever cannot be judged is refused.
+Everything is judged on decoded arguments. A call that cannot be judged is denied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .judge import Judge, of_findings, verdict_now, verdict_of
 from .request import PermissionRequest
 from .tool_statements import by_author, contradiction, naming, touched, unknown
 
-if TYPE_CHECKING:  # most calls touch nothing, and the checks take long to load
+if TYPE_CHECKING:  # because most calls touch nothing, and the checks take long to load
     from ..safety import SafetyChecks
 
 __all__ = ["AccessJudge", "Judgement", "Judges", "always", "names_of"]
@@ -41,10 +41,10 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """
-    What was judged, and the verdict.
+    The request that was judged, and the verdict.
 
     Attributes:
-        asks: Everything that asks for a person, if the verdict is "ask".
+        asks: Every finding that asks for a person. They decide only if the verdict is "ask".
     """
 
     request: PermissionRequest
@@ -57,12 +57,12 @@ class Judgement:
 
 class Judges:
     """
-    Everything that has a say in whether a call may run.
+    The safety checks, facts and judges that decide whether a call may run.
 
     Args:
-        safety: The checks that come first; None makes the usual ones when they are first needed.
-        permissions: One judge, several, or none.
-        own_files: The dispatcher's own: approvals and the audit log. No tool reads or writes them.
+        safety: The checks that come first; None means the default ones, which are made when they are first needed.
+        permissions: One judge, several judges, or None.
+        own_files: The dispatcher's own files: approvals and the audit log. No tool may read or write them.
     """
 
     def __init__(
@@ -78,21 +78,22 @@ class Judges:
         for judge in self._judges:
             if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
                 raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
-        # Asked of the class: a judge that wraps another and passes on what it does not know is a judge of its own.
+        # The class is asked, not the object: a judge that forwards unknown attributes to another judge is still a
+        # judge of its own.
         self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
         self._foreseeing = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
 
     def find(self, kind: type[T]) -> T | None:
-        """The first judge of this *kind*."""
+        """Return the first judge of this *kind*; None if there is none."""
         return next((judge for judge in self._judges if isinstance(judge, kind)), None)
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
-        """What judges know to be wrong with their own rules, given *tools*."""
+        """Return the mistakes that the judges find in their own rules, for these *tools*."""
         tools = list(tools)
         return [each for judge in self._judges if hasattr(judge, "mistakes") for each in judge.mistakes(tools)]
 
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> tuple[str, ...]:
-        """Return what the rules of judges may not have meant, where the call of *request* is concerned."""
+        """Return the judges' warnings about rules that may miss what their author meant, for the call of *request*."""
         tools = list(tools)
         judges = [judge for judge in self._judges if hasattr(type(judge), "warnings")]
         return tuple(warning for judge in judges for warning in judge.warnings(tools, request))
@@ -107,9 +108,10 @@ class Judges:
 
     def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
         """
-        A quick way to learn that a call of *tool* may run whatever its arguments; None if it has to be judged.
+        Return a function that tells quickly whether a call of *tool* may run; None if every call has to be judged.
 
-        What it answers with False has to be judged as well.
+        The function gets the session. True means that the call may run with any arguments. False means that the call
+        has to be judged.
         """
         facts = tool.facts
         if facts.preflight is not None or tool.signature.accesses or facts.approval != "never" or len(self._judges) > 1:
@@ -123,26 +125,34 @@ class Judges:
         return gate
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
-        """Whether every judge could ever allow a call of *tool* in *session*; a judge that cannot tell, could."""
+        """
+        Return whether every judge could ever allow a call of *tool* in *session*.
+
+        A judge without `could_allow` counts as yes. If a `could_allow` raises, the answer is False.
+        """
         try:
             return all(could(tool, names, session) for could in self._foreseeing)
-        except Exception:  # noqa: BLE001 -- what fails, permits nothing
+        except Exception:  # noqa: BLE001 -- a judge that fails permits nothing
             _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
 
     def foreseen_by(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
-        """The same judges, and one more who says what may be shown."""
+        """Return a copy with the same judges, and with *could_allow* as one more condition for tools to be shown."""
         judges = copy.copy(self)
-        judges._foreseeing = [*self._foreseeing, could_allow]  # noqa: SLF001 -- one of us
+        judges._foreseeing = [*self._foreseeing, could_allow]  # noqa: SLF001 -- an object of this class
         return judges
 
     def possible(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
-        """The same for the tools of *catalog*, whatever they are called there; None if every one could be allowed."""
+        """
+        Return a function that tells whether a tool of *catalog* could ever be allowed; None if every tool could be.
+
+        The function looks up the names that the tool has in *catalog*.
+        """
         names = _Answering(catalog)
         return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._foreseeing else None
 
     def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
-        """The tools of *catalog* that could ever be allowed in *session*."""
+        """Return a view of *catalog* with the tools that could ever be allowed in *session*."""
         keep = self.possible(catalog, session)
         return catalog if keep is None else catalog.filtered(keep)
 
@@ -154,14 +164,14 @@ class Judges:
         decoded: Mapping[str, Any],
         asked: Sequence[Finding] = (),
     ) -> Judgement:
-        """The verdict on a call with *decoded* arguments; *asked* is what hooks have to say."""
+        """Return the verdict on a call with *decoded* arguments; *asked* are the findings of hooks."""
         accesses: tuple[Access, ...] = ()
         stated: list[Finding] = []
         try:
             accesses = await touched(
                 tool, decoded, call, lambda: AccessJudge(self, self.request(tool, names, call, decoded))
             )
-        except Exception as error:  # noqa: BLE001 -- whoever cannot tell what it touches, touches nothing
+        except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
             stated = [unknown(tool, error)]
         findings = [*stated, *self._checked(accesses), *await by_author(tool, decoded), *asked]
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
@@ -180,17 +190,17 @@ class Judges:
         accesses: tuple[Access, ...] = (),
         findings: Sequence[Finding] = (),
     ) -> PermissionRequest:
-        """A call as judges see it."""
+        """Return the request that judges get for a call. Its arguments are copies."""
         return PermissionRequest(
             call=ToolCall(
                 call.name, own_copy(decoded), call.id, call.session, call.principal, call.turn, call.metadata, tool
             ),
             tool=tool,
             names=names,
-            # What was judged is what runs: a judge that changes something changes its own.
+            # The judged arguments have to be the ones that run, so a judge can change only its own copy.
             arguments=MappingProxyType(own_copy(decoded)) if isinstance(decoded, Mapping) else decoded,
             accesses=accesses,
-            # Rules compare paths that nobody marked, too; without checks of our own they start where the process does.
+            # Rules also compare paths without a marker. Without safety checks, these start from the process's folder.
             root="." if self._safety is None and not accesses else self.safety.root,
             findings=tuple(findings),
             session=call.session,
@@ -203,8 +213,9 @@ class Judges:
         return any(judge.opens_port(tool, names, url) for judge in judges)
 
     def judged_now(self, request: PermissionRequest, access: Access) -> Verdict:
-        """The verdict on a further *access* of a call that runs; nobody can be asked any more."""
-        # A rule about a parameter is a rule about what it names: what was sent there says nothing about this access.
+        """Return the verdict on a further *access* of a running call, when no person can be asked any more."""
+        # A rule about a parameter is about the target in that parameter. The value that the model sent there says
+        # nothing about this access, so the target replaces it.
         instead = dict.fromkeys(naming(request.tool, access), access.target)
         request = replace(
             request,
@@ -233,19 +244,19 @@ class Judges:
         try:
             place = resolved(access.target, self.safety.root)
         except ValueError:
-            return None  # the checks say what is wrong with it
+            return None  # The safety checks report what is wrong with the path.
         if not place.startswith(self._own_files):
             return None
         return Finding("deny", "check `own-files`", f"{access.target!r} belongs to the dispatcher itself", "check")
 
 
 def always(session: Session | None) -> bool:
-    """The gate where nobody has a say."""
+    """Return True: the gate for a dispatcher without judges."""
     return True
 
 
 class AccessJudge:
-    """`context.permissions`: judges what a running tool is about to touch further."""
+    """The object `context.permissions`, which judges the further accesses of a running tool."""
 
     def __init__(
         self,
@@ -260,7 +271,7 @@ class AccessJudge:
         self.preconditions = preconditions
 
     def permitted(self, catalog: CatalogView) -> CatalogView:
-        """A view of *catalog*: the tools that this session's rules and mode could ever allow."""
+        """Return a view of *catalog* with the tools that the rules and the mode of this session could ever allow."""
         return self._judges.permitted(catalog, self._request.session)
 
     def opens_port(self, url: str) -> bool:
@@ -271,7 +282,8 @@ class AccessJudge:
         """
         Return if *access* is permitted now; otherwise raise `Safety` or `ToolError` with the reason.
 
-        Nobody can be asked while a tool runs: what would ask is refused. State it in `preflight=` to have it asked.
+        No person can be asked while a tool runs, so an access that would ask is refused. A tool that states the access
+        in `preflight=` has it asked about before it runs.
         """
         if not isinstance(access, Access):
             raise TypeError(f"check wants what is touched, such as Writes(path); got {described(access)}")
@@ -280,7 +292,7 @@ class AccessJudge:
             return
         if verdict.word == "ask":
             asks = [each for each in verdict.findings if each.word == "ask"]
-            # Somebody agreed that this tool may run in this mode: that is not asked anew for each thing it touches.
+            # A person agreed that this tool may run in this mode. They are not asked again for each further access.
             if asks and all(each.source == "mode" and each.by in self._answered for each in asks):
                 return
             raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
@@ -289,7 +301,7 @@ class AccessJudge:
 
 
 class _Answering:
-    """Which names the tools of a catalog answer to: looked up once for as long as it does not change."""
+    """The names of each tool of a catalog, looked up once for as long as the catalog does not change."""
 
     def __init__(self, catalog: CatalogView) -> None:
         self._catalog = catalog
@@ -306,6 +318,6 @@ class _Answering:
 
 
 def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:
-    """Every name that *tool* has or had; *aliases* are those of its catalog."""
+    """Return every name that *tool* has or had; *aliases* are the aliases of its catalog."""
     current = {alias for alias, name in aliases.items() if name == tool.name}
     return frozenset({tool.name, *tool.former, *tool.facts.aliases, *(tool.options.get("aliases") or ()), *current})

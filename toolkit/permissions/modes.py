@@ -1,5 +1,5 @@
 """
-What each mode makes of a call, as data.
+Modes, and a table of what each mode decides about each sort of call.
 """
 
 from __future__ import annotations
@@ -27,22 +27,27 @@ _COLUMNS: dict[Row, tuple[Word, Word, Word, Word, Word]] = {
 
 TABLE: dict[Row, dict[Mode, Word]] = {row: dict(zip(MODES, words, strict=True)) for row, words in _COLUMNS.items()}
 """
-By what a call is, and by mode.
+The decision by the row of a call, and then by mode.
 
-"refused" is a deny rule or a safety refusal; "asked" an ask rule, a safety ask, `approval`, a hook's `Ask`,
-`open_world`. The others are the kinds of tools.
+"refused" is a call with a deny rule or a safety refusal. "asked" is a call with an ask rule, a safety ask, the fact
+`approval`, a hook's `Ask`, or the fact `open_world`. The other rows are the kinds of tools.
 """
 
 
 def row_of(facts: Facts, *, is_contained: bool = False) -> Row:
-    """What sort of tool it is; what cannot reach beyond its workspace changes something, and destroys nothing else."""
+    """
+    Return the row of `TABLE` for a tool with these *facts*.
+
+    A destructive tool that is contained cannot reach beyond its workspace. It counts as "write", because it changes
+    something and destroys nothing outside.
+    """
     if facts.read_only:
         return "read_only"
     return "destructive" if facts.destructive and not is_contained else "write"
 
 
 def checked_mode(mode: object) -> Mode:
-    """*mode*, if it is one."""
+    """Return *mode* if it is a mode; raise `ValueError` if not."""
     if mode not in MODES:
         raise ValueError(f"there is no mode {mode!r}; use one of {', '.join(MODES)}")
     return mode

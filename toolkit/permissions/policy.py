@@ -1,9 +1,9 @@
 """
-Modes, rules and grants: whether a call may run.
+Permissions made of modes, rules and grants, which decide whether a call may run.
 
-    refusals → the mode's own deny → what asks, less what an allow rule or a grant answers → the mode
+    refusals → the mode's own deny → the asks that no allow rule and no grant answers → the mode
 
-Safety checks, `approval` and hooks have spoken before; a request brings what they found.
+Safety checks, `approval` and hooks come before this. The request contains their findings.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ __all__ = ["Permissions"]
 
 class Permissions:
     """
-    A permission mode, and rules beside it.
+    A permission mode with rules, which judges each call.
 
     Args:
         mode: "plan", "default", "auto", "dont_ask" or "bypass"; see `modes.TABLE`.
         rules: `Rule` objects, or texts such as "allow read" and "deny bash(git push:*)".
 
     Attributes:
-        ignored: What a project's file says that does not count, because its folder is not trusted.
+        ignored: The settings in a project's file that do not count, because the user does not trust its folder.
     """
 
     settles = True
-    """What checks, `approval` and hooks found is part of the verdict: the modes say what becomes of it."""
+    """Whether the verdict includes the findings of checks, `approval` and hooks: the mode decides what they lead to."""
 
     def __init__(self, mode: Mode = "default", rules: Iterable[Rule | str] = ()) -> None:
         self._mode: Mode = checked_mode(mode)
         self._rules = tuple(rule if isinstance(rule, Rule) else read_rule(rule) for rule in several(rules, "rules"))
         self.ignored: tuple[str, ...] = ()
-        # Which rules concern a tool is the same for every call of it. Held weakly: tools come and go, and are large.
+        # The same rules concern every call of a tool, so they are cached. The cache is weak, because tools come and
+        # go, and are large.
         self._concerning: weakref.WeakKeyDictionary[Tool, tuple[frozenset[str], tuple[Rule, ...]]]
         self._concerning = weakref.WeakKeyDictionary()
 
@@ -68,10 +69,13 @@ class Permissions:
         rules: Sequence[Rule | str] = (),
     ) -> Self:
         """
-        Rules from the user's file and a project's, and *rules* for this session after them.
+        Return permissions with the rules of the user's file and of a project's file, and then *rules*.
 
-        *project* is the project's folder; *user* the user's file, if it is not where it usually is. A mistake in
-        any of them is a `RuleFileError` that lists all. Until the folder is trusted its file only adds deny and ask.
+        *project* is the project's folder. *user* is the user's file, if it is not in the usual place. *rules* are the
+        rules of this session. Until the user trusts the project's folder, its file can only add deny and ask rules.
+
+        Raises:
+            RuleFileError: There are mistakes in the files or in *rules*; the error lists all of them.
         """
         found: RuleSet = read_rules(
             user=user_rules() if user is None else Path(user),
@@ -83,11 +87,11 @@ class Permissions:
         made.ignored = tuple(map(str, found.ignored))
         return made
 
-    # What can be changed while it runs: by the application, never by a tool, a hook or a model.
+    # The application may change these while it runs. A tool, a hook or a model may not.
 
     @property
     def mode(self) -> Mode:
-        """The mode of every session that has none of its own."""
+        """The mode of every session that has no mode of its own."""
         return self._mode
 
     @property
@@ -95,31 +99,31 @@ class Permissions:
         return self._rules
 
     def set_mode(self, mode: Mode | None, *, session: Session | None = None) -> None:
-        """Change the mode, or that of one *session*; None gives a session back to the common one."""
+        """Change the mode, or the mode of one *session*; None makes a session use the common mode again."""
         if session is not None:
-            session._mode = None if mode is None else checked_mode(mode)  # noqa: SLF001 -- only we may set it
+            session._mode = None if mode is None else checked_mode(mode)  # noqa: SLF001 -- only this class may set it
         else:
             self._mode = checked_mode(mode)
 
     def mode_of(self, session: Session | None) -> Mode:
-        """The mode that counts for a call of *session*."""
+        """Return the mode that counts for a call of *session*."""
         own = None if session is None else session.mode
         return self._mode if own is None else checked_mode(own)
 
     @staticmethod
     def grant(session: Session, grant: Grant) -> None:
-        """Let *grant* answer for a person for the rest of *session*."""
+        """Add *grant* to *session*, so that it answers in place of a person for the rest of the session."""
         if grant not in session.grants:
-            session._grants = (*session.grants, grant)  # noqa: SLF001 -- only we may set it
+            session._grants = (*session.grants, grant)  # noqa: SLF001 -- only this class may set it
 
     @staticmethod
     def revoke(session: Session, grant: Grant | None = None) -> None:
-        """Take back *grant*, or all of them."""
+        """Take back *grant*, or all grants of *session* if none is named."""
         left = () if grant is None else tuple(each for each in session.grants if each != grant)
-        session._grants = left  # noqa: SLF001 -- only we may set it
+        session._grants = left  # noqa: SLF001 -- only this class may set it
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
-        """The rules that can never match a call of one of *tools*, with the reason."""
+        """Return the rules that can never match a call of one of *tools*, each with the reason."""
         tools = list(tools)
         wrong = [
             f"{_named(rule)}: {mistake}"
@@ -130,17 +134,17 @@ class Permissions:
         known = {name for tool in tools for name in (tool.name, *tool.facts.aliases, *tool.former)}
         for rule in self._rules:
             name = rule.text.partition("(")[0]
-            # What a file says may be meant for other programs; what is given here is meant for these tools.
+            # A rule in a file may be meant for other programs. A rule without a source is meant for these tools.
             if not rule.source and name not in known and name.isidentifier():
                 near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
                 wrong += [f"{_named(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
         return wrong
 
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> list[str]:
-        """Return what the rules may not have meant: a tool that does what a rule forbids to another one."""
+        """Return a warning for each tool that does what a rule forbids another tool to do."""
         return find_gaps(self._rules, list(tools), request)
 
-    # Judging.
+    # The methods below judge calls.
 
     def _about(self, tool: Tool, names: frozenset[str]) -> tuple[Rule, ...]:
         """Return the rules that concern *tool*, which has or had *names*."""
@@ -153,20 +157,21 @@ class Permissions:
         return known[1]
 
     def judge(self, request: PermissionRequest) -> Verdict:
-        """Whether the call may run."""
+        """Return the verdict on whether the call may run."""
         rules = self._about(request.tool, request.names)
         mode = self.mode_of(request.session)
         return _judged(request, rules, mode)
 
     def gate(self, tool: Tool, names: frozenset[str]) -> Callable[[Session | None], bool] | None:
         """
-        A quick way to learn that a call of *tool* may run, whatever its arguments; None if these matter.
+        Return a function that tells quickly whether a call of *tool* may run; None if its arguments matter.
 
-        It answers True, or that it has to be judged.
+        The function gets the session. True means that the call may run with any arguments. False means that the call
+        has to be judged.
         """
         rules = self._about(tool, names)
         if type(self) is not Permissions:
-            return None  # what derives from this may judge otherwise
+            return None  # A subclass may judge in another way.
         if tool.facts.preflight is None and not tool.signature.accesses:
             # The tool states no access before it runs, so no access rule holds for the call.
             rules = tuple(rule for rule in rules if rule.access is None)
@@ -182,9 +187,10 @@ class Permissions:
 
     def could_allow(self, tool: Tool, names: frozenset[str], session: Session | None = None) -> bool:
         """
-        Whether any call of *tool*, which has or had *names*, could ever run in *session*, asked about or not.
+        Return whether any call of *tool*, which has or had *names*, could ever run in *session*.
 
-        What a search may show; a call is judged on its own.
+        A call that would run only after a person approves it counts too. A search uses this to decide which tools
+        it may show. Each call is judged separately.
         """
         mode = self.mode_of(session)
         return is_possible(tool, self._about(tool, names), mode, _own_word(tool, mode), session)
@@ -201,7 +207,7 @@ def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Ve
         return _verdict("deny", refusals, findings)
     row, own = _row(request.tool), _own_word(request.tool, mode)
     by_mode = Finding(own, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
-    if mode == "plan" and own == "deny":  # no rule and no grant lifts this one
+    if mode == "plan" and own == "deny":  # No rule and no grant lifts this denial.
         return _verdict("deny", [by_mode], [*findings, by_mode])
     asks = [each for each in findings if each.word == "ask"]
     allows = [rule for rule in rules if rule.word == "allow"]
@@ -227,12 +233,16 @@ def _row(tool: Tool) -> Row:
 
 
 def _own_word(tool: Tool, mode: Mode) -> Word:
-    """What the mode says of such a tool when nothing else speaks."""
+    """Return what the mode decides about such a tool if no rule, fact or hook applies."""
     return TABLE[_row(tool)][mode]
 
 
 def _is_contained(tool: Tool) -> bool:
-    """Whether its author says that it runs in a sandbox without a network; only of our own tools is that believed."""
+    """
+    Return whether the tool's author states that the tool runs in a sandbox without a network.
+
+    The statement is believed only for tools of this program.
+    """
     sandbox = (tool.facts.metadata or {}).get("sandbox")
     return tool.origin == "python" and isinstance(sandbox, Mapping) and sandbox.get("contained") is True
 
@@ -252,7 +262,7 @@ def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding
 
 
 def _doubt(rule: Rule, request: PermissionRequest) -> str:
-    """Why a rule holds although nobody knows whether it is about the command."""
+    """Return the reason why a rule holds although it is unknown whether the rule is about the command."""
     commands = [each.target for each in request.accesses if each.kind == "command"] if rule.needs_arguments else []
     why = next(filter(None, map(unreadable, commands)), None)
     if why is None and rule.has_unknown_file(request):
@@ -265,13 +275,17 @@ def _named(rule: Rule) -> str:
 
 
 def _says_where(allows: Sequence[Rule], request: PermissionRequest) -> bool:
-    """Whether an allow rule covers the call and names where it goes; where nothing can be named, its name does."""
+    """
+    Return whether an allow rule covers the call and names the place that the call goes to.
+
+    A tool without parameters has no place to name. For such a tool, a rule with its name is enough.
+    """
     takes_nothing = not request.tool.schema.get("properties")
     places = request.tool.signature.accesses
     where = [
         rule
         for rule in allows
-        # Of a tool that says which parameter is the place, a rule about another one names no place.
+        # If a tool marks the parameters that hold the place, a rule about another parameter names no place.
         if takes_nothing or (rule.names_where and (not places or rule.argument is None or rule.argument in places))
     ]
     return bool(where) and allows_together(where, request)

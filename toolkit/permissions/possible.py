@@ -1,8 +1,7 @@
 """
-Whether any call of a tool could ever run: what a search may show.
+Check whether any call of a tool could ever run, to decide which tools a search may show.
 
-Arguments are not known yet, so this errs on the side of yes; whatever it lets
-through is judged again when it is called.
+The arguments are not known yet, so the answer is yes if in doubt. Each call is judged again when it is made.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ __all__ = ["is_possible"]
 
 def is_possible(tool: Tool, rules: Sequence[Rule], mode: Mode, own: Word, session: Session | None) -> bool:
     """
-    Whether a call of *tool* may run, or may be asked about, under *rules* that concern it.
+    Return whether a call of *tool* may run, or may be asked about, under the *rules* that concern it.
 
-    *own* is what the mode says of such a tool when nothing else speaks.
+    *own* is what the mode decides about such a tool if no rule, fact or hook applies.
     """
     if any(rule.word == "deny" and rule.is_total for rule in rules):
         return False
-    if TABLE["asked"][mode] != "deny":  # where people can be asked, only plan mode itself says no for good
+    if TABLE["asked"][mode] != "deny":  # Where people can be asked, only plan mode refuses a tool for good.
         return not (mode == "plan" and own == "deny")
     if session is not None and any(grant.tool == identity_of(tool) for grant in session.grants):
         return True

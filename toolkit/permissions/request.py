@@ -1,5 +1,5 @@
 """
-A call as permissions see it: decoded, with everything it is about to touch.
+A call as permissions see it: with decoded arguments, and with everything that the call is about to touch.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["PermissionRequest"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PermissionRequest:
     """
-    What is judged.
+    The call that a judge decides about, with everything that the decision needs.
 
     Attributes:
-        call: The call, its arguments decoded; a copy.
+        call: A copy of the call with decoded arguments.
         tool: The tool that would run.
-        names: Every name the tool has or had, aliases included.
-        arguments: Decoded, defaults filled in.
-        accesses: What the call is about to touch, from markers and `preflight`.
+        names: Every name that the tool has or had, including aliases.
+        arguments: The decoded arguments, with defaults filled in.
+        accesses: The accesses that the call is about to make, from markers and `preflight`.
         root: The folder that relative paths start from.
-        findings: What safety checks, `approval` and hooks said already.
-        session: The conversation; its mode and grants count.
-        principal: On whose behalf.
+        findings: The findings of safety checks, `approval` and hooks, which came before.
+        session: The session of the call; its mode and grants count.
+        principal: The principal on whose behalf the call is made.
     """
 
     call: ToolCall

@@ -1,5 +1,5 @@
 """
-Rule files in TOML: the user's, the project's, and what the session adds.
+Rule files in TOML: the user's file and the project's file, with the rules that the session adds.
 
     # ~/.config/toolkit/permissions.toml, or .toolkit/permissions.toml in a project
     mode = "default"
@@ -7,10 +7,9 @@ Rule files in TOML: the user's, the project's, and what the session adds.
     ask = ["bash(git push:*)"]
     deny = ["access:path(secrets/**)"]
 
-A project's deny and ask rules always count; its allow rules and its mode only
-if the user trusts the folder, and what did not count is listed. Every mistake in
-every file is reported at once. A file that is not there is fine; one that is
-there and cannot be used is an error, because the rules in it are missing.
+A project's deny and ask rules always count. Its allow rules and its mode count only if the user trusts the folder.
+The settings that do not count are listed. Every mistake in every file is reported at once. A missing file is no
+problem. A file that exists and cannot be used is an error, because its rules are missing.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ _MOST_SHOWN = 20
 
 class RuleFileError(ToolkitError, ValueError):
     """
-    Rules that cannot be read; nothing should run without them.
+    Rules that cannot be read. No call should run without them.
 
     Attributes:
-        problems: Each with its file, its place in it, and the remedy.
+        problems: The mistakes, each with its file, its place in the file, and the remedy.
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -55,7 +54,7 @@ class RuleFileError(ToolkitError, ValueError):
 
 
 class Ignored(NamedTuple):
-    """Something that a project wrote and that does not count, and why."""
+    """A setting of a project that does not count, and the reason."""
 
     what: str
     why: str
@@ -67,12 +66,12 @@ class Ignored(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet:
     """
-    The rules that count, and those that do not.
+    The rules that count, and the settings that do not count.
 
     Attributes:
-        rules: The user's, then the project's, then the session's; each says where it was written.
-        mode: The last one that counts; None if none was given.
-        ignored: What a project wrote and did not count, and why.
+        rules: The user's rules, then the project's, then the session's; each says where it was written.
+        mode: The last mode that counts; None if no file names one.
+        ignored: The settings of a project that do not count, each with the reason.
         files: The files that were read.
     """
 
@@ -83,7 +82,7 @@ class RuleSet:
 
 
 def user_rules() -> Path:
-    """Where the user's own rules are, whether or not there are any."""
+    """Return the path of the user's own rules; the file need not exist."""
     return configuration_folder() / _NAME
 
 
@@ -95,13 +94,16 @@ def read_rules(
     session: Sequence[Rule | str] = (),
 ) -> RuleSet:
     """
-    Everything that was written down, or one `RuleFileError` with every mistake in it.
+    Return the rules of all files and of the session.
 
     Args:
-        user: The user's file; `user_rules()` says where it usually is.
+        user: The user's file; `user_rules()` returns its usual path.
         project: The project's folder, whose file is `.toolkit/permissions.toml`.
-        trust: Who knows whether the user trusts the project; without it, nobody does.
+        trust: The folders that the user trusts; without it, the project is not trusted.
         session: Rules as objects, or as text: "deny bash(git push:*)".
+
+    Raises:
+        RuleFileError: There are mistakes; the error lists all of them.
     """
     problems: list[str] = []
     own = _Rules("user", None if user is None else Path(user), problems)
@@ -123,10 +125,10 @@ def read_rules(
 
 
 def _why_not(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
-    """Why a project may not loosen anything; None if the user trusts it."""
+    """Return why a project may not loosen rules; return None if the user trusts it."""
     why = distrust(trust, project)
     if why is None and not file.is_unchanged():
-        # What was read before is what is trusted now: nobody may swap the file in between.
+        # The content that was read has to be the content that is trusted, so the file may not change in between.
         return f"{file.path} changed while it was read; try again"
     return why
 
@@ -142,7 +144,7 @@ def _session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[R
 
 
 class _Rules:
-    """The rules of one file; its mistakes go to *problems*."""
+    """The rules of one file; its mistakes are added to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], within: Path | None = None) -> None:
         self.file = TomlFile(path, problems, within=within)
@@ -155,7 +157,7 @@ class _Rules:
 
     @property
     def loosens(self) -> list[str]:
-        """What in it only a trusted project may say."""
+        """The settings in the file that only a trusted project may make."""
         mode = [] if self.mode is None else [f'mode = "{self.mode}"']
         return mode + [str(rule) for rule in self.rules if rule.word == "allow"]
 

@@ -1,8 +1,8 @@
 """
-Rules that forbid one tool and leave another one with the same access.
+Warnings about rules that forbid one tool and leave another tool with the same access.
 
-`deny write(path=src/**)` does not stop `edit`, which writes files too. Which tools have the same access is read
-from what the tools state: the markers of their parameters, and what the call at hand is about to touch.
+`deny write(path=src/**)` does not stop `edit`, which writes files too. The statements of the tools show which tools
+have the same access: the markers of their parameters, and what the current call is about to touch.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _MOST_NAMED = 5
 
 def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionRequest) -> list[str]:
     """
-    Return a warning for each deny or ask rule that one of *tools* gets around, where the call at hand is concerned.
+    Return a warning for each deny or ask rule that one of *tools* gets around, if the call of *request* is concerned.
 
-    That is a call of a tool that the rule names, or of one that the rule leaves alone. An access rule leaves alone
-    what a tool does not state.
+    The call is concerned if the rule names its tool, or if its tool is one that gets around the rule. An access rule
+    also gets a warning for an access that the tool of the call may make without stating it.
     """
     forbidding = [rule for rule in rules if rule.word != "allow" and rule.access is None]
     covering = [rule for rule in rules if rule.word != "allow" and rule.access is not None]
@@ -50,7 +50,7 @@ def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionR
 
 
 def _unstated(rule: Rule, request: PermissionRequest) -> Iterator[str]:
-    """Yield what the tool at hand may do that an access *rule* is about, without stating it."""
+    """Yield a warning for each access that the current tool may make without stating it, if *rule* is about it."""
     tool, way = request.tool, kind_of_access(str(rule.access))
     stated = _stated(tool, request)
     if not _is_about(rule, tool):
@@ -74,7 +74,7 @@ def _call(tool: Tool, parameter: str, rule: Rule) -> str:
 
 
 def _kinds(rule: Rule, named: Sequence[Tool]) -> list[str]:
-    """Return the kinds of access that *rule* forbids, by what the tools that it names state."""
+    """Return the kinds of access that *rule* forbids, by the statements of the tools that it names."""
     kinds: dict[str, None] = {}
     for tool in named:
         marked = tool.signature.accesses
@@ -88,7 +88,11 @@ def _kinds(rule: Rule, named: Sequence[Tool]) -> list[str]:
 
 
 def _first_kinds(marked: Sequence[type[Access]], *, only_paths: bool) -> list[str]:
-    """Return the kinds that a pattern without a parameter is compared with: commands, else addresses, else paths."""
+    """
+    Return the kinds that a pattern without a parameter is compared with: commands, else URLs, else paths, else others.
+
+    With *only_paths*, only paths count.
+    """
     for way in ("path",) if only_paths else ("command", "url", "path", "text"):
         if kinds := [access.kind for access in marked if kind_of(access) == way]:
             return kinds
@@ -96,7 +100,7 @@ def _first_kinds(marked: Sequence[type[Access]], *, only_paths: bool) -> list[st
 
 
 def _stated(tool: Tool, request: PermissionRequest) -> set[str]:
-    """Return the kinds of access that *tool* states: always, and in the call at hand if that is one of it."""
+    """Return the kinds of access that *tool* states in every call, and in the call of *request* if that is its own."""
     kinds = {access.kind for access in tool.signature.accesses.values()}
     return kinds | {access.kind for access in request.accesses} if tool is request.tool else kinds
 
@@ -106,7 +110,7 @@ def _is_about(rule: Rule, tool: Tool) -> bool:
 
 
 def _is_stopped(tool: Tool, rule: Rule, forbidding: Sequence[Rule]) -> bool:
-    """Return whether *rule*, or another rule with the same pattern, or one for every call, is about *tool*."""
+    """Return whether *rule*, another rule with the same pattern, or a rule for every call is about *tool*."""
     return any(
         _is_about(other, tool) and (other.is_total or other.pattern == rule.pattern)
         for other in forbidding
@@ -115,7 +119,7 @@ def _is_stopped(tool: Tool, rule: Rule, forbidding: Sequence[Rule]) -> bool:
 
 
 def _covers(other: Rule, rule: Rule, kind: str) -> bool:
-    """Return whether the access rule *other* forbids for every tool what *rule* forbids for some."""
+    """Return whether the access rule *other* forbids for every tool the access that *rule* forbids for some tools."""
     is_of_kind = other.access == kind or (other.access == "path" and kind_of_access(kind) == "path")
     return is_of_kind and other.word in (rule.word, "deny") and other.pattern in (rule.pattern, None)
 

@@ -1,5 +1,5 @@
 """
-The text of a rule, taken apart: which tools or which kind of access, which parameter, which pattern.
+Parser for the text of a rule: its tools or its kind of access, its parameter and its pattern.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["RuleParts", "read_parts"]
 _MOST_CHARACTERS = 2000
 _ARGUMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*(?==|~=)|(?=~=))(~?=)(.*)")
 _ACCESS = "access:"
-# What people may call an access, and what it is called here.
+# Words that people may write for a kind of access, and the kind that each of them means.
 _MEANT = {
     **dict.fromkeys(("file", "files", "folder", "paths"), "path"),
     **dict.fromkeys(("edit", "delete", "remove", "create", "change", "modify", "writes"), "write"),
@@ -27,7 +27,7 @@ _MEANT = {
 
 
 class RuleParts(NamedTuple):
-    """What the text of a rule consists of; the attributes of `Rule` say what each part is."""
+    """The parts of a rule's text; the attributes of `Rule` say what each part is."""
 
     name: str
     argument: str | None = None
@@ -37,7 +37,7 @@ class RuleParts(NamedTuple):
 
 
 def read_parts(text: str) -> RuleParts:
-    """Return the parts of a rule's text; `ValueError` says what is wrong with it."""
+    """Return the parts of a rule's text; raise `ValueError` with the mistake if the text is wrong."""
     if not isinstance(text, str) or not text:
         raise ValueError("it names no tool; write `read`, or `bash(npm test)`")
     if len(text) > _MOST_CHARACTERS or not text.isprintable():
@@ -62,14 +62,18 @@ def read_parts(text: str) -> RuleParts:
         if access is None or sign == "~=":
             pattern = value
         else:
-            argument = None  # `access:command(STAGE=test make)` names no parameter
+            argument = None  # `access:command(STAGE=test make)` names no parameter.
     if not pattern.strip():
         raise ValueError(f"the pattern is missing; write `{name}` for every call, or `{name}(*)`")
     return RuleParts(tools, argument, pattern, access, sign == "~=")
 
 
 def _read_access(name: str) -> tuple[str, str | None]:
-    """Return the tools that a rule names, and the kind of access if it is about one: `access:write`, of any tool."""
+    """
+    Return the tools that a rule names, and the kind of access if the rule is about one.
+
+    `access:write` means that kind of access by any tool.
+    """
     origin, slash, word = name.rpartition("/")
     if not word.startswith(_ACCESS):
         return name, None
@@ -85,7 +89,7 @@ def _read_access(name: str) -> tuple[str, str | None]:
 
 
 def _is_balanced(text: str) -> bool:
-    """Return whether the parenthesis that was opened first is closed by the last character, and not before."""
+    """Return whether the last character closes the parenthesis that was opened first, and no earlier one does."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")

@@ -1,5 +1,5 @@
 """
-What of a call a rule is compared with, and how.
+Values of a call that a rule is compared with, and the way in which each is compared.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ __all__ = ["Kind", "Value", "kind_of", "kind_of_access", "kind_of_name", "parame
 Kind: TypeAlias = Literal["command", "url", "path", "text"]
 
 _KINDS: list[tuple[type[Access], Kind]] = [(Command, "command"), (Url, "url"), (Reads, "path"), (Writes, "path")]
-# A parameter called so is compared as one even if nobody marked it: as plain text, `src/*` would let `src/../x` pass.
+# A parameter with one of these names is compared as this kind, also without a marker. As plain text, `src/*` would
+# match `src/../x`.
 _NAMED: dict[str, Kind] = {"path": "path", "read": "path", "write": "path", "url": "url", "command": "command"}
 
 
 class Value(NamedTuple):
-    """One text of a call, and what it is."""
+    """One text of a call, and the kind as which it is compared."""
 
     text: str
     kind: Kind
@@ -32,10 +33,11 @@ class Value(NamedTuple):
 
 def values_of(request: PermissionRequest, argument: str | None, form: Kind | None, *, widely: bool) -> list[Value]:
     """
-    What a rule about *argument* is compared with; nothing if there is nothing there.
+    Return the values that a rule about *argument* is compared with; return an empty list if there are none.
 
-    *form* is what the pattern looks like. *widely* is for rules that had better match too much: a parameter's
-    word is not enough, what the call touches of that kind counts too, and a text may be a command.
+    *form* is the kind that the pattern looks like. *widely* is true for rules that should rather match too much than
+    too little. For these, the value of a parameter is not enough: the accesses of that kind that the call states are
+    compared too, and a text may be a command.
     """
     if argument is None:
         values = _touched(request.accesses) or _of_first(request, form)
@@ -52,28 +54,28 @@ def values_of(request: PermissionRequest, argument: str | None, form: Kind | Non
 
 
 def values_of_access(request: PermissionRequest, access: str) -> list[Value]:
-    """Return what the call states of this kind of *access*; "path" is what is read or written."""
+    """Return the targets that the call states for this kind of *access*; "path" means reads and writes."""
     stated = [touched for touched in request.accesses if access in (touched.kind, _path_word(touched))]
     return [Value(touched.target, kind_of(type(touched))) for touched in stated]
 
 
 def parameters(tool: Tool) -> tuple[str, ...]:
-    """The names of the parameters that a model can send, in order."""
+    """Return the names of the parameters that a model can send, in order."""
     return tuple(tool.signature.schema.get("properties", ()))
 
 
 def kind_of(access: type[Access]) -> Kind:
-    """How what an access names is compared."""
+    """Return the kind as which the target of an access of this class is compared."""
     return next((kind for base, kind in _KINDS if issubclass(access, base) or access.kind == base.kind), "text")
 
 
 def kind_of_access(access: str) -> Kind:
-    """Return how what an access rule names is compared."""
+    """Return the kind as which the target of an access rule is compared."""
     return _NAMED.get(access, "text")
 
 
 def kind_of_name(argument: str | None) -> Kind | None:
-    """How the argument of a rule is compared if its name alone decides that."""
+    """Return the kind as which the argument of a rule is compared if its name alone decides that; else None."""
     return None if argument is None else _NAMED.get(argument)
 
 
@@ -82,7 +84,11 @@ def _path_word(access: Access) -> str | None:
 
 
 def _touched(accesses: Iterable[Access]) -> list[Value]:
-    """The accesses of the first kind that there are any of; the others say where, these say what."""
+    """
+    Return the accesses of the first kind that is present: commands, else URLs, else paths, else others.
+
+    The first kind says what the call does; accesses of the later kinds only say where.
+    """
     values = [Value(each.target, kind_of(type(each))) for each in accesses]
     for kind in ("command", "url", "path", "text"):
         if found := [each for each in values if each.kind == kind]:
@@ -110,7 +116,7 @@ def _of_parameter(request: PermissionRequest, name: str, form: Kind | None) -> l
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Each item of a collection, keys included; None is nothing."""
+    """Yield each item of a collection, keys included; yield nothing for None."""
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike)):
@@ -124,5 +130,5 @@ def _text(value: Any) -> str:
     if isinstance(value, (str, PurePath)):
         return str(value)
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # 5.0 is the same number as 5, and must not slip past a rule about it
+        value = int(value)  # 5.0 is the same number as 5, so a rule about 5 has to match it.
     return json.dumps(value)

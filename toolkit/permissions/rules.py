@@ -5,25 +5,24 @@ Allow, ask and deny rules, as objects and as text.
 
     access:KIND                 every tool, if the call states that it touches something of this kind:
                                 `read`, `write`, `path` for both, `url`, `command`, or a kind of your own
-    access:KIND(PATTERN)        the same, if what it touches fits
+    access:KIND(PATTERN)        the same, if the target of the access matches the pattern
     NAME                        the tool; `patterns/names.py` says what a name can be
-    NAME(PATTERN)               what the call is about to touch: commands, else addresses, else paths, else
-                                anything else; if it says nothing of that, its first parameter
-    NAME(argument=PATTERN)      that parameter; if there is none, what it touches of that kind
+    NAME(PATTERN)               the targets that the call is about to touch: commands, else URLs, else paths, else
+                                any other kind; if the call states none, its first parameter
+    NAME(argument=PATTERN)      that parameter; if there is none, the targets of that kind
                                 (`path`, `read`, `write`, `url`, `command`, or a kind of your own)
-    NAME(argument~=PATTERN)     the same for a text, in any case; `NAME(~=PATTERN)` names no parameter
+    NAME(argument~=PATTERN)     the same for a text, ignoring case; `NAME(~=PATTERN)` names no parameter
 
-A pattern is compared with a path, an address or a command by the rules of
-`paths.py`, `urls.py` and `commands.py` in `patterns/`, with any other value by its whole text,
-where `*` is any run of characters and `?` any one.
+A pattern is compared with a path, a URL or a command as `paths.py`, `urls.py` and `commands.py` in `patterns/`
+describe. It is compared with the whole text of any other value, where `*` is any run of characters and `?` is any one
+character.
 
-Deny and ask rules match every name a tool has or had, and if any value could
-match. An allow rule matches the tool's present name and the origin it was
-written for, and if all values certainly match. What cannot be compared is no
-match for an allow, and a match for a deny or ask.
+A deny or ask rule matches every name that a tool has or had. It holds if any value could match. An allow rule matches
+the present name of the tool and the origin that the rule was written for. It holds if all values certainly match. If a
+value cannot be compared, an allow rule does not match, and a deny or ask rule does.
 
-An access rule that allows holds for tools of this program, or of the origin it
-names, and only if everything that the call states, reading aside, is allowed.
+An access rule that allows holds for tools of this program, or of the origin that the rule names. It holds only if
+everything that the call states, except reading, is allowed.
 """
 
 from __future__ import annotations
@@ -53,26 +52,26 @@ _WORDS = get_args(Word)
 _ADDRESS = re.compile(r"[A-Za-z*][A-Za-z0-9+.*-]*://")
 _COMPONENTS = re.compile(r"[/\\]")
 _ANYTHING = ("*", "**", ":*")
-# Whether redirections that write, or that read, are what an access rule is about.
+# For each kind of access rule about files: whether it looks at redirections that write (True) or that read (False).
 _WAYS = {"read": (False,), "write": (True,), "path": (False, True)}
 
 
 class RuleError(ToolkitError, ValueError):
-    """A rule that says nothing, or something else than its author meant."""
+    """A rule that has no meaning, or a meaning that its author did not intend."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
     """
-    What one line says about some calls.
+    A rule that allows, asks about or denies the calls that it matches.
 
     Attributes:
         word: "allow", "ask" or "deny".
-        text: Which calls: "bash(git push:*)".
-        source: Where it was written, for people; two rules that say the same are equal.
+        text: The calls that the rule is about: "bash(git push:*)".
+        source: The place where the rule was written, for people. It does not count when two rules are compared.
         argument: The parameter or kind of access that is compared; None if the rule names none.
-        pattern: What it is compared with; None if every call is meant.
-        access: The kind of access that it is about, of any tool; None if the rule names tools.
+        pattern: The pattern that it is compared with; None if every call is meant.
+        access: The kind of access that the rule is about, by any tool; None if the rule names tools.
         ignores_case: Whether capital and small letters of a text count as the same.
     """
 
@@ -106,25 +105,33 @@ class Rule:
 
     @property
     def is_total(self) -> bool:
-        """Whether it holds for every call of a tool it concerns."""
+        """Whether the rule holds for every call of a tool that it concerns."""
         return self.access is None and (self.pattern is None or (self.argument is None and self.pattern in _ANYTHING))
 
     @property
     def names_where(self) -> bool:
-        """Whether the rule says where to: by a pattern that is not just any, or by an origin."""
+        """
+        Whether the rule says which place outside a call may reach.
+
+        It says so by a pattern that does not match everything, or by an origin.
+        """
         if self.access is not None and kind_of_access(self.access) == "path":
-            return False  # a file is no place outside
+            return False  # A file is no place outside.
         return self._name.origin is not None or (self.pattern is not None and self.pattern not in _ANYTHING)
 
     def concerns(self, tool: Tool, names: frozenset[str]) -> bool:
-        """Whether the rule is about *tool*, which has or had *names*; the same for every call of it."""
+        """
+        Return whether the rule is about *tool*, which has or had *names*.
+
+        The answer is the same for every call of the tool.
+        """
         if self.word == "allow":
             return self._name.fits_exactly(tool.name, tool.facts.group, tool.origin)
         every = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
         return self._name.fits(every, tool.facts.group, tool.origin)
 
     def mistake(self, tool: Tool) -> str | None:
-        """Why this rule, which concerns *tool*, cannot be compared with any call of it; None if it can."""
+        """Return why this rule, which concerns *tool*, cannot be compared with any of its calls; None if it can."""
         if self.pattern is None or self.access is not None:
             return None
         known = parameters(tool)
@@ -147,7 +154,7 @@ class Rule:
         return None
 
     def matches(self, request: PermissionRequest) -> bool:
-        """Whether the rule, which concerns the tool, holds for this call of it."""
+        """Return whether the rule, which concerns the tool, holds for this call."""
         if self.pattern is None and self.access is None:
             return True
         try:
@@ -155,7 +162,7 @@ class Rule:
                 return self._allows(request)
             values = self.values(request)
             return any(self._concerns(value, request.root) for value in values) or self._concerns_files(request)
-        except Exception:  # noqa: BLE001 -- a value may raise anything when it is looked at; then nobody can tell
+        except Exception:  # noqa: BLE001 -- a value may raise any error when it is read; then the match is unknown
             return self.word != "allow"
 
     def opens_port(self, url: str) -> bool:
@@ -164,11 +171,11 @@ class Rule:
             return False
         try:
             return _url(self.pattern).opens_port(url)
-        except ValueError:  # an address that can be read in two ways
+        except ValueError:  # a URL that can be read in two ways
             return False
 
     def allows_value(self, value: Value, root: str) -> bool:
-        """Return whether an allow rule certainly is about *value*."""
+        """Return whether this allow rule certainly matches *value*."""
         if self.ignores_case:
             return value.kind == "text" and not _climbs(value, str(self.pattern)) and self._fits_folded(value)
         return self.pattern is None or _allows(self.pattern, value, root)
@@ -185,12 +192,12 @@ class Rule:
         return self.pattern is None or _concerns(self.pattern, value, root)
 
     def _concerns_files(self, request: PermissionRequest) -> bool:
-        """Return whether a rule about files is about one that a command of the call redirects to or from."""
+        """Return whether a rule about files matches a file that a command of the call redirects to or from."""
         paths = self._redirected(request)
         return any(path is None or self._concerns(Value(path, "path"), request.root) for path in paths)
 
     def has_unknown_file(self, request: PermissionRequest) -> bool:
-        """Return whether this is a rule about files, and a command of the call redirects to one that is not known."""
+        """Return whether this rule is about files and a command of the call redirects to or from an unknown file."""
         return None in self._redirected(request)
 
     def _redirected(self, request: PermissionRequest) -> list[str | None]:
@@ -202,7 +209,7 @@ class Rule:
         return bool(wildcard(fold_case(str(self.pattern))).match(fold_case(value.text)))
 
     def values(self, request: PermissionRequest) -> list[Value]:
-        """What of the call the pattern is compared with."""
+        """Return the values of the call that the pattern is compared with."""
         if self.access is not None:
             return values_of_access(request, self.access)
         return values_of(request, self.argument, _form(str(self.pattern), self.argument), widely=self.word != "allow")
@@ -212,18 +219,19 @@ class Rule:
 
 
 def read_rule(text: str, *, source: str = "") -> Rule:
-    """The rule that one line writes, its word first: `deny bash(git push:*)`."""
+    """Return the rule that one line writes. The line begins with the word: `deny bash(git push:*)`."""
     word, _, rest = text.partition(" ") if isinstance(text, str) else ("", "", "")
     if word not in _WORDS:
         raise RuleError(f"rule {_shown(text)}: it begins with allow, ask or deny: `deny bash(git push:*)`")
-    return Rule(word, rest, source)  # type: ignore[arg-type]  # one of the words, as was just seen
+    return Rule(word, rest, source)  # type: ignore[arg-type]  # the check above proves that it is a `Word`
 
 
 def allows_together(rules: Sequence[Rule], request: PermissionRequest) -> bool:
     """
-    Whether the allow rules among *rules*, which all concern the tool, cover the call.
+    Return whether the allow rules among *rules*, which all concern the tool, cover the call.
 
-    One rule has to; but of a command line each simple command may have its own.
+    One rule has to cover the whole call. For a command line, each simple command may be covered by another rule.
+    The accesses that the call states may be covered by different access rules.
     """
     allows = [rule for rule in rules if rule.word == "allow"]
     if any(rule.matches(request) for rule in allows):
@@ -243,7 +251,7 @@ def allows_together(rules: Sequence[Rule], request: PermissionRequest) -> bool:
 
 
 def _accesses_allowed(rules: Sequence[Rule], request: PermissionRequest) -> bool:
-    """Return whether everything that the call states, reading aside, is allowed by one of the access *rules*."""
+    """Return whether everything that the call states, except reading, is allowed by one of the access *rules*."""
     changes = [access for access in request.accesses if access.kind != Reads.kind]
     return bool(rules) and bool(changes) and all(_is_allowed(access, rules, request) for access in changes)
 
@@ -252,13 +260,13 @@ def _is_allowed(access: Access, rules: Sequence[Rule], request: PermissionReques
     alone = replace(request, accesses=(access,))
     values = [(rule, rule.values(alone)) for rule in rules]
     about = [(rule, stated) for rule, stated in values if stated]
-    if access.kind == Command.kind:  # each simple command of the line may have its own rule
+    if access.kind == Command.kind:  # Each simple command of the line may have its own rule.
         return bool(about) and commands_allowed(access.target, [rule.pattern or "*" for rule, _ in about])
     return any(all(rule.allows_value(value, request.root) for value in stated) for rule, stated in about)
 
 
 def _climbs(value: Value, pattern: str) -> bool:
-    """Return whether a text may be a path that leads elsewhere than *pattern* shows."""
+    """Return whether a text may be a path with `..` that leads to another place than *pattern* shows."""
     return ".." in _COMPONENTS.split(value.text) and ".." not in pattern
 
 
@@ -270,7 +278,7 @@ def _allows(pattern: str, value: Value, root: str) -> bool:
             return _url(pattern).allows(value.text)
         case "path":
             return _path(pattern).allows(value.text, root)
-    # Nobody said that this is a path, but it may be one: what climbs is not what the pattern shows.
+    # This value is not marked as a path, but it may be one. A path with `..` leads elsewhere than the pattern shows.
     return bool(wildcard(pattern).match(value.text)) and not _climbs(value, pattern)
 
 
@@ -299,20 +307,24 @@ _READERS: dict[Kind, Callable[[str], object]] = {"command": CommandPattern.read,
 
 
 def _read_as(kind: Kind | None, pattern: str) -> None:
-    """Find what is wrong with a pattern that is compared in this way."""
+    """Raise `ValueError` if *pattern* is no valid pattern of this *kind*."""
     if kind in _READERS:
         _READERS[kind](pattern)
 
 
 def _form(pattern: str, argument: str | None) -> Kind | None:
-    """What a pattern looks like, whatever it is compared with; `key=user:*` may be about any text."""
+    """
+    Return the kind that a pattern looks like, regardless of the value that it is compared with.
+
+    A pattern with a parameter never counts as a command, because `key=user:*` may be about any text.
+    """
     if _ADDRESS.match(pattern):
         return "url"
     return "command" if argument is None and pattern.endswith(":*") else None
 
 
 def _check_pattern(parts: RuleParts) -> None:
-    """Raise `ValueError` for a pattern that cannot be compared in the way that the rule asks for."""
+    """Raise `ValueError` if a pattern cannot be compared in the way that the rule asks for."""
     if parts.pattern is None:
         return
     kind = kind_of_name(parts.argument) if parts.access is None else kind_of_access(parts.access)

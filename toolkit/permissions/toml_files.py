@@ -1,8 +1,8 @@
 """
-TOML files of the user and of projects, read with care.
+TOML files of the user and of projects, read with checks.
 
-A file that is not there is fine. A link out of the project, a pipe, something
-huge, or what is no TOML is a problem to report: whatever it says is missing.
+A missing file is no problem. Any of these is a problem to report, because the settings in the file are then missing:
+a link out of the project, a pipe, a file that is too large, a file that is not TOML.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ _MOST_BYTES = 1_000_000
 
 class TomlFile:
     """
-    One file as it was when it was read; what is wrong with it goes to *problems*.
+    The content of one TOML file at the time when it was read.
 
     Args:
-        path: Where it is; None for none.
-        within: The folder that it may not lead out of.
+        path: The path of the file; None for no file.
+        problems: The list to which a message is added if the file cannot be used.
+        within: The folder that links in *path* may not lead out of.
 
     Attributes:
-        data: What it says; nothing if it is not there, or cannot be used.
-        is_there: Whether there is one that can be read.
+        data: The settings in the file; empty if the file is missing or cannot be used.
+        is_there: Whether the file exists and could be read.
     """
 
     def __init__(self, path: Path | None, problems: list[str], *, within: Path | None = None) -> None:
@@ -43,7 +44,7 @@ class TomlFile:
             problems.append(f"{path}: cannot be used ({_worded(error)}); correct it, or move it away")
 
     def is_unchanged(self) -> bool:
-        """Whether the file still holds what was read from it."""
+        """Return whether the file still holds the content that was read from it."""
         try:
             return self.path is not None and _content(self.path) == self._content
         except (OSError, ValueError):
@@ -61,9 +62,9 @@ class TomlFile:
 
 
 def _content(path: Path) -> bytes | None:
-    """What is in a file; None if there is none."""
+    """Return the content of the file at *path*; return None if there is no file."""
     try:
-        # What it is, is looked at once it is open; a pipe would not come back.
+        # The type is checked once the file is open. `O_NONBLOCK` is needed because opening a pipe would wait.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         if path.is_symlink():

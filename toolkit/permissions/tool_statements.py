@@ -1,8 +1,9 @@
 """
-What a tool states of a call: what it is about to touch, and whether a person has to agree.
+Statements of a tool about a call: what the call is about to touch, and whether a person has to approve it.
 
-By the markers of its parameters, by `preflight` and by `approval`, on decoded arguments. Whoever cannot tell what it
-touches is refused, and whoever cannot tell whether to ask, asks.
+A tool states this by the markers of its parameters, by `preflight` and by `approval`. All of them work on decoded
+arguments. If a tool cannot tell what a call touches, the call is denied. If a tool cannot tell whether the call needs
+approval, a person is asked.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ async def touched(
     make_permissions: Callable[[], Any] | None = None,
 ) -> tuple[Access, ...]:
     """
-    Return what a call is about to touch: by the markers of its parameters, and by what `preflight` says.
+    Return what a call is about to touch, by the markers of its parameters and by the return value of `preflight`.
 
-    *make_permissions* makes what a preflight with a parameter `permissions` gets.
+    If `preflight` has a parameter `permissions`, it gets the value that *make_permissions* returns.
     """
     found = [
         access
@@ -62,7 +63,7 @@ async def touched(
 
 
 def naming(tool: Tool, access: Access) -> Iterator[str]:
-    """The parameters that name what is touched in this way."""
+    """Yield the names of the parameters that hold a target of the same kind as *access*."""
     kind = kind_of(type(access))
     for name in parameters(tool):
         marked = tool.signature.accesses.get(name)
@@ -75,7 +76,7 @@ def naming(tool: Tool, access: Access) -> Iterator[str]:
 
 
 def unknown(tool: Tool, error: Exception) -> Finding:
-    """That it could not be told what a call touches."""
+    """Return the denial for a call whose `preflight` raised *error*, so that it is unknown what the call touches."""
     by = f"fact `preflight` of `{tool.name}`"
     if isinstance(error, ToolError):
         return Finding("deny", by, str(error), "check" if isinstance(error, Safety) else "judge")
@@ -84,13 +85,13 @@ def unknown(tool: Tool, error: Exception) -> Finding:
 
 
 def contradiction(tool: Tool) -> Finding:
-    """That a tool which only reads is about to write."""
+    """Return the denial for a tool that is stated to be read-only and says that it is about to write."""
     reason = f"`{tool.name}` is stated to be read-only, and says that it is about to write"
     return Finding("deny", f"fact `read_only` of `{tool.name}`", reason, "judge")
 
 
 async def by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
-    """Whether the fact `approval` asks for a person."""
+    """Return a finding that asks for approval if the fact `approval` of the tool requires it."""
     approval = tool.facts.approval
     if approval == "never":
         return []
@@ -100,7 +101,7 @@ async def by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     try:
         found: Any = approval(own_copy(decoded))
         needed = await found if inspect.isawaitable(found) else found
-    except Exception as error:  # noqa: BLE001 -- who cannot tell whether to ask, asks
+    except Exception as error:  # noqa: BLE001 -- a tool that cannot tell whether to ask has to ask
         reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
         return [Finding("ask", by, reason, "approval")]
     return [Finding("ask", by, f"`{tool.name}` needs approval for these arguments", "approval")] if needed else []

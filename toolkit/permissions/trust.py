@@ -1,11 +1,10 @@
 """
-Which folders the user trusts, by path and content.
+Folders that the user trusts, by path and content.
 
-What a project brings along in `.toolkit/` may loosen rules only after the user
-has said so once. That is remembered in the user's own configuration, never in
-the project, together with a digest of the whole `.toolkit/` folder: names,
-content, executable bits, links; and of the files elsewhere in the project that
-its hooks run. Any change asks again.
+The files that a project has in `.toolkit/` may loosen rules only after the user has agreed once. The agreement is
+stored in the user's own configuration, never in the project. It is stored with a digest of the whole `.toolkit/`
+folder (names, content, executable bits, links) and of the files elsewhere in the project that its hooks run. After
+any change the user has to agree again.
 """
 
 from __future__ import annotations
@@ -36,13 +35,17 @@ _MOST_DEPTH = 16
 
 
 class TrustError(ToolkitError, ValueError):
-    """A folder cannot be trusted, or what is trusted cannot be read or written."""
+    """A folder that cannot be trusted, or a trust file that cannot be read or written."""
 
 
 def configuration_folder() -> Path:
-    """Where the user's own rules and trusted folders are: `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`."""
+    """
+    Return the folder of the user's own rules and trusted folders.
+
+    That is `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`.
+    """
     given = os.environ.get("XDG_CONFIG_HOME", "")
-    # The specification says that a relative one is to be ignored; it would be the project's.
+    # The XDG specification says to ignore a relative path. A relative path would lie in the project.
     base = Path(given) if os.path.isabs(given) else Path.home() / ".config"
     return base / "toolkit"
 
@@ -51,11 +54,11 @@ class Trust:
     """
     The folders that the user trusts.
 
-    Several processes may share one file. A file that cannot be read, that others may write, or that is in a folder
-    where others may write, trusts nothing, and is not overwritten.
+    Several processes may share one file. The file trusts nothing, and is not overwritten, if it cannot be read, if
+    others may write it, or if it is in a folder where others may write.
 
     Args:
-        path: Where it is kept; `trust.json` in the user's configuration unless given.
+        path: The path of the trust file; by default `trust.json` in the user's configuration.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
@@ -63,7 +66,7 @@ class Trust:
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the file, and the remedy; None if nothing is."""
+        """The problem with the file and its remedy; None if there is no problem."""
         try:
             self._read()
         except TrustError as error:
@@ -71,7 +74,13 @@ class Trust:
         return None
 
     def state(self, folder: str | os.PathLike[str]) -> Literal["trusted", "changed", "unknown"]:
-        """Whether *folder* is trusted as it is now, was trusted when it was different, or was never trusted."""
+        """
+        Return whether the user trusts *folder*.
+
+        "trusted" means that the user trusts it with its present content. "changed" means that the user trusted it with
+        another content, or that its present content cannot be checked. "unknown" means that it was never trusted, or
+        that the trust file cannot be used.
+        """
         try:
             known = self._read().get(_key(folder))
             if known is None:
@@ -84,14 +93,15 @@ class Trust:
             return "changed"
 
     def is_trusted(self, folder: str | os.PathLike[str]) -> bool:
-        """Whether the user trusts *folder* with the content it has now."""
+        """Return whether the user trusts *folder* with its present content."""
         return self.state(folder) == "trusted"
 
     def trust(self, folder: str | os.PathLike[str], *, digest: str | None = None) -> None:
         """
-        Trust *folder* with the content it has now.
+        Trust *folder* with its present content.
 
-        With *digest*, the `content_digest` of what the user was shown, it is refused if that has changed since.
+        *digest* is the `content_digest` of the content that the user was shown. If it is given and the content has
+        changed since, `TrustError` is raised.
         """
         now = content_digest(folder)
         if digest is not None and digest != now:
@@ -102,14 +112,14 @@ class Trust:
             self._write(folders)
 
     def revoke(self, folder: str | os.PathLike[str]) -> None:
-        """Trust *folder* no more; it need not exist any longer, and need not have been trusted."""
+        """Remove *folder* from the trusted folders; it need not exist any more, and need not have been trusted."""
         with self._locked():
             folders = self._read()
             if folders.pop(_key(folder), None) is not None:
                 self._write(folders)
 
     def folders(self) -> tuple[Path, ...]:
-        """The folders that were trusted, in that order, also those that have changed since."""
+        """Return the folders that were trusted, in that order, including those that have changed since."""
         try:
             return tuple(map(Path, self._read()))
         except TrustError:
@@ -143,9 +153,9 @@ class Trust:
 
     def _write(self, folders: dict[str, dict[str, Any]]) -> None:
         text = json.dumps({"version": _VERSION, "folders": folders}, indent=2)
-        target = os.path.realpath(self.path)  # a link to it stays a link
+        target = os.path.realpath(self.path)  # If the path is a link, the link is kept.
         try:
-            # Written aside and put in place at once; `mkstemp` makes it readable for nobody else.
+            # A temporary file replaces the old one in one step; only the user can read a file made by `mkstemp`.
             handle, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".trust-")
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -161,7 +171,7 @@ class Trust:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold off other writers; a lock file of its own, because the trust file itself is replaced."""
+        """Hold a lock against other writers. It is a separate lock file, because the trust file itself is replaced."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle = os.open(self.path.with_name(self.path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -177,13 +187,17 @@ class Trust:
 def _lock(handle: int) -> None:
     try:
         import fcntl
-    except ImportError:  # pragma: no cover -- not on Windows, where the last of two writers wins
+    except ImportError:  # pragma: no cover -- Windows has no `fcntl`, so the last of two writers wins there
         return
     fcntl.flock(handle, fcntl.LOCK_EX)
 
 
 def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None:
-    """Why what *project* brings along does not count; None if the user trusts it. Without *trust*, nobody does."""
+    """
+    Return why the files of *project* do not count; return None if the user trusts the project.
+
+    Without *trust*, no project is trusted.
+    """
     state = "unknown" if trust is None else trust.state(project)
     if state == "trusted":
         return None
@@ -199,9 +213,13 @@ def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None
 
 def content_digest(folder: str | os.PathLike[str]) -> str:
     """
-    Return the digest over what trust in a project covers; `TrustError` for what cannot be vouched for.
+    Return the digest over the content that trust in a project covers.
 
     That is everything in its `.toolkit` folder, and the files elsewhere in the project that its hooks name.
+
+    Raises:
+        TrustError: A part of the content cannot be covered: it cannot be read, a link leads out, there is too much of
+            it, or it is neither a file nor a folder.
     """
     root = Path(_key(folder))
     if not root.is_dir():
@@ -222,7 +240,7 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
 
 
 class _Walk:
-    """One pass over a folder in a fixed order."""
+    """One pass over a folder in a fixed order, which adds everything in it to a digest."""
 
     def __init__(self, top: Path, digest: Any) -> None:
         self._top = top
@@ -241,7 +259,7 @@ class _Walk:
                 self._entry(entry, depth)
 
     def take_script(self, root: Path, name: str) -> None:
-        """Take a file that a hook runs and that is not in the folder."""
+        """Add a file that a hook runs and that is outside the folder."""
         path = Path(os.path.realpath(root / name))
         if not path.is_relative_to(root):
             raise TrustError(f"{root / name} is a link that leads out of {root}; put a copy there instead")
@@ -277,7 +295,7 @@ class _Walk:
     def _note(self, *parts: bytes | Path) -> None:
         for part in parts:
             data = os.fsencode(part.relative_to(self._top)) if isinstance(part, Path) else part
-            # Lengths first, so that no two folders can be written as the same text.
+            # The length comes first, so that two different folders never give the same bytes.
             self._digest.update(len(data).to_bytes(8, "big") + data)
 
 

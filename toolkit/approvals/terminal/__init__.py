@@ -1,1 +1,1 @@
-"""Ask for an approval in a terminal."""
+"""Approval prompts in a terminal."""

@@ -1,5 +1,5 @@
 """
-What a person at a terminal says to a request, until it is an answer.
+The dialogue with a person at a terminal about one request, until there is a decision.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["Conversation", "in_editor"]
 
 class Conversation:
     """
-    One request, shown and asked until the answer is clear.
+    A dialogue about one request, which shows the request and asks until the answer is clear.
 
-    Nothing but a clear yes approves; whatever is not understood is asked again, and the end of input is a no.
+    Only a clear yes approves the call. An answer that is not understood is asked for again. The end of input is a no.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Conversation:
         }
 
     def decision(self, now: float) -> Decision:
-        """Show the request, ask, and go on asking."""
+        """Show the request, ask until the answer is clear, and return the decision."""
         try:
             return self._talk(now)
         except EOFError:
             return self._ended("nobody answered")
         except KeyboardInterrupt:
             return self._ended("interrupted")
-        except (OSError, ValueError) as error:  # the terminal is gone, or closed, or sends what is no text
+        except (OSError, ValueError) as error:  # The terminal is gone or closed, or sends bytes that are not text.
             return self._ended(f"nobody could be asked: {error}")
 
     def _talk(self, now: float) -> Decision:
@@ -73,7 +73,7 @@ class Conversation:
         return self._denied(reason)
 
     def _offer(self, *, is_whole: bool) -> str:
-        """The question, once it is clear what may be answered."""
+        """Return the question, and register the answers that are possible for this request."""
         if self._request.auth is not None:
             return "Have they been given? [y]es, [n]o: "
         offered = ["[y]es", "[n]o"]
@@ -103,7 +103,7 @@ class Conversation:
             return self._denied()
 
     def _granted(self) -> Decision | None:
-        """Approve with one of the grants that were offered; None if the person thinks again."""
+        """Return an approval with one of the offered grants; return None if the person goes back."""
         grants = self._request.grants
         for number, grant in enumerate(grants, 1):
             self._screen.say(f"  {number}  {grant_in_words(grant)}")
@@ -115,7 +115,11 @@ class Conversation:
         return None
 
     def _edited(self) -> Decision | None:
-        """Approve with the arguments as the person has changed them; None, and why, if they cannot be used."""
+        """
+        Return an approval with the arguments that the person has changed.
+
+        If the changed arguments cannot be used, or nothing was changed, say so and return None.
+        """
         before = _json(self._request.arguments)
         try:
             self._draft = self._edit(before if self._draft is None else self._draft)
@@ -131,20 +135,25 @@ class Conversation:
 
 
 def _checked(text: str) -> dict[str, Any]:
-    """The arguments that *text* is; `ValueError` if they cannot be used."""
+    """Return the arguments that *text* contains; raise `ValueError` if they cannot be used."""
     arguments = loads(text)
     if not isinstance(arguments, dict):
         raise ValueError("the arguments have to be a JSON object")  # noqa: TRY004 -- the text is wrong, not its type
     if found := flaws(arguments):
         raise ValueError(str(found[0]))
     if MASK in json.dumps(arguments):
-        # What is masked here is not known here; the mask itself would run in its place.
+        # The masked value is not known here, so the tool would get the mask itself instead of the value.
         raise ValueError(f"write the value in place of {MASK}, or answer yes or no")
     return arguments
 
 
 def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mapping[str, str] = os.environ) -> str:
-    """*text* as the person leaves it in $VISUAL or $EDITOR; `ValueError` if there is no editor, or it fails."""
+    """
+    Return *text* as the person leaves it in $VISUAL or $EDITOR.
+
+    Raises:
+        ValueError: There is no editor, or it fails.
+    """
     command = shlex.split(environment.get("VISUAL") or environment.get("EDITOR") or "")
     if not command:
         raise ValueError("no editor is known; set VISUAL or EDITOR to one")
@@ -152,7 +161,7 @@ def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mappin
         path = os.path.join(folder, "arguments.json")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
-        ended = subprocess.run(  # noqa: S603 -- the person's own editor
+        ended = subprocess.run(  # noqa: S603 -- it runs the editor that the person has chosen
             [*command, path], check=False, stdin=_real(answers), stdout=_real(output)
         )
         if ended.returncode:
@@ -163,19 +172,19 @@ def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mappin
 
 def _json(arguments: Mapping[str, Any]) -> str:
     text = json.dumps(dict(arguments), ensure_ascii=False, indent=2)
-    # What a terminal would not show as it is, an editor would not either.
+    # An editor, like a terminal, would not show some characters as they are, so these are written as escapes.
     return text if visible(text) == text else json.dumps(dict(arguments), indent=2)
 
 
 def _real(stream: TextIO) -> int | None:
-    """The descriptor of *stream*, for another program; None if it has none."""
+    """Return the file descriptor of *stream*, for another program; return None if it has none."""
     with contextlib.suppress(OSError, ValueError):
         return stream.fileno()
     return None
 
 
 def _forget_typed(stream: TextIO) -> None:
-    """Drop what was typed before there was a question; it cannot have been meant as its answer."""
+    """Drop the text that was typed before the question was shown, because it cannot be meant as an answer."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import termios
 

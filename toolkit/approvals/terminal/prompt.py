@@ -1,5 +1,5 @@
 """
-Asking whoever sits at the terminal.
+An asker that asks the person at the terminal.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ __all__ = ["TerminalPrompt"]
 
 class TerminalPrompt:
     """
-    Ask whoever sits at the terminal: yes, no, always, or yes with other arguments.
+    An asker for the person at the terminal: yes, no, always, or yes with other arguments.
 
-    No answer is a no: the end of input and Ctrl-C deny. What was typed before the question was
-    shown does not answer it. Several requests at once are asked one after the other.
+    No answer counts as no: the end of input and Ctrl-C deny the call. Text that was typed before the question was
+    shown does not answer it. Several requests at the same time are asked one after the other.
 
     Args:
-        input: Where answers are read from; the terminal unless given, or standard input if there is none.
-        output: Where the request is shown; likewise.
+        input: The stream for answers; by default the terminal, or standard input if there is no terminal.
+        output: The stream for the request; by default the terminal, or standard output if there is no terminal.
         terminal: The device that is the terminal.
-        edit: Gets the arguments as JSON text and returns them changed; $VISUAL or $EDITOR unless given.
-        colour: Whether to use colours; unless stated, on a terminal if NO_COLOR is not set.
-        by: Who is written down as having answered; the name of the user unless given.
-        clock: Seconds since 1970.
+        edit: A function that gets the arguments as JSON text and returns the changed text; by default it runs $VISUAL
+            or $EDITOR.
+        colour: Whether to use colours; by default only on a terminal, and if NO_COLOR is not set.
+        by: The name that is recorded for the person who answered; by default the name of the user.
+        clock: A function that returns the time in seconds since 1970.
     """
 
     blocking = True
-    _one_at_a_time = unlock_in_children(threading.Lock())  # of all prompts, because there is one terminal
+    _one_at_a_time = unlock_in_children(threading.Lock())  # shared by all prompts, because there is one terminal
 
     def __init__(
         self,
         *,
-        input: TextIO | None = None,  # noqa: A002 -- what it is called everywhere
+        input: TextIO | None = None,  # noqa: A002 -- the usual name for it
         output: TextIO | None = None,
         terminal: str = "/dev/tty",
         edit: Callable[[str], str] | None = None,
@@ -60,12 +61,12 @@ class TerminalPrompt:
         self._clock = clock
 
     def ask(self, request: ApprovalRequest) -> Decision | None:
-        """The person's answer; None if it is too late for one."""
+        """Return the person's answer; return None if the request has expired."""
         with self._one_at_a_time:
             if request.expires_at is not None and self._clock() >= request.expires_at:
                 return None
             with _streams(self._input, self._output, self._terminal) as (answers, output):
-                if answers is None or output is None:  # a service may have neither
+                if answers is None or output is None:  # A service may have neither stream.
                     return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: in_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
@@ -77,7 +78,7 @@ class TerminalPrompt:
 def _streams(
     given: TextIO | None, shown: TextIO | None, terminal: str
 ) -> Iterator[tuple[TextIO | None, TextIO | None]]:
-    """Where to read and where to write: what was given, the terminal, or the standard streams."""
+    """Yield the streams for answers and for output: the ones that were given, the terminal, or the standard streams."""
     with contextlib.ExitStack() as stack:
         try:
             if given is None:

@@ -1,8 +1,8 @@
 """
-A request on a terminal: everything a person needs to decide, and nothing that could deceive them.
+A request on a terminal: everything that a person needs to decide, and nothing that could deceive them.
 
-Foreign text is made visible and stands behind a bar, line by line and wrapped
-to the screen, so that no part of it can pass for a line of ours.
+Text from outside is made visible. Each of its lines is wrapped to the screen and stands behind a bar, so that no part
+of it looks like a line of this program.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "second
 
 class Screen:
     """
-    Where a request is shown.
+    The terminal on which a request is shown.
 
     Args:
-        colour: Whether to use colours; unless stated, on a terminal if NO_COLOR is not set.
+        output: The stream to which the request is written.
+        colour: Whether to use colours; by default only on a terminal, and if NO_COLOR is not set.
     """
 
     def __init__(self, output: TextIO, *, colour: bool | None = None) -> None:
@@ -43,7 +44,7 @@ class Screen:
         self._colour = colour
 
     def show(self, request: ApprovalRequest, now: float) -> bool:
-        """Print *request*; whether all of it could be shown."""
+        """Print *request*; return whether all of it could be shown."""
         tool = _line(request.tool)
         self.say()
         self.say(f"`{tool}` needs credentials" if request.auth else f"`{tool}` asks for permission", style="bold")
@@ -62,7 +63,7 @@ class Screen:
         return is_whole and not request.is_cut
 
     def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:
-        """Print a line of our own; what is foreign in it has been made visible."""
+        """Print a line of this program. The caller has made any text from outside in it visible."""
         self._write(self._styled(text, style) + end)
         self._output.flush()
 
@@ -86,12 +87,12 @@ class Screen:
     def _write(self, text: str) -> None:
         try:
             self._output.write(text)
-        except UnicodeEncodeError as error:  # a terminal that knows fewer letters
+        except UnicodeEncodeError as error:  # The terminal's encoding lacks some of the characters.
             self._output.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
 
 
 def grant_in_words(grant: Grant) -> str:
-    """What a person agrees to with *grant*, on one line."""
+    """Return what a person agrees to with *grant*, on one line."""
     targets = {"tool": "every call of it", "command": f"commands that start with {grant.target}"}
     words = grant.shown or targets.get(grant.scope, f"everything under {grant.target}")
     return f"{_line(words)}, for the rest of the session"
@@ -135,7 +136,7 @@ def _line(text: str) -> str:
 
 
 def _width(output: TextIO) -> int | None:
-    """How many cells a line has; None if it is not a terminal that would wrap it."""
+    """Return how many cells a line has; return None if the output is not a terminal, which would wrap lines."""
     try:
         if not output.isatty():
             return None
@@ -145,7 +146,7 @@ def _width(output: TextIO) -> int | None:
 
 
 def _wrapped(line: str, width: int | None) -> Iterator[str]:
-    """*line* in pieces of at most *width* cells; at least one, even if it is empty."""
+    """Yield *line* in pieces of at most *width* cells; yield at least one piece, even if the line is empty."""
     if width is None:
         yield line
         return

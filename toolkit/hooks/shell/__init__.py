@@ -1,1 +1,1 @@
-"""Run the user's own commands as hooks."""
+"""Hooks that run the user's own commands."""

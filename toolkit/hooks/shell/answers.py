@@ -1,11 +1,11 @@
 """
-What a hook's command says by the way it ends and by what it prints.
+The answer of a hook's command, from its exit code and from its output.
 
     exit 0, nothing printed      proceed
-    exit 0, {"action": ...}      what the action says
-    exit 2                       deny, with its errors as the reason
+    exit 0, {"action": ...}      the outcome that the action names
+    exit 2                       deny, with its standard error as the reason
 
-Anything else is a failure, told in words that say how to mend it.
+Any other end is a failure. Its message says how to correct the command.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["HookFailed", "answer_of"]
 _MOST_REASON = 4000
 _MOST_ERRORS = 500
 
-# What each action has besides its name, and what it makes of that.
+# For each action: the one field that it has besides its name, and the function that makes the outcome of it.
 _ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
     "proceed": (None, lambda _: Proceed()),
     "modify": ("arguments", Modify),
@@ -37,7 +37,7 @@ _ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
     "halt": ("reason", Halt),
 }
 
-# After a call nothing can be asked or changed any more; a denied result is withheld.
+# After a call, a command can neither ask nor change the arguments. If it denies, the result is withheld.
 _POSSIBLE: dict[Event, tuple[str, ...]] = {
     "before": tuple(_ACTIONS),
     "after": ("proceed", "replace", "deny", "halt"),
@@ -46,13 +46,13 @@ _POSSIBLE: dict[Event, tuple[str, ...]] = {
 }
 
 
-class HookFailed(ToolkitError):  # noqa: N818 -- named by what happened
+class HookFailed(ToolkitError):  # noqa: N818 -- the name says what happened
     """
-    A hook's command gave no answer that can be taken.
+    A hook's command gave no answer that can be used.
 
     Attributes:
-        problem: What happened; of what the command printed it holds a name at most.
-        errors: The beginning of what it printed on its standard error.
+        problem: What happened. It contains at most a name from the output of the command.
+        errors: The beginning of the command's standard error.
     """
 
     def __init__(self, problem: str, errors: str = "") -> None:
@@ -65,7 +65,7 @@ class HookFailed(ToolkitError):  # noqa: N818 -- named by what happened
 
 
 def answer_of(ended: Ended, event: Event) -> Outcome:
-    """What the command said, or `HookFailed`."""
+    """Return the outcome that the command answered; raise `HookFailed` if there is no usable answer."""
     problem = ended.why or _exit_problem(ended.code or 0, event)
     if problem is None:
         if ended.code == 2:
@@ -91,7 +91,7 @@ def _exit_problem(code: int, event: Event) -> str | None:
 
 
 def _printed(stdout: bytes, event: Event) -> Outcome:
-    """The outcome that *stdout* writes; `ValueError` says what is wrong with it."""
+    """Return the outcome that *stdout* describes; raise `ValueError` with the mistake if it describes none."""
     try:
         said = loads(stdout)
     except ValueError as error:
@@ -112,7 +112,7 @@ def _printed(stdout: bytes, event: Event) -> Outcome:
 
 
 def _field(action: str, key: str | None, said: dict[str, Any]) -> Any:
-    """The one field that *action* has."""
+    """Return the value of the one field that *action* has; raise `ValueError` if the fields are wrong."""
     known = [] if key is None else [key]
     unknown = [each for each in said if each not in known]
     if unknown:

@@ -1,5 +1,5 @@
 """
-What a command is shown of a call or an agent: one JSON object, with the values of `Secret` parameters masked.
+The JSON object that describes a call or an agent to a command, with the values of `Secret` parameters masked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ _MOST_INPUT = 16 * 1024 * 1024
 
 
 def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
-    """A call with these *arguments*, and after it its *result*; `HookFailed` if it cannot be shown as it is."""
+    """
+    Return a call with these *arguments* as a command sees it, and after the call with its *result*.
+
+    Raises:
+        HookFailed: The arguments or the result cannot be shown as they are.
+    """
     if event == "before" and not is_plain(arguments):
         raise HookFailed("the arguments are not plain JSON, so it cannot be shown what would run")
     shown = {
@@ -46,7 +51,7 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
 def agent_shown(
     event: Event, session: Session | None, principal: str | None, details: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """An agent's start or end; *details* are whatever the agent says of itself."""
+    """Return the start or end of an agent as a command sees it; *details* are what the agent says about itself."""
     return {
         "version": _VERSION,
         "event": event,
@@ -57,7 +62,7 @@ def agent_shown(
 
 
 def encoded(shown: Mapping[str, Any]) -> bytes:
-    """*shown* as one line of JSON; `HookFailed` if nobody should have to read so much."""
+    """Return *shown* as one line of JSON; raise `HookFailed` if it is too long for a command to read."""
     data = (json.dumps(shown) + "\n").encode("ascii")
     if len(data) > _MOST_INPUT:
         raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MOST_INPUT:,} is the most")
@@ -65,15 +70,15 @@ def encoded(shown: Mapping[str, Any]) -> bytes:
 
 
 def name_of(call: ToolCall) -> str:
-    """The tool's own name; what was asked for, if there is no such tool."""
+    """Return the tool's own name, or the name that the model sent if there is no such tool."""
     if call.tool is not None:
         return str(call.tool.name)
     return call.name if isinstance(call.name, str) else type(call.name).__name__
 
 
 def arguments_of(call: ToolCall) -> Any:
-    """The arguments of a call that may have been refused for them: whatever they are, as JSON."""
-    # Not by `call.arguments`: the copy that this makes has no bottom if they have none.
+    """Return the arguments of a call as JSON, of any form, because the call may have been refused for them."""
+    # `call.arguments` is not used here, because it makes a copy, which does not end for arguments that nest endlessly.
     actual = getattr(call, "actual", None)
     found = call.arguments if actual is None else actual
     return found if is_plain(found) else as_json(found)
@@ -85,7 +90,7 @@ def _hidden(call: ToolCall) -> frozenset[str]:
 
 
 def _folded(key: Any) -> str:
-    # As repair compares them: what a model nearly named is as secret.
+    # Keys are compared as the repair of arguments compares them: a key that is nearly the secret's name is as secret.
     return re.sub(r"[\W_]+", "", str(key)).lower()
 
 
@@ -94,7 +99,7 @@ def _masked(call: ToolCall, arguments: Any) -> Any:
     if not hidden:
         return arguments
     if not isinstance(arguments, dict):
-        return MASK  # text that could not be read: nobody knows where in it the secret is
+        return MASK  # This is text that could not be parsed, so it is unknown where the secret is in it.
     return {key: MASK if _folded(key) in hidden else value for key, value in arguments.items()}
 
 
@@ -105,7 +110,7 @@ def _redaction(call: ToolCall, arguments: Any) -> Redaction:
 
 
 def with_secrets_back(given: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
-    """*given*, with the true value wherever the command left a mask as it was."""
+    """Return *given*, with the true value at each place where the command left a mask unchanged."""
     hidden = _hidden(call)
     return {
         key: arguments[key] if value == MASK and key in arguments and _folded(key) in hidden else value

@@ -1,5 +1,5 @@
 """
-Shell hooks in TOML: the user's, then the project's.
+Shell hooks in TOML: the user's file, then the project's file.
 
     # ~/.config/toolkit/hooks.toml, or .toolkit/hooks.toml in a project
     [[hooks]]
@@ -10,10 +10,9 @@ Shell hooks in TOML: the user's, then the project's.
     on_failure = "block"
     files = []                      # a project's files that it runs, if its command does not name them
 
-A project's hooks run only while the user trusts the folder with the content it
-has; what did not count is listed. Every mistake in every file is reported at
-once. A file that is not there is fine; one that cannot be used is an error,
-because the hooks in it are missing.
+A project's hooks run only while the user trusts the folder with its present content. The hooks that do not count are
+listed. Every mistake in every file is reported at once. A missing file is no problem. A file that cannot be used is an
+error, because its hooks are missing.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _KEYS = ("on", "tools", "command", "timeout_seconds", "on_failure", "env", "file
 
 
 class HookFileError(RuleFileError):
-    """Hooks that cannot be read; nothing should run without them. `problems` lists every mistake."""
+    """Hooks that cannot be read. No call should run without them. `problems` lists every mistake."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +48,8 @@ class HookSet:
     The hooks that count, and those that do not.
 
     Attributes:
-        hooks: The user's, then the project's; each says where it was written.
-        ignored: What a project wrote and did not count, and why.
+        hooks: The user's hooks, then the project's; each says where it was written.
+        ignored: The hooks of a project that do not count, each with the reason.
         files: The files that were read.
     """
 
@@ -60,7 +59,7 @@ class HookSet:
 
 
 def user_hooks() -> Path:
-    """Where the user's own hooks are, whether or not there are any."""
+    """Return the path of the user's own hooks; the file need not exist."""
     return configuration_folder() / _NAME
 
 
@@ -71,12 +70,15 @@ def read_hooks(
     trust: Trust | None = None,
 ) -> HookSet:
     """
-    Everything that was written down, or one `HookFileError` with every mistake in it.
+    Return the hooks of both files.
 
     Args:
-        user: The user's file; `user_hooks()` says where it usually is.
-        project: The project's folder, whose file is `.toolkit/hooks.toml`; all hooks run in that folder.
-        trust: Who knows whether the user trusts the project; without it, nobody does.
+        user: The user's file; `user_hooks()` returns its usual path. Its hooks run in the folder of the file.
+        project: The project's folder, whose file is `.toolkit/hooks.toml`. The project's hooks run in that folder.
+        trust: The folders that the user trusts; without it, the project is not trusted.
+
+    Raises:
+        HookFileError: There are mistakes; the error lists all of them.
     """
     problems: list[str] = []
     folder = None if project is None else Path(os.path.abspath(project))
@@ -102,7 +104,7 @@ def read_hooks(
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    """Says why a project's hooks may not run now; asked again before each run, since content changes."""
+    """A check that returns why a project's hooks may not run now. It runs before each start, since content changes."""
 
     trust: Trust | None
     project: Path
@@ -116,7 +118,7 @@ class _Guard:
 
 
 class _Hooks:
-    """The hooks of one file, as checked fields; its mistakes go to *problems*."""
+    """The hooks of one file, as checked fields; its mistakes are added to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], project: Path | None) -> None:
         self.file = TomlFile(path, problems, within=project if whose == "project" else None)
@@ -144,7 +146,7 @@ class _Hooks:
             self._problems += [f"{where}: {each}" for each in wrong]
             if not wrong:
                 source = f"{self._whose} hooks, hooks[{index}] in {path}"
-                # A user's hook runs beside its file: the project that happens to be open may be a stranger's.
+                # A user's hook runs in the folder of its file, because the open project may be the work of others.
                 cwd = self._project if self._whose == "project" or path is None else path.parent
                 fields = {key: value for key, value in table.items() if key != "files"}
                 self.hooks.append({**fields, "cwd": cwd, "source": source})
@@ -163,13 +165,13 @@ class _Hooks:
             return []
         if self._whose == "user":
             return [f"command: `{program:.80}` is no whole path; write one, so that nobody else chooses what runs"]
-        # What was trusted is the content of that folder; elsewhere a tool may write.
+        # The user trusted the content of that folder. In other folders a tool may write.
         if os.path.normpath(program).split("/")[0] != PROJECT_FOLDER:
             return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
         return []
 
     def _wrong_files(self, files: Any) -> list[str]:
-        """Return what is wrong with the list of files that a hook runs."""
+        """Return the mistakes in the list of files that a hook runs."""
         if self._whose == "user" or self._project is None:
             return ["files: is for the hooks of a project, where trust has to cover what they run; leave it out"]
         if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
@@ -185,7 +187,7 @@ class _Hooks:
         return wrong
 
     def _unresolved(self, table: dict[str, Any]) -> list[str]:
-        """Return why trust cannot cover what a project's hook runs; a list of files says it."""
+        """Return why trust cannot cover the files that a project's hook runs; a hook that lists its files is fine."""
         if self._whose == "user" or self._project is None or "files" in table:
             return []
         why = why_unresolved(table["command"], self._project)
@@ -200,12 +202,12 @@ _NEEDED = {"on": "when it runs: before, after, agent_start or agent_end", "comma
 
 
 def _program(command: str | list[str]) -> str:
-    """What a command runs: its first word that sets no variable."""
+    """Return the program that a command runs: its first word that sets no variable."""
     if not isinstance(command, str):
         return command[0]
     try:
         return next((word for word in shlex.split(command) if not _SETS.match(word)), "")
-    except ValueError:  # quotes that do not close: the shell will say so
+    except ValueError:  # The quotes do not close; the shell reports that.
         return ""
 
 

@@ -1,8 +1,9 @@
 """
-A command and the one thread that talks to it: fed, read, kept in time, ended as a group if it has to be.
+A command and the one thread that serves it: the thread writes its input, reads its output, and enforces its limits.
 
-Its end is seen before it is reaped: until then nobody else can have its number, and a signal to the
-group reaches nobody else. What it leaves in the background when it ends by itself is not waited for.
+If the command has to be stopped, its whole process group is ended. The thread notices the end of the process before
+it reaps it. Until then no other process can have its number, so a signal to the group reaches no other process.
+Processes that the command leaves in the background when it ends by itself are not waited for.
 """
 
 from __future__ import annotations
@@ -30,28 +31,29 @@ _LOST = 256
 _LOST_MESSAGE = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
 
 
-class NotRun(ToolError):  # noqa: N818 -- named by what happened
+class NotRun(ToolError):  # noqa: N818 -- the name says what happened
     """A command that could not be run."""
 
 
 def exit_file(pid: int) -> int | None:
-    """A file that can be read once process *pid* has ended; None where the system has no such thing."""
+    """Return a file that becomes readable when process *pid* has ended; return None if the system has no such file."""
     try:
         return os.pidfd_open(pid)
-    except (AttributeError, OSError):  # not Linux, an old one, or no file left
+    except (AttributeError, OSError):  # It is not Linux, or an old Linux, or no file descriptor is left.
         return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """
-    What is to be run, and how long and how loud it may be.
+    The command that is to be run, with limits on its time and its output.
 
     Attributes:
-        max_stdout_bytes: Who prints more is ended; of its errors the first *max_stderr_bytes* are kept.
-        grace_seconds: From being asked to end to being killed.
-        may_start: Why it may not run, None if it may.
-        exit_file: How its end is noticed.
+        max_stdout_bytes: The limit for standard output; a command that prints more is ended.
+        max_stderr_bytes: How many bytes from the beginning of standard error are kept.
+        grace_seconds: The time between the request to end and the kill.
+        may_start: A function that returns why the command may not run, or None if it may.
+        exit_file: A function that returns a file which shows the end of a process.
     """
 
     argv: Sequence[str]
@@ -69,11 +71,11 @@ class Start:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
     """
-    How it ended.
+    The end of a command, and its output.
 
     Attributes:
-        code: Its exit code, below 0 for a signal; None if it had to be stopped.
-        why: Why it had to be.
+        code: The exit code, below 0 for a signal; None if the command had to be stopped.
+        why: The reason why the command had to be stopped; None if it ended by itself.
     """
 
     code: int | None
@@ -83,7 +85,7 @@ class Ended:
 
 
 class Stop:
-    """Tells a thread that waits for files that it should stop."""
+    """A flag with a pipe, which tells a thread that waits for files to stop."""
 
     def __init__(self) -> None:
         try:
@@ -94,7 +96,7 @@ class Stop:
 
     def set(self) -> None:
         self.is_set = True
-        with contextlib.suppress(BrokenPipeError):  # it is over, and the loop has not heard of it yet
+        with contextlib.suppress(BrokenPipeError):  # The thread has ended, and the event loop does not know yet.
             os.write(self._writer, b"s")
 
     def close_reader(self) -> None:
@@ -105,11 +107,11 @@ class Stop:
 
 
 def ended(start: Start, stop: Stop) -> Ended:
-    """Run it to its end, or until *stop* says so; `NotRun` if it cannot be run."""
+    """Run the command until it ends, or until *stop* is set; raise `NotRun` if it cannot be run."""
     why = None if start.may_start is None else start.may_start()
     if why is not None or stop.is_set:
         raise NotRun(why or "it was cancelled")
-    # Whatever can be had before it starts: what fails afterwards has to end it.
+    # All resources are acquired before the command starts, because a failure after that has to end the command.
     with selectors.DefaultSelector() as selector, _running(start) as process:
         talk = _Talk(process, start, selector)
         why = "it could not be talked to"
@@ -134,7 +136,11 @@ def _running(start: Start) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = 2.0) -> None:
-    """Leave no zombie; one that cannot be killed, because it became somebody else's, is reaped when it ends."""
+    """
+    Reap the process, so that no zombie is left.
+
+    A process that cannot be killed, because it now runs as another user, is reaped by a thread when it ends.
+    """
     try:
         process.wait(patience_seconds)
     except subprocess.TimeoutExpired:
@@ -143,7 +149,7 @@ def reap(process: subprocess.Popen[bytes], *, patience_seconds: float = 2.0) -> 
 
 def _started(start: Start) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(  # noqa: S603 -- the user's own command, which is the point
+        return subprocess.Popen(  # noqa: S603 -- it runs the user's own command, which is its purpose
             list(start.argv),
             env=dict(start.env),
             cwd=start.cwd,
@@ -159,7 +165,7 @@ def _started(start: Start) -> subprocess.Popen[bytes]:
 
 
 class _Talk:
-    """One conversation with a running command: its input goes in, its output comes out."""
+    """The exchange with a running command: it writes the input and reads the output."""
 
     def __init__(self, process: subprocess.Popen[bytes], start: Start, selector: selectors.BaseSelector) -> None:
         self.kept = {"stdout": bytearray(), "stderr": bytearray()}
@@ -171,7 +177,7 @@ class _Talk:
         self._selector = selector
 
     def until_over(self, stop: Stop) -> str | None:
-        """Talk until it has exited; otherwise why it has to be stopped."""
+        """Write and read until the command has exited; return why it has to be stopped, or None if it exited."""
         start, due = self._start, time.monotonic() + self._start.timeout_seconds
         self._selector.register(stop.reader, selectors.EVENT_READ, "stop")
         for name, event in _PIPES.items():
@@ -195,15 +201,16 @@ class _Talk:
         return f"it took longer than {start.timeout_seconds:g} s"
 
     def end(self) -> None:
-        """Whatever happened, neither it nor its group goes on."""
+        """End the command and its process group."""
         if self.code == _LOST:
-            return  # its number may be somebody else's by now; otherwise it is its own until it is reaped
+            # Another process may have its number by now. In all other cases it keeps its number until it is reaped.
+            return
         self._signal(signal.SIGTERM)
         self._wait_for_exit(self._start.grace_seconds)
         self._signal(signal.SIGKILL)
 
     def _turn(self, name: str) -> bool:
-        """Take from or give to one pipe what it has or takes now; False if that is nothing, now or for ever."""
+        """Read from or write to one pipe what is possible now; return False if nothing is, now or for good."""
         pipe = getattr(self._process, name)
         try:
             if name == "stdin":
@@ -212,11 +219,11 @@ class _Talk:
             else:
                 data = os.read(pipe.fileno(), _CHUNK)
                 kept = self.kept[name]
-                kept += data[: self._limits[name] - len(kept)]  # the rest is read, so that it can go on, and dropped
+                kept += data[: self._limits[name] - len(kept)]  # The rest is read and dropped, so that it can go on.
                 is_done = not data
         except BlockingIOError:
             return False
-        except OSError:  # it does not want to know: not everybody reads their input
+        except OSError:  # The command has closed the pipe: not every command reads its input.
             is_done = True
         if is_done:
             self._selector.unregister(pipe)
@@ -224,7 +231,7 @@ class _Talk:
         return not is_done
 
     def _read_rest(self) -> None:
-        """What it printed before it exited; others may hold the pipe open, and print for ever."""
+        """Read what the command printed before it exited; others may hold the pipe open and print without end."""
         for name in self.kept:
             for _ in range(_MOST_IN_A_PIPE // _CHUNK):
                 if getattr(self._process, name).closed or not self._turn(name):
@@ -241,13 +248,13 @@ class _Talk:
             time.sleep(min(left, _TICK_SECONDS))
 
     def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or only somebody else's
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or only those of another user
             os.killpg(self._process.pid, number)
 
 
 @contextlib.contextmanager
 def _watched(file: int | None, selector: selectors.BaseSelector) -> Iterator[float]:
-    """How long one may wait before looking whether it has exited; *file* tells by itself."""
+    """Yield how long to wait before checking whether the command has exited; with *file*, no check is needed."""
     if file is None:
         yield _TICK_SECONDS
         return
@@ -259,13 +266,13 @@ def _watched(file: int | None, selector: selectors.BaseSelector) -> Iterator[flo
 
 
 def _peeked(process: subprocess.Popen[bytes]) -> int | None:
-    """The exit code of a process that is not reaped yet; None while it runs."""
+    """Return the exit code of a process without reaping it; return None while it runs."""
     if not hasattr(os, "waitid"):  # pragma: no cover -- macOS before Python 3.13
         return process.poll()
     try:
         found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
-        return _LOST  # `Popen` would call it a success
+        return _LOST  # `Popen` would report success here.
     if found is None:
         return None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status

@@ -1,5 +1,5 @@
 """
-One shell hook as it is configured: when it runs, for which tools, what, and for how long.
+The configuration of one shell hook: its events, its tools, its command and its time limit.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellHook:
     """
-    A command of the user's that runs before or after calls, or when an agent starts or ends.
-
-    What cannot be right is a `ValueError` that names every mistake.
+    A command of the user that runs before or after calls, or when an agent starts or ends.
 
     Attributes:
         on: One or more of "before", "after", "agent_start", "agent_end".
         command: Text for `/bin/sh -c`, or a list that is run as it is.
-        tools: Names as deny rules write them: `bash`, `fs_*`, `group:files`, `mcp:github/*`. An event of an agent
-            has no tool, and does not look at them.
-        timeout_seconds: After this it is ended, with everything that it started in its process group.
-        on_failure: What a failure before a call, or at an agent's start, does: "block" it or "allow" it.
-        env: Names of variables of ours that the command gets, besides PATH, HOME and the like.
-        cwd: Where it runs; where we do, unless given.
-        source: Where it was written, for messages.
-        may_start: Asked before each run, in a thread of its own: why it may not run, None if it may.
+        tools: Names as in deny rules: `bash`, `fs_*`, `group:files`, `mcp:github/*`. They do not matter for an event of
+            an agent, which has no tool.
+        timeout_seconds: The time after which the command is ended, with everything in its process group.
+        on_failure: The effect of a failure before a call, or at an agent's start: "block" or "allow" the call or run.
+        env: Names of variables of this process that the command gets, besides PATH, HOME and the like.
+        cwd: The folder in which the command runs; by default the folder of this process.
+        source: The place where the hook was written, for messages.
+        may_start: A function that returns why the command may not run, or None if it may. It is called before each run,
+            in the thread of that run.
+
+    Raises:
+        ValueError: Some fields cannot be right; the message names every mistake.
     """
 
     on: Event | Sequence[Event]
@@ -69,16 +71,16 @@ class ShellHook:
 
     @property
     def argv(self) -> list[str]:
-        """What is run."""
+        """The argument list of the process that is run."""
         return ["/bin/sh", "-c", self.command] if isinstance(self.command, str) else list(self.command)
 
     def is_about(self, names: frozenset[str], group: str | None, origin: str) -> bool:
-        """Whether a tool with these names is meant, by any of them."""
+        """Return whether the hook is for a tool with any of these names, this group and this origin."""
         return any(pattern.fits(names, group, origin) for pattern in self.patterns)
 
 
 def mistakes(fields: Mapping[str, Any]) -> list[str]:
-    """Everything that is wrong with *fields*, each with its name and the remedy."""
+    """Return every mistake in *fields*, each with the name of the field and the remedy."""
     return [f"{name}: {problem}" for name, value in fields.items() if (problem := _CHECKS[name](value)) is not None]
 
 
@@ -87,7 +89,7 @@ def _listed(value: Any) -> Sequence[Any]:
 
 
 def _texts(value: Any) -> list[str] | None:
-    """*value* as a list of texts; None if it is none."""
+    """Return *value* as a list of texts; return None if it is not a text or a list of texts."""
     if not isinstance(value, (str, list, tuple)):
         return None
     items = list(_listed(value))

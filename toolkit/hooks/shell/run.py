@@ -1,7 +1,7 @@
 """
-Runs a hook's command while the loop goes on.
+Run a hook's command while the event loop goes on.
 
-Each command has a thread of its own, so the loop never waits for a pipe, and any loop will do.
+Each command has a thread of its own, so the event loop never waits for a pipe, and any event loop works.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATIENCE_SECONDS = 2.0
 
 
 async def run_command(start: Start) -> Ended:
-    """Run it to its end, or raise `NotRun`; whoever is cancelled meanwhile ends it first."""
+    """Run the command until it ends, or raise `NotRun`; if the caller is cancelled, the command is ended first."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Ended | NotRun] = loop.create_future()
     stop = Stop()
@@ -32,11 +32,11 @@ async def run_command(start: Start) -> Ended:
             found = ended(start, stop)
         except NotRun as error:
             found = error
-        except Exception as error:  # noqa: BLE001 -- raised where somebody waits for it
+        except Exception as error:  # noqa: BLE001 -- it is raised again in the task that waits for the command
             found = NotRun(f"it could not be run: {type(error).__name__}: {error}")
         finally:
             stop.close_reader()
-        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it everyone who waited
+        with contextlib.suppress(RuntimeError):  # The event loop is closed, so no task waits any more.
             loop.call_soon_threadsafe(future.set_result, found)
 
     try:
@@ -63,10 +63,14 @@ def _start_thread(work: Callable[[], None], stop: Stop) -> None:
 
 
 def environment(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Everything that a command finds in its environment: little of ours, what *names* name, and *given*."""
+    """
+    Return the environment of a command.
+
+    It has a few variables of this process, further variables of this process that *names* lists, and those in *given*.
+    """
     wanted = {*_FROM_OUTSIDE, *names}
     ours = {name: value for name, value in os.environ.items() if name in wanted or name.startswith("LC_")}
-    # A relative entry would be looked for in the folder it runs in, and that may be anybody's.
+    # A relative entry would be looked up in the folder that the command runs in, and others may write there.
     folders = [each for each in ours.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]
-    # Python would take modules from the folder it runs in before its own.
+    # Without this, Python would load modules from the folder that it runs in before its own modules.
     return {**ours, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **given}

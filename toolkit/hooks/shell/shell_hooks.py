@@ -1,12 +1,12 @@
 """
-The user's own commands around calls, and where an agent starts and ends.
+Hooks that run the user's own commands around calls, and where an agent starts and ends.
 
     ShellHooks([ShellHook(on="before", tools="bash", command="./check.sh")])
 
-A command gets the event as JSON on its standard input, and HOOK_EVENT and HOOK_TOOL_NAME in its environment.
-Before a call it may stop it, change it or ask for a person; if it fails, the call is blocked, unless its hook
-says otherwise. After a call its failure is reported, and the result stays as it is. Values of `Secret`
-parameters are never shown to a command.
+A command gets the event as JSON on its standard input, and HOOK_EVENT and HOOK_TOOL_NAME in its environment. Before a
+call, the command may stop the call, change it or ask for a person. If the command fails, the call is blocked, unless
+its hook says otherwise. After a call, a failure of the command is reported, and the result stays as it is. A command
+never sees the values of `Secret` parameters.
 """
 
 from __future__ import annotations
@@ -41,13 +41,14 @@ _MOST_NAME = 200
 
 class ShellHooks:
     """
-    Run *hooks* in order, each with what earlier ones made of the arguments.
+    A hook that runs several shell hooks in order; each one gets the arguments as the earlier ones have changed them.
 
-    Give it to a dispatcher, `hooks=[shell_hooks]`; or one by one, `hooks=[*shell_hooks]`, if one of them changes
-    arguments and another asks for a person: a single hook of a dispatcher says only one of these.
+    Give it to a dispatcher as one hook, `hooks=[shell_hooks]`. Give them one by one, `hooks=[*shell_hooks]`, if one of
+    them changes arguments and another asks for a person, because a single hook of a dispatcher can return only one of
+    these outcomes.
 
     Attributes:
-        ignored: What a project's file holds and does not count, and why.
+        ignored: The hooks in a project's file that do not count, each with the reason.
         files: The files that were read.
     """
 
@@ -75,10 +76,13 @@ class ShellHooks:
         trust: Trust | None = None,
     ) -> Self:
         """
-        The hooks in the user's file and a project's.
+        Return the hooks in the user's file and in a project's file.
 
-        *project* is the project's folder; *user* the user's file, if it is not where it usually is. A mistake in any
-        of them is a `HookFileError` that lists all. A project's hooks count once the folder is trusted.
+        *project* is the project's folder. *user* is the user's file, if it is not in the usual place. A project's hooks
+        count only if the user trusts the folder.
+
+        Raises:
+            HookFileError: There are mistakes in the files; the error lists all of them.
         """
         found = read_hooks(
             user=user_hooks() if user is None else user,
@@ -91,13 +95,13 @@ class ShellHooks:
         return made
 
     def __iter__(self) -> Iterator[ShellHooks]:
-        """The same hooks, each in an object of its own."""
+        """Yield the same hooks, each in a `ShellHooks` object of its own."""
         for hook in self.hooks:
             alone = ShellHooks([hook])
             alone._labels = self._labels
             yield alone
 
-    # Around calls. Not async: where no hook is meant, nobody has to wait.
+    # These methods are not async, so that a call for which no hook is meant does not have to wait.
 
     def before(self, call: ToolCall) -> Outcome | Coroutine[Any, Any, Outcome]:
         hooks = self._meant("before", call)
@@ -143,7 +147,7 @@ class ShellHooks:
                 result = _noted(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
         return result
 
-    # Where an agent starts and ends.
+    # An agent calls these methods where it starts and ends.
 
     async def agent_started(
         self,
@@ -152,7 +156,7 @@ class ShellHooks:
         principal: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> Proceed | Halt:
-        """Tell the hooks that an agent is about to start; a `Halt` says that it must not, and why."""
+        """Tell the hooks that an agent is about to start; return a `Halt` with the reason if it must not start."""
         for hook in self._on["agent_start"]:
             try:
                 outcome = await _answer(
@@ -173,7 +177,7 @@ class ShellHooks:
         principal: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> tuple[str, ...]:
-        """Tell the hooks that an agent has ended; returns what failed, which changes nothing any more."""
+        """Tell the hooks that an agent has ended; return the failures, which have no further effect."""
         problems = []
         for hook in self._on["agent_end"]:
             try:
@@ -182,8 +186,6 @@ class ShellHooks:
                 self._report(hook, failure)
                 problems.append(f"{self._labels[id(hook)]} failed: {failure}")
         return tuple(problems)
-
-    # Helpers.
 
     def _meant(self, event: Event, call: ToolCall) -> list[ShellHook]:
         hooks, tool = self._on[event], call.tool
@@ -199,13 +201,13 @@ class ShellHooks:
         return hook.on_failure == "allow"
 
     def _report(self, hook: ShellHook, failure: HookFailed) -> None:
-        # Without what it printed: nothing masks a log of ours, and it may have printed the arguments.
+        # The output of the command is left out, because it may contain the arguments, and this log masks nothing.
         _log.warning("%s failed: %s", self._labels[id(hook)], visible(failure.problem, keep_lines=False))
 
 
 async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, Any]) -> Outcome:
-    """Run the command of *hook* and take its answer, or raise `HookFailed`."""
-    # Names that no tool has are a model's invention; an environment takes no NUL, and no end of it.
+    """Run the command of *hook* and return its answer; raise `HookFailed` if it fails."""
+    # A model can invent a tool name with NUL characters or of any length; an environment variable takes neither.
     name = visible(tool, keep_lines=False)[:_MOST_NAME]
     start = Start(
         argv=hook.argv,
@@ -221,9 +223,6 @@ async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, 
         raise HookFailed(str(error)) from error
 
 
-# What its answer does.
-
-
 def _blocked(label: str, failure: HookFailed) -> str:
     return f'{label} failed, so this was blocked: {failure}. The user can mend it, or set on_failure = "allow"'
 
@@ -236,8 +235,8 @@ def _at_odds(label: str, asker: str) -> str:
 
 
 def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
-    """*result* after what a hook said about it."""
-    if isinstance(outcome, (Proceed, Modify, Ask)):  # the last two cannot be said after a call
+    """Return *result* as the *outcome* of a hook changes it."""
+    if isinstance(outcome, (Proceed, Modify, Ask)):  # The last two are not possible after a call.
         return result
     if result.kind == "waiting":
         raise HookFailed("a result that waits for a person can be neither replaced nor withheld; proceed")
@@ -257,7 +256,7 @@ def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
 
 
 def _noted(result: ToolResult, note: dict[str, Any]) -> ToolResult:
-    """*result* with *note* in its metadata; a copy, since others may hold it."""
+    """Return a copy of *result* with *note* in its metadata. It is a copy, since other code may hold *result*."""
     noted = copy.copy(result)
     before = (result.metadata or {}).get("hooks")
     noted.metadata = {**(result.metadata or {}), "hooks": [*(before if isinstance(before, list) else []), note]}

@@ -1,1 +1,1 @@
-"""Match the patterns of rules: names, paths, URLs, commands."""
+"""Patterns of rules for tool names, paths, URLs and commands."""

@@ -2,21 +2,21 @@
 Patterns for commands, compared word by word after parsing.
 
     npm test        exactly these words
-    git push:*      these words, and whatever follows: `git push origin`, not `git pushx`
+    git push:*      these words, with any words after them: `git push origin`, not `git pushx`
     *               any command
 
-Quotes and spaces do not matter: `"git"  push` is `git push`. An allow holds for
-a command line only if every simple command in it is allowed and all is known:
-no redirection, assignment, substitution or function, and no word that the shell
-would still change. What a wrapper runs (`find -exec`, `xargs`, `sudo`) has to be
-allowed as well, or to stand in the pattern itself: `xargs grep:*`.
+Quotes and spaces do not matter: `"git"  push` is `git push`.
 
-A deny holds if any part could match, wherever it stands. Programs are
-compared without their folder (`/bin/rm`), and options that stand before the next
-word do not hide it (`git -C x push`). Words are compared, not what they mean:
-`rm -fr` is not `rm -rf`, so deny `rm:*`. A text that nobody has seen when a shell runs it
-(`echo $x | sh`, `sh -c "$(cat f)"`) could be any command, so every deny holds for it. A script that the line
-writes and then runs is read as a part of it.
+An allow holds for a command line only if every simple command in it is allowed and every part of it is known. The
+line may have no redirection, assignment, substitution or function, and no word that the shell would still change. If
+a wrapper (`find -exec`, `xargs`, `sudo`) runs another command, that command has to be allowed as well, or has to be
+written in the pattern of the wrapper: `xargs grep:*`.
+
+A deny holds if any part of the line could match, at any position. Programs are compared without their folder
+(`/bin/rm`). Options before the next word do not hide that word (`git -C x push`). The words are compared, not their
+meaning: `rm -fr` is not `rm -rf`, so write a deny rule about `rm:*`. A shell may run a text that is not known before
+the line runs (`echo $x | sh`, `sh -c "$(cat f)"`). Such a text could be any command, so every deny holds for it. A
+script that the line writes and then runs is read as a part of the line.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
 @dataclass(frozen=True, slots=True)
 class CommandPattern:
     """
-    Some commands.
+    A pattern that matches a set of simple commands.
 
     Attributes:
-        words: What they begin with.
-        more: Whether anything may follow.
+        words: The words that the commands begin with.
+        more: Whether other words may follow.
     """
 
     words: tuple[str, ...]
@@ -56,19 +56,19 @@ class CommandPattern:
 
     @classmethod
     def read(cls, text: str) -> CommandPattern:
-        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        """Return the pattern that *text* writes; raise `ValueError` with the mistake if *text* is wrong."""
         return _read(text)
 
     def allows(self, command: SimpleCommand) -> bool:
-        """Whether *command* is certainly one of these."""
+        """Return whether *command* certainly matches the pattern."""
         count = len(self.words)
         same = command.words[:count] == self.words and (self.more or len(command.words) == count)
         return same and all(command.literal)
 
     def concerns(self, command: SimpleCommand) -> bool:
-        """Whether *command* could be one of these."""
-        # How many words of the pattern can have been found before the word at hand: one command has several readings,
-        # because an option may or may not take the word after it.
+        """Return whether *command* could match the pattern."""
+        # `places` holds how many words of the pattern may have been matched before the current word. There may be
+        # several numbers, because an option may or may not take the word after it.
         places = {0}
         after_option: set[int] = set()
         for index, (word, is_literal) in enumerate(_words(command)):
@@ -91,7 +91,11 @@ class CommandPattern:
 
 
 def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
-    """Whether every simple command in *text* is allowed by one of *patterns*; what cannot be parsed is not."""
+    """
+    Return whether every simple command in *text* is allowed by one of *patterns*.
+
+    A text that cannot be parsed is not allowed.
+    """
     try:
         script = _script(text)
     except CannotParse:
@@ -114,7 +118,7 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
 
 
 def commands_concerned(text: str, pattern: str) -> bool:
-    """Whether any part of *text* could match *pattern*; what cannot be parsed does."""
+    """Return whether any part of *text* could match *pattern*. A text that cannot be parsed could match."""
     try:
         script = _script(text)
     except CannotParse:
@@ -131,18 +135,22 @@ def commands_concerned(text: str, pattern: str) -> bool:
 
 
 def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
-    """A command, and the program that a shell takes for its script: `bash npm test`, `source npm test`."""
+    """Yield the command, and for a shell the command that its script may be: `bash npm test`, `source npm test`."""
     yield command
     if command.words and command.name in (*SHELLS, "source", "."):
         for at in range(1, len(command.words)):
             yield replace(command, words=command.words[at:], literal=command.literal[at:])
-            # Of an option nobody knows whether it takes the next word.
+            # An option may take the next word, so the script may be a later word.
             if not command.words[at].startswith(("-", "+")) and not command.words[at - 1].startswith(("-", "+")):
                 break
 
 
 def _as_run(command: SimpleCommand) -> SimpleCommand:
-    """With the words that `xargs` and the like fill in or add, which nobody knows."""
+    """
+    Return the command as a wrapper such as `xargs` runs it.
+
+    The words that the wrapper fills in or adds are marked as not literal, because they are not known.
+    """
     holes: list[str] = []
     inside, outer = command, command.outer
     while outer is not None:
@@ -158,7 +166,7 @@ def _as_run(command: SimpleCommand) -> SimpleCommand:
 
 
 def _is_fed(command: SimpleCommand) -> bool:
-    """Whether further words are added to it."""
+    """Return whether a wrapper such as `xargs` adds further words to the command."""
     return any(each in _FEEDERS for each in command.via)
 
 
@@ -167,7 +175,7 @@ def _words(command: SimpleCommand) -> Iterable[tuple[str, bool]]:
 
 
 def unreadable(text: str) -> str | None:
-    """Why nobody can tell what *text* would run; None if that is known."""
+    """Return why it is unknown what *text* would run; return None if it is known."""
     try:
         _script(text)
     except CannotParse as error:
@@ -177,7 +185,7 @@ def unreadable(text: str) -> str | None:
 
 @functools.lru_cache(maxsize=4)
 def _script(text: str) -> Script:
-    # Ten rules look at one command.
+    # The cache helps because many rules look at the same command.
     return parsed(text)
 
 
@@ -202,7 +210,11 @@ def _read(text: str) -> CommandPattern:
 
 @functools.lru_cache(maxsize=1024)
 def _spelled_out(text: str) -> tuple[tuple[tuple[str, ...], CommandPattern], ...]:
-    """What a pattern that begins with a wrapper says of the command inside: `xargs grep:*` is about `grep:*`."""
+    """
+    Return the patterns for the inner commands of a pattern that begins with a wrapper, each with its wrappers.
+
+    The pattern `xargs grep:*` says `grep:*` about the command that `xargs` runs.
+    """
     pattern = _read(text)
     try:
         script = parsed(shlex.join(pattern.words))

@@ -1,5 +1,5 @@
 """
-Which tools a rule is about: by name, by group, by where they come from.
+Patterns for the tools that a rule is about: by name, by group, by origin.
 
     read            that tool
     fs_*            every tool whose name fits; `?` stands for one character
@@ -20,7 +20,7 @@ from typing import Literal
 __all__ = ["NamePattern", "fits", "fold_case", "wildcard"]
 
 HOME = "python"
-"""The origin that an allow rule means if it names none: tools written here, not brought by others."""
+"""The origin that an allow rule means if it names none: tools written in this program, not tools from elsewhere."""
 
 _NAME = re.compile(r"[A-Za-z_*?][A-Za-z0-9_.*?-]{0,63}")
 _GROUP = re.compile(r"[^\s/()]+")
@@ -29,20 +29,20 @@ _ORIGIN = re.compile(r"[^\s()]+")
 
 @functools.lru_cache(maxsize=1024)
 def wildcard(text: str) -> re.Pattern[str]:
-    """What compares a whole text with *text*, where `*` is any run of characters and `?` any one."""
-    # `fnmatch` writes atomic groups, so that no value can make the search long; `[` means nothing here.
+    """Return the regular expression for *text*, where `*` is any run of characters and `?` is any one character."""
+    # `fnmatch` writes atomic groups, so no value can make the search slow. `[` has no special meaning in a rule.
     return re.compile(fnmatch.translate(text.replace("[", "[[]")))
 
 
 def fold_case(text: str) -> str:
-    """Return *text* in the form in which capital and small letters are the same, however they were composed."""
+    """Return *text* with case folded and Unicode composed (NFC), so that equal letters compare as equal."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the parts of a path fit one by one, each as a `wildcard`; `**` takes any number of them."""
+    """Return whether the parts of a path match *pattern* one by one as a `wildcard`; `**` matches any number."""
     at = here = 0
     star: tuple[int, int] | None = None
     while here < len(parts):
@@ -61,12 +61,12 @@ def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 @dataclass(frozen=True, slots=True)
 class NamePattern:
     """
-    The part of a rule before its parentheses.
+    A pattern for tools: the part of a rule before its parentheses.
 
     Attributes:
-        by: What is compared: the tool's name or its group.
-        pattern: With what.
-        origin: Where the tool has to come from; None if the rule does not say.
+        by: Whether the tool's name or its group is compared.
+        pattern: The expression that the name or group has to match.
+        origin: The origin that the tool has to have; None if the rule names none.
     """
 
     by: Literal["name", "group"]
@@ -75,7 +75,7 @@ class NamePattern:
 
     @classmethod
     def read(cls, text: str, *, exact_origin: bool) -> NamePattern:
-        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        """Return the pattern that *text* writes; raise `ValueError` with the mistake if *text* is wrong."""
         origin, slash, name = text.rpartition("/")
         if slash:
             _check(origin, _ORIGIN, "an origin is written before the slash: `mcp:github/*`")
@@ -92,13 +92,17 @@ class NamePattern:
         return cls("name", wildcard(_check(name, _NAME, legal)), origin if slash else None)
 
     def fits(self, names: Iterable[str], group: str | None, origin: str) -> bool:
-        """Whether a tool with one of these names, or this group, is meant; origins may have wildcards."""
+        """Return whether the pattern matches a tool with one of *names* or with *group*; origins may have wildcards."""
         if self.origin is not None and not wildcard(self.origin).match(origin):
             return False
         return self._fits(names, group)
 
     def fits_exactly(self, name: str, group: str | None, origin: str) -> bool:
-        """Whether the tool is meant by someone who vouches for it: this name, and no origin but the one written."""
+        """
+        Return whether an allow rule with this pattern covers the tool.
+
+        The tool's present name or group has to match. Its origin has to be the one written, or `HOME` if none is.
+        """
         return origin == (self.origin or HOME) and self._fits((name,), group)
 
     def _fits(self, names: Iterable[str], group: str | None) -> bool:

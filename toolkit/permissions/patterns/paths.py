@@ -2,16 +2,18 @@
 Patterns for paths, compared component by component after links are resolved.
 
     src/**          the folder `src` and everything under it; `src/` is the same
-    src/*           what lies directly in it
-    **/*.py         at any depth
-    notes.txt       that one
+    src/*           everything directly in `src`
+    **/*.py         Python files at any depth
+    notes.txt       that one file
     /etc/**, ~/x    absolute, or from the home folder
 
-Patterns start from the project's root. An allow holds for what the path really
-is: links followed, `..` gone; and a pattern within the root never reaches out of
-it by a link. A deny or ask holds for the path as written as well, whatever its
-case, for everything beneath a path that matches, and, as in `.gitignore`, a
-pattern without a slash holds at any depth.
+Patterns start from the project's root.
+
+An allow compares the real path: links are followed and `..` is resolved. If the pattern starts within the root, a link
+cannot make the allow hold outside of the root.
+
+A deny or ask compares the path as written as well, and ignores case. It also holds for everything beneath a path that
+matches. As in `.gitignore`, a pattern without a slash holds at any depth.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ __all__ = ["PathPattern"]
 @dataclass(frozen=True, slots=True)
 class PathPattern:
     """
-    Some paths.
+    A pattern that matches a set of paths.
 
     Attributes:
         base: The leading components without wildcards: a folder, or the whole path. Relative to the root.
-        rest: The components after it.
+        rest: The components after `base`.
         is_bare: Whether the pattern has no slash.
     """
 
@@ -43,7 +45,7 @@ class PathPattern:
 
     @classmethod
     def read(cls, text: str) -> PathPattern:
-        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        """Return the pattern that *text* writes; raise `ValueError` with the mistake if *text* is wrong."""
         if "\0" in text:
             raise ValueError("a path has no NUL in it")
         parts = text.split("/")
@@ -61,20 +63,24 @@ class PathPattern:
         return cls(base, rest, len(parts) == 1 and text not in ("~", ".", ".."))
 
     def allows(self, path: str, root: str) -> bool:
-        """Whether *path* is certainly one of these; `ValueError` for what cannot be a path."""
+        """Return whether *path* certainly matches the pattern; raise `ValueError` if *path* cannot be a path."""
         top = _parts(resolved(root, os.getcwd()))
         base = _parts(resolved(self._base, root))
         if not self._leaves and base[: len(top)] != top:
-            return False  # a link in the project that leads out of it
+            return False  # A link in the project leads out of the project.
         rest = [os.path.normcase(each) for each in self.rest]
-        # Programs that take out `..` before they follow links arrive elsewhere; both have to be right.
+        # A program that removes `..` before it follows links reaches another file, so both readings have to match.
         ends = [_parts(resolved(each, root)) for each in {path, os.path.normpath(path) if path else path}]
         return all(each[: len(base)] == base and fits(rest, each[len(base) :]) for each in ends)
 
     def concerns(self, path: str, root: str) -> bool:
-        """Whether *path* could be one of these, or lies beneath one; `ValueError` for what cannot be a path."""
+        """
+        Return whether *path* could match the pattern, or lies beneath a path that matches.
+
+        Raise `ValueError` if *path* cannot be a path.
+        """
         folders = Folders([root])
-        # On its way through links a path has several names, and each may be the one that was meant.
+        # A path that goes through links has several names, and the rule may mean any of them.
         names = [_folded(name) for place in folders.places(path) for name in (place.path, *place.passed)]
         forms = [
             (_folded(os.path.abspath(root)), _folded(os.path.abspath(os.path.join(root, self._base)))),

@@ -1,8 +1,8 @@
 """
-The files that a command line names in its redirections: what it certainly reads and writes by itself.
+Files that a command line names in its redirections: the files that the shell itself certainly reads and writes.
 
-What the programs in it do with files is not known here. A target that cannot be told is None, which may be any
-file; so may be everything in a command line that cannot be read.
+This module does not know what the programs in the line do with files. A target that is not known is None, which
+stands for any file. A command line that cannot be read has None as its only target.
 """
 
 from __future__ import annotations
@@ -16,13 +16,17 @@ from ...safety.shell.parser import CannotParse, Script, parsed
 __all__ = ["redirected_paths"]
 
 _GOES = ("cd", "pushd", "popd")
-# Each `cd` may succeed or fail, so their number doubles with each; beyond this any folder is possible.
+# Each `cd` may succeed or fail, so the number of folders doubles with each `cd`; beyond this any folder is possible.
 _MOST_FOLDERS = 64
 
 
-@functools.lru_cache(maxsize=16)  # several rules look at one command
+@functools.lru_cache(maxsize=16)  # because several rules look at the same command
 def redirected_paths(command: str, *, writes: bool) -> tuple[str | None, ...]:
-    """Return the paths that *command* *writes*, or reads, by redirections; None stands for one that is not known."""
+    """
+    Return the paths that *command* redirects to if *writes* is true, or else the paths that it redirects from.
+
+    None stands for a path that is not known.
+    """
     try:
         script = parsed(command)
     except CannotParse:
@@ -47,14 +51,14 @@ def _paths(script: Script, writes: bool) -> Iterator[str | None]:
 
 def _folders(script: Script) -> Sequence[str | None]:
     """
-    Return where relative paths may start from after each `cd`; None if that is not known.
+    Return the folders that relative paths may start from because of a `cd`; `[None]` if they are not known.
 
-    A `cd` may fail, may be skipped, and may hold inside parentheses only. So each one starts from every folder
-    that the ones before it may have led to.
+    A `cd` may fail, may be skipped, and may apply only inside parentheses. So each `cd` starts from every folder that
+    the earlier ones may have led to.
     """
     if any(assignment.name == "CDPATH" for assignment in script.assignments):
         return [None]
-    folders = {"": None}  # a dictionary, for the order
+    folders = {"": None}  # a dictionary, because it keeps the order
     for command in script.commands:
         if not command.words or command.name not in _GOES:
             continue

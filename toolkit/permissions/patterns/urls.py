@@ -1,16 +1,16 @@
 """
-Patterns for addresses, compared part by part.
+Patterns for URLs, compared part by part.
 
-    https://docs.python.org/**          everything there
+    https://docs.python.org/**          everything on that host
     https://*.example.com/api/*         one label, and one segment of the path
     https://**.example.com:8080/**      labels at any depth (at least one), that port
-    *://example.com/**                  whatever the scheme
+    *://example.com/**                  any scheme
 
-The host is compared without case, IDNA-encoded, without a trailing dot, and an
-address in numbers in its usual form. The path is decoded once and rid of its
-dot segments. The query does not matter unless the pattern has one. What two
-programs might read in two ways (user info, backslashes, `%2f`, control
-characters, a path that climbs) is never allowed, and always denied.
+The host is compared without case, IDNA-encoded and without a trailing dot. A numeric address is compared in its usual
+form. The path is decoded once, and its `.` segments are removed. The query is compared only if the pattern has one.
+
+Two programs may read the same URL in two ways: because of user info, backslashes, `%2f`, control characters, or a path
+with `..`. An allow never holds for such a URL, and a deny always holds for it.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*|\*)://")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
 _UNPLAIN = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff]")
 _TRICKS = re.compile(r"%(?![0-9A-Fa-f]{2})|%(?:[01][0-9a-f]|7f|2f|5c|25)", re.IGNORECASE)
-# IDNA 2003 and 2008 read these four differently, so nobody knows which host is meant.
+# IDNA 2003 and 2008 read these four characters differently, so a host with one of them is ambiguous.
 _TWO_READINGS = frozenset("\u00df\u03c2\u200c\u200d")
 
 
 @dataclass(frozen=True, slots=True)
 class UrlPattern:
     """
-    Some addresses.
+    A pattern that matches a set of URLs.
 
     Attributes:
-        scheme: Lower-cased, or `*`.
-        host: Labels; `*` is a whole one, `**` in front any number of them.
-        port: None if the pattern names none: the scheme's own for an allow, every port for a deny.
-        path: Segments, decoded; `**` is any number of them, so that `/api/**` is also `/api`.
-        query: Compared with the whole query; None if it does not matter.
+        scheme: The scheme in lower case, or `*`.
+        host: The labels of the host. `*` is one whole label, and `**` in front is any number of labels.
+        port: The port. None if the pattern names none: an allow means the scheme's own port, a deny every port.
+        path: The decoded segments. `**` is any number of segments, so `/api/**` also matches `/api`.
+        query: The pattern for the whole query; None if the query does not matter.
     """
 
     scheme: str
@@ -55,7 +55,7 @@ class UrlPattern:
 
     @classmethod
     def read(cls, text: str) -> UrlPattern:
-        """The pattern that *text* writes; `ValueError` says what is wrong with it."""
+        """Return the pattern that *text* writes; raise `ValueError` with the mistake if *text* is wrong."""
         scheme = _SCHEME.match(text)
         if not scheme:
             raise ValueError("an address begins with its scheme: `https://docs.python.org/**`")
@@ -77,7 +77,11 @@ class UrlPattern:
         return cls(scheme[1].lower(), host, port, decoded, query if question else None)
 
     def allows(self, url: str) -> bool:
-        """Whether *url* is one of these, whoever reads it; `ValueError` if that cannot be told."""
+        """
+        Return whether *url* matches the pattern for every program that may read it.
+
+        Raise `ValueError` if programs may read *url* in different ways.
+        """
         parts, host, port = _split(url)
         path = _segments(parts.path)
         own_port = _PORTS.get(parts.scheme)
@@ -90,15 +94,23 @@ class UrlPattern:
         )
 
     def opens_port(self, url: str) -> bool:
-        """Return whether the pattern names the host of *url* with its port; `ValueError` if that cannot be told."""
+        """
+        Return whether the pattern names the host of *url* with its port.
+
+        Raise `ValueError` if programs may read *url* in different ways.
+        """
         parts, host, port = _split(url)
         return self.port in ("*", str(port)) and self.scheme in ("*", parts.scheme) and _fits_host(self.host, host)
 
     def concerns(self, url: str) -> bool:
-        """Whether *url* could be one of these, or lies beneath one; `ValueError` if that cannot be told."""
+        """
+        Return whether *url* could match the pattern, or lies beneath a URL that matches.
+
+        Raise `ValueError` if programs may read *url* in different ways.
+        """
         parts, host, port = _split(url)
         path, own = ([each.casefold() for each in segments] for segments in (_segments(parts.path), self.path))
-        # Doubled slashes may count or not, and the last `*` may stand for nothing: `/api/*` is about `/api` as well.
+        # A server may ignore doubled slashes. The last `*` may stand for nothing: `/api/*` is about `/api` as well.
         plain, wanted = [each for each in path if each], [each for each in own if each]
         shorter = wanted[:-1] if wanted[-1:] == ["*"] else wanted
         queries = (parts.query, unquote(parts.query))
@@ -116,7 +128,7 @@ def _wildcards(text: str) -> int:
 
 
 def _split(url: str) -> tuple[SplitResult, tuple[str, ...], int | None]:
-    """The parts of an address that every reader takes apart in the same way."""
+    """Split *url* into parts, host and port; raise `ValueError` if programs may split it in different ways."""
     if len(url) > _MOST_CHARACTERS or _UNPLAIN.search(url) or not _SCHEME.match(url):
         raise ValueError("not a plain address")
     parts = urlsplit(url)
@@ -143,7 +155,7 @@ def _host_and_port(place: str) -> tuple[tuple[str, ...], str | None]:
 
 
 def _labels(host: str) -> tuple[str, ...]:
-    """A host in the one form in which it is compared."""
+    """Return the labels of *host* in the one form in which hosts are compared."""
     if host.startswith("["):
         return (_address(host[1:-1]),)
     if not _TWO_READINGS.isdisjoint(host):
@@ -153,7 +165,7 @@ def _labels(host: str) -> tuple[str, ...]:
         if label in ("*", "**"):
             labels.append(label)
             continue
-        # The codec knows other full stops, and may find some within the label.
+        # The IDNA codec accepts other characters as full stops, and may find some within the label.
         for each in (label if label.isascii() else label.encode("idna").decode()).lower().split("."):
             if not _LABEL.fullmatch(each):
                 raise ValueError(f"{host!r} is not a host; `*` stands for one whole label, `**` in front for several")
@@ -175,7 +187,7 @@ def _address(text: str) -> str:
 
 
 def _numbers(host: str, labels: Sequence[str]) -> str:
-    """`127.1`, `0x7f000001` and `2130706433` are all 127.0.0.1."""
+    """Return a numeric host in its usual form: `127.1`, `0x7f000001` and `2130706433` are all 127.0.0.1."""
     import socket
 
     if "*" in labels or "**" in labels:
@@ -187,7 +199,7 @@ def _numbers(host: str, labels: Sequence[str]) -> str:
 
 
 def _segments(path: str) -> list[str]:
-    """The segments of a path, decoded; `ValueError` for what a server might read in another way."""
+    """Return the decoded segments of *path*; raise `ValueError` if a server might read the path in another way."""
     if _TRICKS.search(path):
         raise ValueError("a path that can be read in two ways")
     segments = [unquote(each, errors="strict") for each in path.removeprefix("/").split("/")]
@@ -198,7 +210,7 @@ def _segments(path: str) -> list[str]:
 
 
 def _is_dots(segment: str) -> bool:
-    # What follows a semicolon is dropped by some servers before they look at the dots.
+    # Some servers drop the text after a semicolon before they look at the dots.
     return segment.partition(";")[0] in (".", "..")
 
 
