@@ -209,7 +209,7 @@ class Talk:
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
         """Return the calls of the last turn, and their results."""
         said, answered = self.messages[-2:]
-        assert isinstance(said, AssistantMessage) and isinstance(answered, ToolMessage)  # noqa: S101, PT018 -- see `answer`
+        assert isinstance(said, AssistantMessage) and isinstance(answered, ToolMessage)  # noqa: S101, PT018 -- own data
         return said.calls, answered.results
 
     # The methods of `Watcher`.
