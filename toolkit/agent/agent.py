@@ -270,9 +270,13 @@ class Agent:
 
     def _session_of(self, run: Run | None) -> Session:
         """
-        Return the session to use: the agent's own, or that of *run* if its id is another, or a new one.
+        Return the agent's session, that of *run*, or a new one if there is neither.
 
-        The session of *run* gets the principal of the agent's session. Raise `ValueError` if it has another principal.
+        The session of *run* is used if the agent has none, or if the two have different ids. In the second case it gets
+        the principal of the agent's session.
+
+        Raises:
+            ValueError: The session of *run* has another principal than the agent's session.
         """
         mine = self._session
         if run is None:

@@ -50,8 +50,8 @@ async def sub_run(
         system: The system prompt of the sub-run.
 
     Raises:
-        ToolError: The call was not made by an agent, sub-runs are nested too deep, the call has another sub-run in
-            progress, or the sub-run did not end with an answer.
+        ToolError: The call was not made by an agent, sub-runs are nested too deep, the call already has a sub-run, or
+            the sub-run did not end with an answer.
     """
     parent, call_id = watching.get(), context.call.id
     if not isinstance(parent, Talk):
