@@ -1,5 +1,7 @@
 """
-The agent: a model, tools, and the loop between them. It is optional; the dispatcher does without it.
+The agent: a model, its tools, and the loop that connects them.
+
+The agent is optional. The dispatcher works without it.
 """
 
 from __future__ import annotations

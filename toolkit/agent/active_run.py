@@ -1,8 +1,9 @@
 """
-A run under way: the conversation as it grows, and whoever wants to know.
+A run while it is in progress: its growing conversation and its event listener.
 
-A talk watches its own calls, so that it can be ended at any moment and still
-be a valid conversation: every call has a result, if only that it was cut short.
+A `Talk` watches its own calls. So the run can be ended at any moment and still
+leave a valid conversation, in which every call has a result. The result of a
+call that was interrupted says that it was interrupted.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Tell: TypeAlias = Callable[[Event], object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a talk ended, for now."""
+    """How a `Talk` ended. The run may still be resumed or continued later."""
 
     status: Status
     reason: str = ""
@@ -47,17 +48,17 @@ class Ending:
 
 class Talk:
     """
-    One conversation while it is worked on.
+    The state of one conversation while the agent works on it.
 
     Attributes:
         key: The run's id.
-        messages: What was said so far; a valid conversation whenever nobody is in the middle of a turn.
-        subs: The sub-runs that wait, by the call they belong to.
-        busy: The calls that have a sub-run under way.
-        plan: What the model has handed over with `exit_plan`.
-        resources: What every call is given, by type; see `Dispatcher.call`.
-        depth: How many runs there are around it.
-        tools: The names a sub-run may call; None if it was not told.
+        messages: The messages so far. They are a valid conversation except in the middle of a turn.
+        subs: The sub-runs that wait, by the id of the call that each belongs to.
+        busy: The ids of the calls whose sub-run is in progress.
+        plan: The plan of the model: passed to `exit_plan`, or the text that ended its planning.
+        resources: The objects that every call can inject, by type; see `Dispatcher.call`.
+        depth: The number of runs that this run is nested in.
+        tools: The names of the tools that a sub-run may call; None if its caller gave no list.
     """
 
     def __init__(
@@ -100,24 +101,28 @@ class Talk:
 
     @property
     def is_planning(self) -> bool:
-        """Whether the model is to plan; a sub-run only keeps to reading."""
+        """Whether the model has to make a plan. It is False in a sub-run: plan mode only limits that to reading."""
         return self.depth == 0 and self.toolbox.mode_of(self.session) == "plan"
 
     def tell(self, event: Event) -> None:
-        """Tell whoever listens; what they raise is logged, because the run is not their business."""
+        """Pass *event* to the listener. An exception of the listener is logged, because it must not end the run."""
         if self._tell is not None:
             try:
                 self._tell(event)
-            except Exception:  # noqa: BLE001 -- a stranger's; see above
+            except Exception:  # noqa: BLE001 -- the listener is the host's code; see the docstring
                 _log.exception("a listener to an agent's events failed")
 
-    # What is said.
+    # Messages.
 
     def say(self, prompt: UserMessage) -> None:
         self.messages.append(prompt)
 
     def request(self) -> Request:
-        """What the model is asked next: the tools as they are now, old results cut if there are too many."""
+        """
+        Return the next request to the model, with the tools that are available now.
+
+        If the conversation is longer than `compact_at`, old results are cut first.
+        """
         most = self.manner.compact_at
         cut = None if most is None else compacted(self.messages, most, self._sizes.of(self.messages))
         if cut is not None:
@@ -140,7 +145,11 @@ class Talk:
         return "\n\n".join(part for part in parts if part)
 
     def _offering(self) -> Session:
-        """Whose loaded tools are offered; a sub-run is offered what it was given, deferred or not."""
+        """
+        Return the session whose loaded tools are offered to the model.
+
+        A sub-run with a list of tools is offered all of these, also those that are deferred.
+        """
         if self.tools is None:
             return self.session
         offering = Session()
@@ -148,31 +157,31 @@ class Talk:
         return offering
 
     def take(self, reply: Reply) -> tuple[ToolCall, ...]:
-        """Keep what the model said; the calls it wants, which `answer` has to answer."""
+        """Append the model's message and return the calls in it. The caller passes their results to `answer`."""
         self.usage += reply.usage
         self.ledger.add_turn(reply.usage, reply.model)
         message, calls = sound(reply.message, self._used)
         self._used.update(call.id for call in calls)
         if not is_empty(message):
             self.messages.append(message)
-        self._started, self._results = set(), {}  # of the turn before; nobody asks for them any more
+        self._started, self._results = set(), {}  # the results of the turn before are not needed any more
         turn = self.ledger.spent.turns
         return tuple(ToolCall(call.name, call.arguments, call.id, turn=turn) for call in calls)
 
-    # What is called.
+    # Calls and their results.
 
     def answer(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
-        """Keep the results of *calls*, in order; one that nobody has told of is told of now."""
+        """Append the results of *calls*, in order. A result that no event has reported yet is reported now."""
         told = [
             result if call.id in self._results else self.ended(call, result)
             for call, result in zip(calls, results, strict=True)
         ]
         said = self.messages[-1]
-        assert isinstance(said, AssistantMessage)  # noqa: S101 -- ours
+        assert isinstance(said, AssistantMessage)  # noqa: S101 -- `take` has appended it
         self.messages.append(ToolMessage(tuple(map(self._kept, said.calls, told))))
 
     def cut_short(self, calls: Sequence[ToolCall], why: str) -> None:
-        """Answer *calls* with the results there are, and with why the others have none."""
+        """Answer each of *calls* with its result if it has one, and otherwise with *why* it has none."""
         self.answer(calls, [self._result_of(call) or self._unfinished(call, why) for call in calls])
 
     def _result_of(self, call: ToolCall) -> ToolResult | None:
@@ -182,24 +191,28 @@ class Talk:
         return unfinished(call, why, was_started=call.id in self._started)
 
     def amend(self, index: int, result: ToolResult) -> None:
-        """Put *result* in the place of one of the last turn, which was waiting."""
+        """Replace the waiting result at *index* of the last turn with *result*."""
         calls, results = self.last_turn()
         amended = self._kept(calls[index], result)
         self.messages[-1] = ToolMessage((*results[:index], amended, *results[index + 1 :]))
 
     def _kept(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        """*result* as it stands in the conversation: under the name that was called, since providers compare."""
+        """
+        Return a copy of *result* as the conversation keeps it.
+
+        It has the tool name that the model called, because providers compare the two names.
+        """
         kept = copy.copy(result)
         kept.tool = call.name
         return marked(kept) if self.manner.frame_results else unmarked(kept)
 
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
-        """The calls of the last turn, and their results."""
+        """Return the calls of the last turn, and their results."""
         said, answered = self.messages[-2:]
-        assert isinstance(said, AssistantMessage) and isinstance(answered, ToolMessage)  # noqa: S101, PT018 -- ours
+        assert isinstance(said, AssistantMessage) and isinstance(answered, ToolMessage)  # noqa: S101, PT018 -- own data
         return said.calls, answered.results
 
-    # As whoever watches the calls.
+    # The methods of `Watcher`.
 
     def started(self, call: ToolCall) -> None:
         self._started.add(call.id)
@@ -214,7 +227,7 @@ class Talk:
 
     def ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
         result = self._overruled.pop(call.id, result)
-        if result.kind == "waiting" and result.request is None:  # a tool may return whatever it likes
+        if result.kind == "waiting" and result.request is None:  # a tool may return any `ToolResult`
             result = unfinished(call, "it waits for an answer, and does not say for which", was_started=True)
         self._results[call.id] = result
         if result.kind == "safety":
@@ -223,31 +236,39 @@ class Talk:
         return result
 
     def planned(self, plan: str) -> bool:
-        # The first of a turn counts: the host must not be shown another than the one that hooks agreed to.
+        # Only the first plan of a turn counts: the host must see the same plan that the hooks allowed.
         if not self.is_planning or self.plan is not None:
             return False
         self.plan = plan
         return True
 
     def overrule(self, result: ToolResult) -> None:
-        """Let *result* count for its call, whatever the tool returns: its sub-run waits, or was halted."""
+        """
+        Make *result* the result of its call, in place of what the tool returns.
+
+        A call whose sub-run waits or was halted needs this.
+        """
         self._overruled[result.call_id] = result
 
     def hold(self, call: ToolCall, sub: SubRun) -> ToolResult:
-        """Keep the sub-run of a call, which waits; the result of the call."""
+        """Keep *sub*, the waiting sub-run of *call*, and return the waiting result of the call."""
         self.subs[call.id] = sub
         request = sub.run.requests[0]
         text = f"waiting: inside it `{request.tool}` waits for a person: {request.reason}"
         return ToolResult(text, None, "waiting", request=request, call_id=call.id, tool=call.name)
 
     def told_inside(self, call_id: str) -> Tell | None:
-        """For a sub-run of a call: tell what happens in it as something inside this one."""
+        """
+        Return the listener for the sub-run of a call, or None if this run has no listener.
+
+        The listener reports each event of the sub-run to this run's listener as an `Inner` event.
+        """
         return None if self._tell is None else lambda event: self.tell(Inner(call_id, event))
 
-    # The end, or a pause.
+    # The end of the run, or a pause.
 
     def run(self, ending: Ending) -> Run:
-        """The talk as a value."""
+        """Return the conversation as a `Run` that ended with *ending*."""
         made = Run(
             id=self.key,
             status=ending.status,
@@ -261,5 +282,5 @@ class Talk:
             subs=tuple(self.subs.values()),
             session=self.session,
         )
-        # A run that was cut short while others of its calls wait can still be resumed.
+        # A run that was interrupted while other calls of it wait can still be resumed.
         return replace(made, status="waiting") if made.requests else made

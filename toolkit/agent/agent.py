@@ -1,12 +1,13 @@
 """
-An agent: a model, tools, and the loop between them.
+The `Agent`: it lets a model work on a prompt with tools.
 
     agent = Agent(AnthropicProvider("..."), dispatcher, system="You are a careful engineer.")
     run = await agent.run("Mend the failing test.")
     run.status, run.text
 
-A run is a value. One that waits is resumed with decisions, one that planned is
-executed, any can be continued; also in another process, from JSON.
+A run is a value. `resume` takes a run that waits, with decisions. `execute`
+takes a run that has planned. `run` continues any run that does not wait. A run
+can be saved as JSON, and each of these also works in another process.
 """
 
 from __future__ import annotations
@@ -49,26 +50,26 @@ _KINDS: Kinds = {"session": ((Session, NoneType), "Session(principal=...), or No
 
 class Agent:
     """
-    Lets a model work with tools.
+    A model that works on prompts with tools.
 
     Args:
-        provider: Who is asked.
-        tools: A `Dispatcher`; or a catalog or a list of functions, for which one is made that asks before
-            anything is changed.
-        system: What the model is told first.
-        mode: The permission mode that conversations start in; the dispatcher's unless given. "plan" lets the model
-            only look around, and hand over a plan.
-        max_turns: How often the model is asked for one prompt.
-        budget: What else one prompt may use.
-        on_event: Called with every event, as `stream` gives them.
-        plan_prompt: What the model is told when it is to plan.
-        plan_tools: The names of the read-only tools that it may use then; all of them unless given.
-        frame_results: Whether the output of tools is put between marks that it cannot forge.
-        compact_at: How many characters the conversation may have before old results are cut; None for no end.
-        session: Whose conversation the runs are, and on whose behalf; each has its own unless given.
+        provider: The provider of the model.
+        tools: A `Dispatcher`, a catalog or a list of functions. For a catalog or a list the agent makes a dispatcher
+            with permission mode "default", which asks before a tool changes something.
+        system: The system prompt.
+        mode: The permission mode that conversations start in; the dispatcher's mode unless given. In mode "plan" the
+            model can only read, and hand over a plan.
+        max_turns: The maximum number of requests to the model for one prompt.
+        budget: The other limits of one prompt.
+        on_event: A function that is called with every event that `stream` would yield.
+        plan_prompt: The text that is added to the system prompt while the model plans.
+        plan_tools: The names of the read-only tools that the model may use while it plans; all of them unless given.
+        frame_results: Whether the output of tools is put between marks that the output cannot forge.
+        compact_at: The number of characters above which old results in the conversation are cut; None for no limit.
+        session: The session of all runs, with their principal; each run has a session of its own unless given.
 
     Attributes:
-        last_run: The run that ended last, however it ended: where to look after a cancellation or an exception.
+        last_run: The run that ended last, in any way. After a cancellation or an exception the run is found here.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Agent:
         system: str = "",
         mode: Mode | None = None,
         max_turns: int = 50,
-        budget: Budget = Budget(),  # noqa: B008 -- it is a value
+        budget: Budget = Budget(),  # noqa: B008 -- it is immutable
         on_event: Callable[[Event], object] | None = None,
         plan_prompt: str = PLAN_PROMPT,
         plan_tools: Iterable[str] | None = None,
@@ -106,32 +107,33 @@ class Agent:
         self._mode: Mode | None = None if mode is None else checked_mode(mode)
         self._session = session
         self.last_run: Run | None = None
-        self._toolbox.set_mode(Session(), self._mode)  # whoever asks for a mode that nobody keeps to is told here
+        self._toolbox.set_mode(Session(), self._mode)  # raises here if nothing would enforce the mode
 
-    # The verbs.
+    # Public methods.
 
     async def run(
         self, prompt: str | UserMessage | None = None, *, run: Run | None = None, resources: Resources | None = None
     ) -> Run:
         """
-        Work on *prompt* until there is an answer, or a reason to stop.
+        Work on *prompt* until the model answers or something stops the run.
 
-        With *run* its conversation is continued; without a prompt, where it was broken off. A line `/name text` is
-        written out where the catalog has such a skill, but not in a `UserMessage`. What the provider cannot do ends in
-        a run that "failed"; a bug, or a tool that cannot be described, is raised. *resources* are what every call is
-        given, as with `Dispatcher.call`.
+        With *run*, its conversation is continued. Without a prompt, *run* goes on where it was interrupted. If the
+        catalog has a skill `name`, a line `/name text` in a text prompt is replaced with the skill's text; a
+        `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
+        tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
         return await self._prompted(prompt, run, resources, None)
 
     async def resume(self, run: Run, decisions: Decisions, *, resources: Resources | None = None) -> Run:
         """
-        Go on with a run that waits; *decisions* are by the id of the request.
+        Resume a run that waits; the keys of *decisions* are the ids of its requests.
 
-        What nobody has decided about keeps waiting. What was held back runs when nothing before it waits.
-        Credentials that were asked for come as *resources*.
+        A request without a decision keeps waiting. A call that was held back runs when no call before it waits.
+        The caller passes credentials that a request asked for as *resources*.
 
         Raises:
-            ApprovalError: An answer cannot be taken; `last_run` is the run as far as it got.
+            ApprovalError: A decision cannot be accepted. If the run had been started again, `last_run` is the run up
+                to that point.
         """
         return await self._resumed(run, decisions, resources, None)
 
@@ -144,14 +146,15 @@ class Agent:
         resources: Resources | None = None,
     ) -> Run:
         """
-        Carry out the plan of *run* in *mode*, in the same conversation; *prompt*, read as by `run`, tells the model to.
+        Carry out the plan of *run* in *mode*, in the same conversation.
 
-        If `run.plan` is not what the model had handed over, since a hook or you have changed it, it is told that too.
-        Only this leaves plan mode: nothing that a model says does. A plan is carried out once; if this is cancelled,
-        go on with `last_run`.
+        *prompt* tells the model to do so. It is read in the same way as by `run`. If a hook or the caller has changed
+        `run.plan` since the model handed it over, the model is also told the new plan. Only this method leaves plan
+        mode; no output of a model does. A plan is carried out once. If this method is cancelled, continue with
+        `last_run`.
 
         Raises:
-            ApprovalError: The plan was carried out already, or somebody is at it.
+            ApprovalError: The plan was carried out already, or another caller is carrying it out.
         """
         if checked_run(run).status != "planned":
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
@@ -173,12 +176,12 @@ class Agent:
 
         async def work() -> Ending:
             if cancelled is not None:
-                raise cancelled  # not before: the plan is used up, so there has to be a run to go on with
+                raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
             return await self._going_on(run, talk, lambda: converse(talk))
 
         executed = await self._live(talk, work, "execute")
         if cancelled is not None:
-            raise cancelled  # a hook kept it from starting
+            raise cancelled  # `work` did not raise it, because a hook prevented the start
         return executed
 
     async def stream(
@@ -190,15 +193,16 @@ class Agent:
         resources: Resources | None = None,
     ) -> AsyncGenerator[Event, None]:
         """
-        The same as `run`, or `resume` if there are *decisions*, event by event; the last one is `Done`.
+        Yield the events of `run`, or of `resume` if *decisions* are given; the last event is `Done`.
 
-        Whoever stops listening ends the run: close it with `contextlib.aclosing`, or read it to the end.
+        The run ends when the caller stops reading. Read the events to the end, or close the generator with
+        `contextlib.aclosing`.
         """
         if decisions is not None and (run is None or prompt is not None):
             raise TypeError("decisions go with the run that waits for them, and without a prompt")
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
         tell = queue.put_nowait
-        # In a task of its own, so that it has one context from its start to its end.
+        # The run has its own task, so that its context variables stay the same from start to end.
         if decisions is not None and run is not None:
             task = asyncio.ensure_future(self._resumed(run, decisions, resources, tell))
         else:
@@ -212,9 +216,9 @@ class Agent:
             task.cancel()
             await asyncio.wait({task})
             if not task.cancelled():
-                task.exception()  # looked at: whoever stopped listening does not want to know
+                task.exception()  # retrieved, so that asyncio does not log it: the caller has stopped reading
 
-    # How they begin.
+    # How a run starts.
 
     async def _prompted(
         self, prompt: str | UserMessage | None, run: Run | None, resources: Resources | None, tell: Tell | None
@@ -235,8 +239,8 @@ class Agent:
         return await self._live(talk, lambda: self._going_on(run, talk, lambda: resumed(talk, decisions)), "resume")
 
     async def _going_on(self, run: Run | None, talk: Talk, work: Callable[[], Awaitable[Ending]]) -> Ending:
-        """Do *work* once nothing is left in the store that was asked after *run* was saved."""
-        # A session that the host gave may have several runs, and each has requests of its own.
+        """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
+        # Not in a session that the host gave: it may have several runs, and each run has its own requests.
         if run is not None and self._session is None:
             await withdraw_unknown(talk, run)
         return await work()
@@ -258,14 +262,22 @@ class Agent:
 
     def _talk(self, run: Run | None, resources: Resources | None, tell: Tell | None, spent: Spent) -> Talk:
         session = self._session_of(run)
-        # A conversation that goes on keeps the mode that its host gave it.
+        # A conversation that is continued keeps the mode that its host gave it.
         if self._mode is not None and (run is None or session.mode is None):
             self._toolbox.set_mode(session, self._mode)
         ledger = self._manner.ledger(spent)
         return Talk(self._manner, self._toolbox, ledger, session, run=run, tell=self._told(tell), resources=resources)
 
     def _session_of(self, run: Run | None) -> Session:
-        """The session of *run*, on behalf of the agent's principal; a new one if there is none."""
+        """
+        Return the agent's session, that of *run*, or a new one if there is neither.
+
+        The session of *run* is used if the agent has none, or if the two have different ids. In the second case it gets
+        the principal of the agent's session.
+
+        Raises:
+            ValueError: The session of *run* has another principal than the agent's session.
+        """
         mine = self._session
         if run is None:
             return mine or Session()
@@ -282,7 +294,7 @@ class Agent:
             return listeners[0] if listeners else None
 
         def both(event: Event) -> None:
-            # The stream first: a listener that raises must not keep an event from it.
+            # The stream gets the event first, because `on_event` may raise.
             for each in reversed(listeners):
                 each(event)
 

@@ -1,8 +1,9 @@
 """
-How much a run may use, and how much it has used.
+The limits of a run, and the count of what it has used.
 
-A budget holds from a prompt to its end: pauses do not reset it, and the time
-that people take to answer does not count. A sub-run spends its parent's.
+A budget holds from a prompt to the end of the work on it. A pause does not
+reset it, and the time that people take to answer does not count. A sub-run
+uses the budget of its parent.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ _WORDS: dict[Limit, str] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """
-    The most that one prompt may use; what is None is not limited.
+    The limits of one prompt. A limit that is None does not apply.
 
     Attributes:
-        tokens: Read and written, by the model's own count.
-        calls: Calls of tools.
-        retries: Attempts that follow a failed one, at calls of tools and at requests to the provider together; 0 for
-            none. When they are used up, a transient failure is not tried again, and the run goes on.
-        seconds: Of work; calls and replies under way are ended when they are over.
-        cost: Money, in the currency of *prices*.
-        prices: What tokens cost, by model; `cost` needs it.
-        depth: How deep sub-runs may be nested; 0 for none.
+        tokens: The number of tokens read and written, as the provider counts them.
+        calls: The number of tool calls.
+        retries: The number of attempts after a failed one, of tool calls and of requests to the provider together; 0
+            for no retry. When they are used up, a transient failure is not tried again, and the run goes on.
+        seconds: The seconds of work. When they are over, calls and replies in progress are ended.
+        cost: The amount of money, in the currency of *prices*.
+        prices: The prices of tokens, by model. `cost` needs them.
+        depth: How deep sub-runs may be nested; 0 for no sub-runs.
     """
 
     tokens: int | None = None
@@ -71,13 +72,13 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
-    """What was used since the prompt; `cost` stays 0 where no prices are known."""
+    """The amounts used since the prompt. `cost` stays 0 if the budget has no prices."""
 
     turns: int = 0
     calls: int = 0
     retries: int = 0
     seconds: float = 0.0
-    usage: Usage = Usage()  # noqa: RUF009 -- it is a value
+    usage: Usage = Usage()  # noqa: RUF009 -- it is immutable
     cost: Decimal = Decimal(0)
 
     def to_json(self) -> dict[str, Any]:
@@ -86,7 +87,12 @@ class Spent:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Spent:
-        """Return the inverse of `to_json`; `ValueError` for what is none. Retries may be missing, as in older data."""
+        """
+        Return the `Spent` that `to_json` wrote; `retries` may be missing, as in older data.
+
+        Raises:
+            ValueError: *data* is not the JSON of a `Spent`.
+        """
         names = {each.name for each in fields(cls)}
         if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
             raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
@@ -107,7 +113,7 @@ class Spent:
 
 
 class Ledger:
-    """Keeps count for a run that is under way."""
+    """The count of what a run in progress has used, compared with its budget."""
 
     def __init__(
         self,
@@ -115,7 +121,7 @@ class Ledger:
         max_turns: int,
         *,
         model: str = "",
-        spent: Spent = Spent(),  # noqa: B008 -- it is a value
+        spent: Spent = Spent(),  # noqa: B008 -- it is immutable
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget = budget
@@ -129,7 +135,7 @@ class Ledger:
 
     @property
     def spent(self) -> Spent:
-        """Up to this moment."""
+        """The amounts used up to this moment."""
         seconds = self._spent.seconds + max(0.0, self._clock() - self._since)
         return replace(self._spent, retries=self._retries, seconds=seconds)
 
@@ -141,14 +147,18 @@ class Ledger:
         )
 
     def take_calls(self, wanted: int) -> int:
-        """Count *wanted* calls of tools; how many of them may run."""
+        """Count up to *wanted* tool calls as used, and return how many of them may run."""
         most = self.budget.calls
         taken = wanted if most is None else max(0, min(wanted, most - self._spent.calls))
         self._spent = replace(self._spent, calls=self._spent.calls + taken)
         return taken
 
     def take_retry(self) -> str | None:
-        """Count one retry of a call or a request; the reason, if none is left. Any thread may ask."""
+        """
+        Count one retry of a call or a request. Return the reason if no retry is left, and otherwise None.
+
+        This method may be called from any thread.
+        """
         most = self.budget.retries
         with self._lock:
             if most is not None and self._retries >= most:
@@ -157,14 +167,14 @@ class Ledger:
         return None
 
     def left_seconds(self) -> float | None:
-        """How much time is left; None if there is no end to it."""
+        """Return the seconds that are left; None if the time is not limited."""
         return None if self.budget.seconds is None else max(0.0, self.budget.seconds - self.spent.seconds)
 
     def reached(self) -> tuple[Limit, str] | None:
         """
-        The limit that was reached, and the same in words; None if the run may go on.
+        Return the limit that was reached, and a sentence about it; None if the run may go on.
 
-        Not that of calls: the model may still answer with what it has.
+        The limit of calls is not considered, because the model may still answer with the results it has.
         """
         spent = self.spent
         used = {
@@ -178,7 +188,7 @@ class Ledger:
         )
 
     def words(self, limit: Limit) -> tuple[Limit, str]:
-        """*limit*, and that it was reached, in words."""
+        """Return *limit*, and the sentence that it is used up."""
         most = self._most(limit)
         shown = f"{most:,}" if isinstance(most, int) else str(most)
         return limit, f"the budget of {shown} {_WORDS[limit]} is used up"
@@ -199,7 +209,8 @@ class Ledger:
         try:
             return usage.cost(prices, model)
         except ProviderError:
-            # Some providers answer with a name of their own; what was asked for is in the table, or this raises.
+            # Some providers answer with another name for the model. Then the name that was requested is looked up;
+            # if the table does not have that either, this raises.
             return usage.cost(price_of(self._model, prices))
 
 

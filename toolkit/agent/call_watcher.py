@@ -1,8 +1,8 @@
 """
-Who watches the calls of a run: told when one starts, reports and ends.
+The watcher of a run's calls: it is told when a call starts, reports progress and ends.
 
-Whoever watches is found by the context that a call runs in, so that several
-runs can share one toolbox, and a tool can find the run that it belongs to.
+The watcher is found in a context variable. So several runs can share one
+toolbox, and a tool can find the run that it belongs to.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ __all__ = ["Watcher", "watching"]
 
 
 class Watcher(Protocol):
-    """What a run is told of its calls."""
+    """The methods by which a run learns about its calls."""
 
     def started(self, call: ToolCall) -> None: ...
 
     def left_seconds(self) -> float | None:
-        """How long a call that starts now may take; None if there is no end to it, 0 if it is too late."""
+        """Return how many seconds a call that starts now may take; None for no limit, 0 if no time is left."""
         ...
 
     def progressed(self, progress: Progress) -> None: ...
 
     def ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        """The result as it counts: a call whose sub-run waits, waits."""
+        """Return the result that counts for *call*. If its sub-run waits or was halted, that is not *result*."""
         ...
 
     def planned(self, plan: str) -> bool:
-        """Take *plan*; False if nobody plans, or there is one already."""
+        """Accept *plan*. Return False if the run is not in plan mode or has a plan already."""
         ...
 
 

@@ -1,9 +1,9 @@
 """
-Makes room in a long conversation: old results are cut, and say so.
+Shortens a long conversation by replacing old results with a note that they were cut.
 
-The oldest go first, the last turns stay whole. Once the conversation is too
-long it is cut to half, and not a little every turn: each cut costs the
-provider's cache of the prompt.
+The oldest results are cut first; the last two turns stay whole. A conversation
+that is too long is cut to about half of the limit at once. It is not cut a
+little in every turn, because each cut loses the provider's prompt cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAST = 200
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A conversation after the cut: so many results lost so many characters."""
+    """A conversation after the cut, with the number of results that were cut and of characters saved."""
 
     messages: tuple[Message, ...]
     results: int
@@ -34,9 +34,9 @@ class Cut:
 
 def compacted(messages: Sequence[Message], most: int, sizes: Sequence[int] | None = None) -> Cut | None:
     """
-    *messages* with old results cut if they have more than *most* characters; None if nothing was cut.
+    Return *messages* with old results cut if they have more than *most* characters; None if nothing was cut.
 
-    *sizes* are how many each has, if that is known.
+    *sizes* are the sizes of the messages in characters, if the caller knows them.
     """
     sizes = [size_of(message) for message in messages] if sizes is None else sizes
     whole = sum(sizes)
@@ -57,14 +57,14 @@ def compacted(messages: Sequence[Message], most: int, sizes: Sequence[int] | Non
 
 
 def size_of(message: Message) -> int:
-    """How many characters it has as JSON, about: what a provider is sent."""
+    """Return about how many characters *message* has as JSON, which is how a provider receives it."""
     if isinstance(message, ToolMessage):
         return sum(map(_size, message.results))
     return len(json.dumps(as_json(message.to_json())))
 
 
 def _size(result: ToolResult) -> int:
-    # The value is not counted: it is the text once more.
+    # The value is not counted, because the text has the same content.
     return len(result.text) + sum(len(json.dumps(as_json(part.to_json()))) for part in result.parts)
 
 

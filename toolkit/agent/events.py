@@ -1,8 +1,8 @@
 """
-What an agent tells while it works: small records, in the order in which things happen.
+The events that an agent reports while it works: small records, in the order in which things happen.
 
-A run ends with exactly one `Done`, whatever came of it. What happens in a
-sub-run is told inside `Inner`, which names the call that it belongs to.
+Every run ends with exactly one `Done`, however it ended. An event of a sub-run
+is reported inside an `Inner`, which names the call that the sub-run belongs to.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A call is on its way. *summary* says what it does in a few words, as the tool's author put it."""
+    """A call has started. *summary* says in a few words what it does, as the tool's author wrote it."""
 
     call: ToolCall
     summary: str
@@ -43,14 +43,14 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolProgress:
-    """What a running call reports of itself."""
+    """A running call reports its progress."""
 
     progress: Progress
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A call has its result; one that waits, or was never started, has one too."""
+    """A call has its result. A call that waits, or was never started, has a result too."""
 
     call: ToolCall
     result: ToolResult
@@ -58,7 +58,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A safety check refused a call: the user has to be told. `ToolFinished` follows."""
+    """A safety check refused a call. The host has to tell the user. `ToolFinished` follows."""
 
     call: ToolCall
     reason: str
@@ -66,7 +66,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The model has spoken, and what it called has its results. *number* counts from the prompt."""
+    """The model has replied, and all its calls have results. *number* counts the turns since the prompt."""
 
     number: int
     message: AssistantMessage
@@ -75,7 +75,7 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """Old results were cut, so that the conversation fits: so many of them, by so many characters."""
+    """Old results were cut to shorten the conversation: the number of results, and of characters saved."""
 
     results: int
     characters: int
@@ -83,21 +83,21 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The run pauses until somebody answers these."""
+    """The run pauses until people answer these requests."""
 
     requests: tuple[ApprovalRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The run cannot go on; the conversation is kept, and can be continued."""
+    """The run cannot go on. Its conversation is kept and can be continued."""
 
     error: BaseException
 
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """What happens in the sub-run of a call."""
+    """An event of the sub-run of a call."""
 
     call_id: str
     event: Event
@@ -105,7 +105,7 @@ class Inner:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The last event: the run as a value."""
+    """The last event, with the run as a value."""
 
     run: Run
 

@@ -1,5 +1,5 @@
 """
-Where a run starts and ends: hooks are told, and whatever happens leaves a value.
+The start and the end of a run: hooks are called at both, and every end leaves a `Run`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ async def lived(
     keep: Callable[[Run], object],
 ) -> Run:
     """
-    The run that *work* makes of *talk*, between the start and the end that hooks are told of.
+    Call the hooks for the start, do *work* on *talk*, call the hooks for the end, and return the run.
 
-    *keep* gets it whatever happens: also if this is cancelled, or something raises that nobody expected.
+    *keep* is always called with the run, also if this function is cancelled or an unexpected exception is raised.
     """
     try:
         ending = await _started(talk, details) or await work()
-    except GeneratorExit as error:  # nothing can be awaited any more
+    except GeneratorExit as error:  # nothing can be awaited any more, so the hooks are left out
         _told(talk, _broken(error), keep)
         raise
     except BaseException as error:
@@ -65,17 +65,17 @@ async def _over(talk: Talk, ending: Ending, details: Mapping[str, Any], keep: Ca
     for hook in talk.toolbox.hooks("agent_ended"):
         try:
             await _awaited(hook(talk.session, details=told))
-        except Exception:  # noqa: BLE001 -- a stranger's, and it is over anyway
+        except Exception:  # noqa: BLE001 -- the hook is the host's code, and the run has ended anyway
             _log.exception("a hook failed where an agent ended")
     return run
 
 
 async def _started(talk: Talk, details: Mapping[str, Any]) -> Ending | None:
-    """Tell the hooks; an ending if one of them keeps the agent from starting, or fails."""
+    """Call the hooks for the start. Return an ending if one of them stops the agent or fails, and otherwise None."""
     for hook in talk.toolbox.hooks("agent_started"):
         try:
             outcome = await _awaited(hook(talk.session, details=details))
-        except Exception as error:  # noqa: BLE001 -- a hook that fails, fails closed
+        except Exception as error:  # noqa: BLE001 -- a hook that fails stops the agent
             _log.exception("a hook failed where an agent started")
             outcome = Halt(f"a hook failed, so the agent was not started: {described(error)}")
         if isinstance(outcome, (Halt, Deny)):

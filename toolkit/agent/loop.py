@@ -1,11 +1,11 @@
 """
-The loop: ask the model, run what it calls, until there is an answer.
+The loop: ask the model and run the calls in its reply, until it answers without a call.
 
     limit reached? → ask → nothing called: the end
                          → call → halted, waiting, planned: the end, or a pause
                                 → again
 
-It can end at every await and leaves a valid conversation: `Talk` sees to that.
+The loop can be cancelled at every await. `Talk` makes sure that the conversation is valid then.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _CUT: dict[str, tuple[Stop, str]] = {
     "refusal": ("refusal", "the model, or a filter, refused to answer"),
     "other": ("other", "the provider ended the answer for a reason of its own"),
 }
-"""What ends a run in which nothing was called; any other reason is an answer."""
+"""The stop reasons that end a run if the reply has no calls. With any other reason the reply is an answer."""
 
 _WAITING = Ending(status="waiting", reason="people have to answer first")
 
 
 async def converse(talk: Talk) -> Ending:
-    """Go on with *talk* until it ends or has to pause."""
+    """Continue *talk* until it ends or has to pause, and return how it ended."""
     while True:
         reached = talk.ledger.reached()
         if reached is not None:
@@ -59,12 +59,12 @@ async def converse(talk: Talk) -> Ending:
             return ending
 
 
-class _OutOfTime(Exception):  # noqa: N818 -- named by what happened
-    """The budget's seconds ended while the model was speaking."""
+class _OutOfTime(Exception):  # noqa: N818 -- the name says what happened
+    """The seconds of the budget ended while the model was replying."""
 
 
 async def _asked(talk: Talk) -> Reply:
-    """The model's answer; told word by word if anybody listens."""
+    """Return the model's reply. If the run has a listener, report the text while it arrives."""
     provider, request = talk.manner.provider, talk.request()
     try:
         async with asyncio.timeout(talk.ledger.left_seconds()) as timer:
@@ -81,7 +81,7 @@ async def _asked(talk: Talk) -> Reply:
 
 
 async def _listened(talk: Talk, stream: AsyncIterator[StreamEvent]) -> Reply | None:
-    """What a stream ends with; its text is passed on as it comes."""
+    """Report the text of *stream* while it arrives, and return the reply at its end; None if there is none."""
     reply: Reply | None = None
     try:
         async for said in stream:
@@ -90,23 +90,23 @@ async def _listened(talk: Talk, stream: AsyncIterator[StreamEvent]) -> Reply | N
             else:
                 reply = said
     finally:
-        close = getattr(stream, "aclose", None)  # an iterator need not have it
+        close = getattr(stream, "aclose", None)  # an iterator need not have this method
         if close is not None:
             await close()
     return reply
 
 
 async def _heard(talk: Talk, reply: Reply, calls: tuple[ToolCall, ...]) -> Ending | None:
-    """What follows from a reply; None if the model is to be asked again."""
+    """Handle *reply* and run its *calls*. Return how the run ends; None if the model has to be asked again."""
     if not calls:
         return _without_calls(talk, reply)
     if reply.stop in ("length", "refusal"):
-        # What was cut off may lack half of its arguments; nothing of it is run.
+        # The reply was cut off, so a call may lack half of its arguments. None of the calls is run.
         talk.cut_short(calls, _CUT[reply.stop][1])
         return None if reply.stop == "length" else _cut(reply.stop)
     reached = talk.ledger.reached()
     if reached is not None:
-        # Nobody would see what came of them; whoever goes on later can call again.
+        # The model would not see the results of the calls. If the run is continued, the model can call again.
         talk.cut_short(calls, reached[1])
         return _used_up(reached)
     return await _acted(talk, calls)
@@ -121,7 +121,7 @@ def _without_calls(talk: Talk, reply: Reply) -> Ending | None:
         return Ending(status="done")
     if not reply.message.text.strip():
         return Ending(status="stopped", stop="other", reason="the model ended its planning without a plan")
-    talk.plan = cleaned(reply.message.text)  # as it is kept
+    talk.plan = cleaned(reply.message.text)  # the same text as in the kept message
     return Ending(status="planned")
 
 
@@ -135,7 +135,7 @@ def _cut(stop: str) -> Ending:
 
 
 async def _acted(talk: Talk, calls: tuple[ToolCall, ...]) -> Ending | None:
-    """Run *calls* and keep their results; an ending if the run is over, or has to wait."""
+    """Run *calls* and keep their results. Return an ending if the run is over or has to wait, and otherwise None."""
     count = talk.ledger.take_calls(len(calls))
     try:
         results = await called(talk, calls[:count])
@@ -149,14 +149,14 @@ async def _acted(talk: Talk, calls: tuple[ToolCall, ...]) -> Ending | None:
 
 
 async def called(talk: Talk, calls: Sequence[ToolCall]) -> list[ToolResult]:
-    """The results of *calls*; *talk* is told of each."""
+    """Run *calls* and return their results; *talk* watches each call."""
     with watched_by(talk):
         return await talk.toolbox.call_many(calls, session=talk.session, resources=talk.resources)
 
 
 @contextlib.contextmanager
 def watched_by(talk: Talk) -> Iterator[None]:
-    """In the block *talk* is the run that calls belong to."""
+    """Make *talk* the run that all calls inside the block belong to."""
     token = watching.set(talk)
     try:
         yield
@@ -165,7 +165,7 @@ def watched_by(talk: Talk) -> Iterator[None]:
 
 
 async def concluded(talk: Talk) -> Ending | None:
-    """What the results of the last turn mean for the run; None if the model is to be asked again."""
+    """Return how the run ends because of the last turn's results; None if the model has to be asked again."""
     calls, results = talk.last_turn()
     halted = next((each for each in results if each.kind == "halted"), None)
     if halted is not None:
@@ -175,19 +175,19 @@ async def concluded(talk: Talk) -> Ending | None:
     if talk.run(_WAITING).requests:
         return _WAITING
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):
-        if result.kind == "waiting":  # held back behind something that only claimed to wait
+        if result.kind == "waiting":  # held back for a call that has no request to answer
             talk.amend(index, unfinished(call, "nobody can answer what it was held back for"))
     is_handed = any(call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True))
-    if is_handed and talk.is_planning and talk.plan is not None:  # a hook may have answered in the tool's place
+    if is_handed and talk.is_planning and talk.plan is not None:  # a hook may have returned a result without the tool
         return Ending(status="planned")
-    talk.plan = None  # a hook may have had something against it
+    talk.plan = None  # a hook may have turned the result of `exit_plan` into a failure
     return None
 
 
 async def withdraw(talk: Talk, reason: str) -> None:
-    """Close what still waits in a run that is over: nobody must be able to let it run later."""
+    """Deny every request that still waits in a run that is over, so that a later approval cannot run the call."""
     for request in talk.run(_WAITING).requests:
-        with contextlib.suppress(ApprovalError):  # answered or expired meanwhile
+        with contextlib.suppress(ApprovalError):  # the request was answered or has expired meanwhile
             await talk.toolbox.resume(request, Decision.deny(reason), session=talk.session)
     talk.subs.clear()
     for index, (call, result) in enumerate(zip(*talk.last_turn(), strict=True)):

@@ -1,5 +1,5 @@
 """
-How an agent works: its options, checked, which stay the same from run to run.
+The options of an agent that stay the same from run to run. They are checked when they are given.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _KINDS: Kinds = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
-    """The options of `Agent` that say how it talks, and how much it may use."""
+    """The options of `Agent` that say how it talks to the model, and how much a run may use."""
 
     provider: Provider
     system: str = ""
     max_turns: int = 50
-    budget: Budget = Budget()  # noqa: RUF009 -- it is a value
+    budget: Budget = Budget()  # noqa: RUF009 -- it is immutable
     on_event: Callable[[Event], object] | None = None
     plan_prompt: str = PLAN_PROMPT
     frame_results: bool = False
@@ -59,8 +59,8 @@ class Manner:
         if not self.plan_prompt.strip():
             raise ValueError("plan_prompt is empty; leave it out for the usual one")
         if self.budget.prices is not None:
-            price_of(provider.model, self.budget.prices)  # now, and not after the first answer was paid for
+            price_of(provider.model, self.budget.prices)  # raises now, and not after the first answer has cost money
 
     def ledger(self, spent: Spent) -> Ledger:
-        """Who keeps count of a run that has *spent* so much already."""
+        """Return the ledger for a run that has already used *spent*."""
         return Ledger(self.budget, self.max_turns, model=self.provider.model, spent=spent, clock=self.clock)

@@ -1,8 +1,8 @@
 """
-Planning before doing: what the model is told, the tool that hands over a plan, and who keeps it to reading.
+Plan mode: the prompts, the tool that hands over a plan, and the hook that allows only tools that read.
 
-Only the host leaves plan mode. A text answer or `exit_plan` ends the run with a plan, and
-nothing that a model says changes the mode.
+A text answer or a call of `exit_plan` ends the run with a plan. Only the host can leave plan mode; no output
+of a model changes the mode.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ EXECUTE_PROMPT = "The plan is approved. Carry it out."
 
 
 def exit_plan_tool() -> Tool:
-    """The tool that ends planning."""
+    """Return the tool by which the model hands over its plan, which ends the planning."""
 
     @tool(catalog=None, name=EXIT_PLAN, read_only=True, concurrency_safe=False, activity="handing over the plan")
     async def exit_plan(plan: str) -> str:
@@ -69,12 +69,21 @@ def exit_plan_tool() -> Tool:
 
 
 def is_for_planning(tool: Tool, chosen: Collection[str] | None) -> bool:
-    """Whether *tool* may be used while planning; *chosen* are the names of those that may, of all that only read."""
+    """
+    Return whether the model may use *tool* while it plans.
+
+    *tool* must be read-only. If *chosen* is not None, the name of the tool must be in it.
+    """
     return tool.facts.read_only and (chosen is None or tool.name in chosen)
 
 
 def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset[str] | None:
-    """The names in *given*, checked; `ValueError` for one that is no read-only tool of *catalog*."""
+    """
+    Return the names of the tools in *given*; None if *given* is None.
+
+    Raises:
+        ValueError: A name is not that of a read-only tool of *catalog*.
+    """
     if given is None:
         return None
     names: set[str] = set()
@@ -90,9 +99,10 @@ def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset
 
 def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
     """
-    *prompt*, and the plan of *run* if that is not what the model handed over.
+    Return *prompt*, with the plan of *run* added if that is not the plan that the model handed over.
 
-    A hook may have changed it, or whoever kept the run: what the host was shown is what is carried out.
+    A hook, or the host that kept the run, may have changed the plan. The model has to carry out the plan that the host
+    was shown.
     """
     if run.plan is None or run.plan == _handed_over(run):
         return prompt
@@ -102,7 +112,7 @@ def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
 
 
 def _handed_over(run: Run) -> Any:
-    """What the conversation of *run* ends with: a text, or the plan that the first `exit_plan` was given."""
+    """Return the plan that ends the conversation of *run*: the argument of the first `exit_plan`, or the text."""
     last = run.messages[-1] if run.messages else None
     if not isinstance(last, ToolMessage):
         return run.text
@@ -117,19 +127,25 @@ def _handed_over(run: Run) -> Any:
 
 
 def agreement(run: Run) -> ApprovalRequest:
-    """What is kept of the word to carry out the plan of *run*: the same for the same run, wherever it is read."""
-    # One conversation can plan twice; the second plan is further down.
+    """
+    Return the request by which the store remembers that the plan of *run* is carried out.
+
+    Its id is the same for the same run, also in another process.
+    """
+    # One conversation can plan twice. The number of messages tells the two plans apart.
     key = digest_of(EXIT_PLAN, [run.id, len(run.messages)])
     return ApprovalRequest(tool=EXIT_PLAN, call_id=run.id, reason="a plan is carried out", id=f"plan_{key}")
 
 
 class PlanGuard:
     """
-    The hook that keeps planning to what only reads, where permissions do not, and to what was chosen.
+    The hook that, in plan mode, denies every tool that is not read-only or was not chosen for planning.
+
+    It is needed if the dispatcher has no permissions that do so, or if the host chose the tools for planning.
 
     Args:
-        mode_of: The mode of a session.
-        may_use: Whether a tool may be used while planning.
+        mode_of: A function that returns the mode of a session.
+        may_use: A function that returns whether a tool may be used while the model plans.
     """
 
     def __init__(self, mode_of: Callable[[Session | None], str | None], may_use: Callable[[Tool], bool]) -> None:

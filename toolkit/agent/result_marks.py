@@ -1,8 +1,8 @@
 """
-Marks where a tool's output begins and ends, so that it cannot pass for anything else.
+Marks where a tool's output begins and ends, so that the model cannot mistake the output for anything else.
 
-The mark is random, and made when the output is known already: nothing that a
-tool returns can hold it, whatever it has seen of the conversation before.
+The mark is random, and it is made after the output is known. So the output
+cannot contain its mark, even if the tool has seen the conversation before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY = "toolkit.frame"
 
 
 def marked(result: ToolResult, *, make: Callable[[], str] = lambda: secrets.token_hex(8)) -> ToolResult:
-    """*result* with a mark of its own; whatever it brought along as one is dropped."""
+    """Return a copy of *result* with a new mark. A mark that *result* already has is dropped."""
     mark = make()
     while mark in result.text:
         mark = make()
@@ -36,7 +36,7 @@ def marked(result: ToolResult, *, make: Callable[[], str] = lambda: secrets.toke
 
 
 def unmarked(result: ToolResult) -> ToolResult:
-    """*result* without a mark: what it brought along as one is not ours."""
+    """Return *result* without a mark. A mark that it already has was not set by this module."""
     if _KEY not in (result.metadata or {}):
         return result
     changed = copy.copy(result)
@@ -45,7 +45,11 @@ def unmarked(result: ToolResult) -> ToolResult:
 
 
 def framed(message: Message) -> Message:
-    """*message* as the model reads it; results without a mark get none now, so that nothing changes twice."""
+    """
+    Return *message* as it is sent to the model, with each marked result between its marks.
+
+    A result without a mark gets none here, so that a message that was sent before stays the same.
+    """
     if not isinstance(message, ToolMessage) or not any(map(_mark, message.results)):
         return message
     return ToolMessage(tuple(map(_framed, message.results)))

@@ -1,8 +1,9 @@
 """
-Going on with a run that waits: answers are taken, and what was held back is run, in order.
+Resuming a run that waits: decisions are applied, and calls that were held back are run, in order.
 
-A call that was held back runs once nothing before it waits. What cannot be
-answered any more is told to the model; what can, but not like this, is raised.
+A call that was held back runs when no call before it waits. If a request cannot
+be answered any more, the model gets a result that says so. If it can still be
+answered, but not with this decision, an `ApprovalError` is raised.
 """
 
 from __future__ import annotations
@@ -23,16 +24,25 @@ __all__ = ["Decisions", "check_decisions", "settle", "withdraw_unknown"]
 
 Decisions: TypeAlias = Mapping[str, Decision]
 GoOnInside: TypeAlias = Callable[[Talk, ToolCall, Decisions], Awaitable[ToolResult]]
-"""Goes on with the sub-run of a call; the call's result, which may be waiting again."""
+"""A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
-# The host can mend these, and answer again: somebody else, something else, a little later.
+# The host can correct these and answer again: as another principal, with another answer, or a little later.
 _RAISED = frozenset(("principal", "grant", "arguments", "running", "store"))
 
 
 async def check_decisions(
     run: Run, decisions: Decisions, is_true: Callable[[ApprovalRequest], Awaitable[bool]]
 ) -> None:
-    """Refuse *decisions* that are none, or about something else than what the run waits for."""
+    """
+    Check that *run* waits, and that each of *decisions* answers one of its requests.
+
+    *is_true* returns whether a request says the same as the store's copy of it.
+
+    Raises:
+        ValueError: The run does not wait.
+        TypeError: A decision is not a `Decision`.
+        ApprovalError: The run does not wait for the request, or an approved request was changed.
+    """
     if checked_run(run).status != "waiting":
         raise ValueError(f"the run is {run.status}, so there is nothing to answer; only one that waits is resumed")
     for decision in decisions.values():
@@ -59,15 +69,20 @@ def _listed(known: Mapping[str, ApprovalRequest]) -> str:
 
 
 async def withdraw_unknown(talk: Talk, run: Run) -> None:
-    """Withdraw what was asked in the conversation of *run* and is not known to it; *run* goes on as *talk*."""
+    """Withdraw the requests of the session of *talk* that *run*, which *talk* continues, does not know."""
     held = {result.request.id for result in run.waiting() if result.request is not None}
     await talk.toolbox.withdraw_unknown(talk.session, held | {request.id for request in run.requests})
 
 
 async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending | None:
-    """Take *decisions*, and run what was held back; an ending if the run still waits, or is over."""
+    """
+    Apply *decisions*, and run the calls that were held back.
+
+    Return an ending if the run still waits or is over, and None if the model has to be asked again.
+    """
     calls, before = talk.last_turn()
-    if any(each.kind == "halted" for each in before):  # it was cancelled before everything else was closed
+    if any(each.kind == "halted" for each in before):
+        # The run was cancelled before the other requests were withdrawn.
         return await concluded(talk)
     for index, call in enumerate(calls):
         results = talk.last_turn()[1]
@@ -88,7 +103,7 @@ async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending
 def _work(
     talk: Talk, call: ToolCall, result: ToolResult, decisions: Decisions, inside: GoOnInside
 ) -> Callable[[], Awaitable[ToolResult]] | None:
-    """What has to be done to get the result of a call; None if it has one, or nobody has answered."""
+    """Return a function that gets the result of *call*; None if it has a result, or no decision is about it."""
     if result.kind != "waiting":
         return None
     if call.id in talk.subs:
@@ -103,7 +118,7 @@ def _work(
 
 
 async def _run(talk: Talk, call: ToolCall, held: ApprovalRequest) -> ToolResult:
-    """The result of a call that was held back; a run may be resumed twice, and it runs once."""
+    """Run a call that was held back, and return its result. The call runs once, even if the run is resumed twice."""
     if not await talk.toolbox.is_first(held):
         why = "somebody else has gone on with this run"
         return talk.ended(call, unfinished(call, why, was_started=True))
@@ -112,7 +127,7 @@ async def _run(talk: Talk, call: ToolCall, held: ApprovalRequest) -> ToolResult:
 
 
 async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decision: Decision) -> ToolResult:
-    """The result of a call that somebody has decided about."""
+    """Apply *decision* to the call of *request*, and return the result of the call."""
     toolbox = talk.toolbox
     tool = toolbox.catalog.get(request.tool)
     is_blocked = toolbox.mode_of(talk.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
@@ -136,17 +151,25 @@ async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decisi
 
 
 def _too_late(error: ApprovalError) -> ToolResult:
-    """The result of a call whose request cannot be answered any more; what came of it elsewhere, if that is known."""
+    """
+    Return the result of a call whose request cannot be answered any more.
+
+    If the call was run elsewhere and its outcome is known, that is the result.
+    """
     if error.outcome is not None:
         return ToolResult.from_json(error.outcome)
     return ToolResult.error("denied", str(error), advice="It was not run; call it again if it is still needed.")
 
 
 def _cut_short(talk: Talk, index: int, error: BaseException) -> None:
-    """Leave a valid conversation when the work on one call is broken off; the others wait on if somebody can answer."""
+    """
+    Leave a valid conversation when *error* interrupts the work on the call at *index*.
+
+    The other calls keep waiting if the run still has a request that can be answered.
+    """
     calls, results = talk.last_turn()
     if isinstance(error, ApprovalError) or calls[index].id in talk.subs:
-        return  # it waits as before, or something in it does
+        return  # the call waits as before, or its sub-run does
     why = "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off"
     talk.amend(index, unfinished(calls[index], why, was_started=True))
     if talk.run(Ending(status="stopped")).requests:

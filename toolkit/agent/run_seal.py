@@ -1,9 +1,9 @@
 """
-A run that travels with its authority: signed, so that nobody can give themselves more.
+A saved run that keeps its authority. It is signed, so that a change to the saved text cannot add authority.
 
-A plain saved run is data. A sealed one also brings back the mode, the grants, the principal and what the session
-had read, just as they were when it was sealed. It does not say that it was never opened before: an old one
-brings back what was granted then.
+A plain saved run is only data. A sealed run also restores the mode, the grants, the principal and the stamps of the
+files that the session had read, as they were when it was sealed. The seal does not prove that the run was never
+opened before: an old sealed run restores the grants of that time.
 """
 
 from __future__ import annotations
@@ -31,26 +31,27 @@ _STAMPS = "toolkit.read_stamps"
 
 
 class SealError(ToolkitError):
-    """A sealed run cannot be opened: forged, altered, too old, or sealed by somebody else."""
+    """A sealed run cannot be opened: it was forged or altered, is too old, or was sealed with another key."""
 
 
 class RunSeal:
     """
-    Seals runs and opens them again.
+    A seal for runs: it turns a run into signed text, and such text into a run again.
 
     Args:
-        key: At least 32 random bytes that only the hosts have. Of several the first signs, and all verify.
-        clock: Seconds since 1970.
+        key: At least 32 random bytes that only the hosts know, or several such keys. The first key signs, and a seal
+            of any of them is accepted.
+        clock: A function that returns the seconds since 1970.
     """
 
     def __init__(self, key: bytes | str | Sequence[bytes | str], *, clock: Callable[[], float] = time.time) -> None:
-        Seal(key)  # says what is wrong with a key
+        Seal(key)  # raises if a key is not good enough
         keys = [key] if isinstance(key, (bytes, str)) else list(key)
         self._keys = [each.encode() if isinstance(each, str) else each for each in keys]
         self._clock = clock
 
     def sealed(self, run: Run) -> str:
-        """*run* as text, with its session's mode, grants, principal and read stamps, signed."""
+        """Return *run* as signed text, with its session's mode, grants, principal and read stamps."""
         session = run.session
         stamps = session.state.get(_STAMPS, {})
         content = {
@@ -62,12 +63,18 @@ class RunSeal:
             "principal": session.principal,
             "stamps": dict(stamps) if isinstance(stamps, Mapping) else {},
         }
-        # Signed as text, and sent as that text: nothing has to be written the same way twice.
-        text = json.dumps(content, default=as_json)  # what a hook put beside a result may be anything
+        # The text itself is signed and sent, so the reader need not produce exactly the same JSON again.
+        text = json.dumps(content, default=as_json)  # the metadata that a hook adds to a result may not be JSON
         return json.dumps({"content": text, "seal": _signature(self._keys[0], text)})
 
     def opened(self, text: str | bytes, *, max_age_seconds: float | None = None) -> Run:
-        """The run that was sealed, with its session as it was; `SealError` for anything else."""
+        """
+        Return the run that was sealed in *text*, with its session as it was.
+
+        Raises:
+            SealError: *text* is not a run of this version that one of the keys has sealed, or it is older than
+                *max_age_seconds*.
+        """
         content = self._content(text)
         age = self._clock() - content["sealed_at"]
         if max_age_seconds is not None and not 0 <= age <= max_age_seconds:
@@ -87,7 +94,7 @@ class RunSeal:
         try:
             outer = json.loads(text)
             signed, seal = outer["content"], outer["seal"].encode()
-            # Every key is tried: the time it takes tells nothing.
+            # Every key is tried, so that the time does not tell which key fits.
             is_ours = sum(hmac.compare_digest(_signature(key, signed).encode(), seal) for key in self._keys) > 0
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SealError("this is no sealed run") from None

@@ -1,10 +1,11 @@
 """
-A run as a value: what was said, how it ended, what it waits for.
+A run as a value: the conversation, how it ended, and what it waits for.
 
-It goes to JSON and back with a version. What is read back is data, not
-authority: it has no mode, no grants and no principal (`run_seal.py` brings
-those back), and nothing in it says what a tool may do. What was said, planned
-and spent is what the data says; where strangers can write it, seal it.
+A run can be written as JSON with a version, and read back. A run that was read
+back is data, not authority: it has no mode, no grants and no principal, and
+nothing in it says what a tool may do. (`run_seal.py` restores the authority.)
+The messages, the plan and the amounts spent are those that the data states, so
+seal a run if untrusted users can write to the place where it is stored.
 """
 
 from __future__ import annotations
@@ -31,32 +32,33 @@ _MOST_NESTED = 32
 
 Status: TypeAlias = Literal["done", "waiting", "stopped", "failed", "planned"]
 Stop: TypeAlias = Limit | Literal["halt", "length", "refusal", "other", "cancelled"]
-"""What stopped a run: a limit of its budget, a hook, the room for an answer, the model, the provider, the caller."""
+"""What stopped a run: a limit of its budget, a hook, the length of a reply, the model, the provider or the caller."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Run:
     """
-    What came of a prompt, with the whole conversation up to it.
+    The outcome of a prompt, with the whole conversation up to that point.
 
     Attributes:
         status: "done": the model has answered. "waiting": people have to answer `requests`. "stopped": see `stop`.
-            "failed": the provider could not be asked, see `error`. "planned": there is a `plan` for the host to judge.
-        reason: Why it is not done, in words.
-        stop: What stopped it, in one word for programs.
-        spent: What was used since the prompt.
+            "failed": an exception ended the run, such as a failure of the provider; see `error`. "planned": the host
+            has to decide about `plan`.
+        reason: Why the run is not done, in words.
+        stop: What stopped the run, in one word for programs.
+        spent: The amounts used since the prompt.
         usage: The tokens of the whole conversation.
-        plan: What the model plans to do, if it was asked to plan.
-        error: The exception, if it failed here; it is not saved.
-        subs: Sub-runs that wait, by the call that they belong to.
-        session: Whose conversation it is, with its mode and grants; only its id and its loaded tools are saved.
+        plan: The plan of the model, if it had to plan.
+        error: The exception, if the run failed in this process. It is not saved.
+        subs: The sub-runs that wait. Each names the call that it belongs to.
+        session: The session of the conversation, with its mode and grants. Only its id and its loaded tools are saved.
     """
 
     status: Status
     messages: tuple[Message, ...] = ()
     reason: str = ""
     stop: Stop | None = None
-    spent: Spent = Spent()  # noqa: RUF009 -- these are values
+    spent: Spent = Spent()  # noqa: RUF009 -- it is immutable
     usage: Usage = Usage()  # noqa: RUF009 -- as above
     plan: str | None = None
     subs: tuple[SubRun, ...] = ()
@@ -69,22 +71,26 @@ class Run:
 
     @property
     def text(self) -> str:
-        """What the model said last since the prompt; of a run that is done the answer, empty if that was."""
+        """
+        The text of the model's last message since the prompt.
+
+        If the run is done, this is the answer. It is empty if the model's last reply was empty.
+        """
         for each in reversed(self.messages):
             if isinstance(each, AssistantMessage):
                 return each.text
             if self.status == "done" or isinstance(each, UserMessage):
-                break  # a reply of nothing is not kept, and what was said before it is no answer
+                break  # an empty reply is not kept, and the text before it is not the answer
         return ""
 
     @property
     def turns(self) -> int:
-        """How often the model was asked since the prompt."""
+        """The number of requests to the model since the prompt."""
         return self.spent.turns
 
     @property
     def requests(self) -> tuple[ApprovalRequest, ...]:
-        """What people have to answer, in the order of the calls; those of sub-runs among it."""
+        """The requests that people have to answer, in the order of the calls, with those of sub-runs."""
         inner = {sub.call_id: sub.run for sub in self.subs}
         found: list[ApprovalRequest] = []
         for result in self.waiting():
@@ -95,13 +101,13 @@ class Run:
         return tuple(found)
 
     def waiting(self) -> Iterator[ToolResult]:
-        """The results that are still to come: of calls that wait, and of those held back behind them."""
+        """Yield the results of calls that wait for an answer, and of calls that are held back because of them."""
         last = self.messages[-1] if self.messages else None
         if isinstance(last, ToolMessage):
             yield from (result for result in last.results if result.kind == "waiting")
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the exception and the session's authority, as plain JSON with a version."""
+        """Return the run as plain JSON with a version, without the exception and the session's authority."""
         return {
             "version": _VERSION,
             "id": self.id,
@@ -117,13 +123,13 @@ class Run:
         }
 
     def dumps(self) -> str:
-        """The same as text."""
-        # What a hook put beside a result may be anything.
+        """Return the run as JSON text; see `to_json`."""
+        # The metadata that a hook adds to a result may not be JSON.
         return json.dumps(self.to_json(), default=as_json)
 
     @classmethod
     def loads(cls, text: str | bytes) -> Run:
-        """The inverse of `dumps`; `ValueError` for what is no run."""
+        """Return the run in *text*, which `dumps` wrote. Raise `ValueError` if *text* is not a run."""
         try:
             data = json.loads(text)
         except RecursionError:
@@ -132,19 +138,24 @@ class Run:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Run:
-        """The inverse of `to_json`; `ValueError`, with the place, for what is no run or no valid conversation."""
+        """
+        Return the run in *data*, which `to_json` wrote.
+
+        Raises:
+            ValueError: *data* is not a run, or its conversation is not valid. The message names the place.
+        """
         return _read(data)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubRun:
     """
-    A run inside a call that waits.
+    A run that waits inside a call of another run, its parent.
 
     Attributes:
-        call_id: The call of the run around it.
-        tools: The tools it may call; all of its parent's if None.
-        version: That of the tool that started it; another version does not go on with it.
+        call_id: The id of the parent's call.
+        tools: The names of the tools that it may call; if None, all tools of its parent.
+        version: The version of the tool that started it. It is not resumed if the tool has another version then.
     """
 
     call_id: str
@@ -164,14 +175,14 @@ class SubRun:
 
 
 def checked_run(given: Run) -> Run:
-    """*given*; `TypeError` for what was saved and not read back."""
+    """Return *given*. Raise `TypeError` if it is not a `Run`, such as a saved run that was not read back."""
     if not isinstance(given, Run):
         raise TypeError(f"a run is a Run, got {type(given).__name__}; read a saved one with Run.loads or Run.from_json")
     return given
 
 
 def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
-    """The run in *data*; one inside another has the other's *session*."""
+    """Return the run in *data*. A sub-run gets the *session* of its parent."""
     if depth > _MOST_NESTED:
         raise ValueError(f"not a run: sub-runs are nested deeper than {_MOST_NESTED}")
     version = data.get("version") if isinstance(data, Mapping) else None

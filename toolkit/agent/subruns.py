@@ -1,10 +1,10 @@
 """
-Runs inside runs: a tool that lets the model work on a prompt of its own.
+Sub-runs: runs that a tool starts inside its call, to let the model work on another prompt.
 
-A sub-run has its parent's session, so mode, rules and grants hold in it; it
-spends its parent's budget, ends when its call has to end, and can call no more
-than its parent could. What waits in it waits in the parent. What is told of
-it is told as `Inner`.
+A sub-run has the session of its parent, so the same mode, rules and grants
+hold in it. It uses the budget of its parent, ends when its call has to end, and
+can call no tool that its parent cannot call. If a call in the sub-run waits,
+the parent waits too. Events of the sub-run are reported as `Inner`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["is_in_run", "resumed", "sub_run"]
 
 
 def is_in_run() -> bool:
-    """Whether this code runs in a call that an agent has made."""
+    """Return whether the calling code runs in a tool call of an agent."""
     return isinstance(watching.get(), Talk)
 
 
@@ -38,17 +38,20 @@ async def sub_run(
     prompt: str | UserMessage, *, context: Context, tools: Collection[str | Tool] | None = None, system: str = ""
 ) -> str:
     """
-    Let the agent whose call this is work on *prompt*, and return what the model answers.
+    Let the agent that made the current call work on *prompt*, and return the model's answer.
 
-    For tools: `context` is the tool's own. If people have to be asked, this raises, and the call waits; the
-    sub-run's answer is then the result of the call, and what the tool would have made of it is not done.
+    A tool calls this function with its own `context`. If the sub-run has to wait for people, this function raises, and
+    the tool's call waits. The answer of the resumed sub-run is then the result of the call: the rest of the tool's
+    function is not run.
 
     Args:
-        tools: What it may call, by name or the tools themselves, of what its parent may; all of it if None.
-        system: Its system prompt.
+        tools: The tools that the sub-run may call, as names or as tools; if None, all tools of its parent. A tool that
+            the parent cannot call is left out.
+        system: The system prompt of the sub-run.
 
     Raises:
-        ToolError: There is no agent, sub-runs are nested too deep, or the sub-run did not end with an answer.
+        ToolError: The call was not made by an agent, sub-runs are nested too deep, the call already has a sub-run, or
+            the sub-run did not end with an answer.
     """
     parent, call_id = watching.get(), context.call.id
     if not isinstance(parent, Talk):
@@ -79,17 +82,19 @@ async def sub_run(
 
 
 async def resumed(talk: Talk, decisions: Decisions) -> Ending:
-    """Go on with *talk*, which waits, now that there are *decisions*."""
+    """Resume *talk*, which waits, with *decisions*, and return how it ended."""
     return await settle(talk, decisions, _go_on_inside) or await converse(talk)
 
 
 async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> ToolResult:
     sub = parent.subs[call.id]
-    child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))  # counted before
+    # The parent has counted the tokens of the sub-run already, so the child starts with none.
+    child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
     known = {request.id for request in sub.run.requests}
     tool = parent.toolbox.permitted(parent.session).get(call.name)
     if tool is None or tool.facts.version != sub.version:
-        # A skill's file was edited or removed, its project is not trusted any more, a new rule: today's policy counts.
+        # The policy of today counts: a skill's file may have been edited or removed, its project may not be trusted any
+        # more, or there may be a new rule.
         what = "not there any more, or not allowed any more" if tool is None else "another version than it was"
         why = f"`{call.name}` is {what}"
         await withdraw(child, why)
@@ -116,7 +121,11 @@ async def _finished(parent: Talk, call: ToolCall, result: ToolResult) -> ToolRes
 
 
 async def _in_time(going_on: Coroutine[Any, Any, Ending], seconds: float | None) -> Ending:
-    """How a sub-run ended that goes on after a pause, in the time that one try of its call may take."""
+    """
+    Await *going_on*, a sub-run that was resumed, and return how it ended.
+
+    It is stopped after *seconds*, the time that one attempt of its call may take.
+    """
     try:
         async with asyncio.timeout(seconds) as timer:
             return await going_on
@@ -141,7 +150,11 @@ def _child(parent: Talk, call_id: str, system: str, tools: tuple[str, ...] | Non
 
 
 def _held(parent: Talk, call: ToolCall, child: Talk, version: str | None) -> ToolResult | None:
-    """The result of a call whose sub-run waits, if it does; the sub-run is kept, to be resumed with its parent."""
+    """
+    Return the waiting result of *call* if its sub-run waits, and otherwise None.
+
+    A sub-run that waits is kept in *parent*, to be resumed with it.
+    """
     run = child.run(Ending(status="stopped"))
     if not run.requests:
         return None
@@ -150,7 +163,7 @@ def _held(parent: Talk, call: ToolCall, child: Talk, version: str | None) -> Too
 
 
 def _result(parent: Talk, call: ToolCall, child: Talk, ending: Ending, version: str | None) -> ToolResult:
-    """What came of a sub-run, as the result of its call."""
+    """Return the outcome of the sub-run *child* as the result of *call*."""
     if (held := _held(parent, call, child, version)) is not None:
         return held
     run = child.run(ending)

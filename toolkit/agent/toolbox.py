@@ -1,9 +1,10 @@
 """
-A dispatcher's policies over an agent's tools.
+The dispatcher of an agent: its tools, run with the policies of the host's dispatcher.
 
-The agent brings tools of its own: `exit_plan`, and `tool_search` where tools
-are deferred and nobody else brings it. Every call goes the dispatcher's one way,
-with its hooks, rules, approvals and log; whoever watches the run is told of it.
+The agent adds its own tools: `exit_plan`, and `tool_search` if some tools are
+deferred and the catalog has no `tool_search`. Every call takes the same way as
+in the host's dispatcher, with its hooks, rules, approvals and log. The watcher
+of the run is told about every call.
 """
 
 from __future__ import annotations
@@ -54,16 +55,17 @@ _WITHDRAWN = "the run that asked was continued from an earlier state, which does
 
 class Toolbox(Dispatcher):
     """
-    The tools of one agent, run by the policies of *source*: its settings, threads and approvals are shared.
+    A dispatcher for the tools of one agent, which shares the settings, threads and approvals of *source*.
 
     Args:
-        catalog: The tools, with the agent's own among them.
-        plan_tools: The names that may be used while planning; all that are read-only if None.
+        source: The host's dispatcher.
+        catalog: The tools, with the agent's own tools.
+        plan_tools: The names of the tools that the model may use while it plans; if None, all read-only tools.
     """
 
     def __init__(self, source: Dispatcher, catalog: CatalogView, *, plan_tools: Collection[str] | None = None) -> None:
-        # No `super().__init__`: policies are not made anew but shared, threads, approvals and all.
-        self._source = source  # whose end would end the threads
+        # No `super().__init__`: the policies, with threads and approvals, are shared and not made again.
+        self._source = source  # kept alive, because its end would end the threads
         self._plan_tools = plan_tools
         settings = _borrowed(source)
         listener = settings.on_progress
@@ -77,13 +79,17 @@ class Toolbox(Dispatcher):
         weakref.finalize(settings, self._planner.watch()).atexit = False
 
     def narrowed(self, tools: Collection[str] | None) -> Toolbox:
-        """The same for a sub-run: only *tools*, or all if None; never the one that ends planning."""
+        """Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`."""
         names = None if tools is None else {found.name for name in tools if (found := self.catalog.get(name))}
         view = self.catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
         return Toolbox(self._source, view, plan_tools=self._plan_tools)
 
     def names_for(self, tools: Iterable[str | Tool]) -> tuple[str, ...]:
-        """What *tools* are called here; one that is given itself may have got another name, but is no other tool."""
+        """
+        Return the names that *tools* have in this toolbox.
+
+        A `Tool` object may have been renamed here. It is found if it is the same tool, and left out if it is not here.
+        """
         names: dict[str, None] = {}
         for each in tools:
             if isinstance(each, Tool):
@@ -96,18 +102,23 @@ class Toolbox(Dispatcher):
     # Modes.
 
     def mode_of(self, session: Session | None) -> str | None:
-        """The mode that counts for *session*; None where there are no modes."""
+        """Return the mode that holds for *session*; None if it has none."""
         if self._modes is not None:
             return self._modes.mode_of(session)
         return None if session is None else session.mode
 
     def set_mode(self, session: Session, mode: Mode | None) -> None:
-        """Give *session* a mode that `check_mode` has nothing against."""
+        """Set the mode of *session*, or raise as `check_mode` does."""
         self.check_mode(session, mode)
         (self._modes or Permissions()).set_mode(mode, session=session)
 
     def check_mode(self, session: Session, mode: Mode | None) -> None:
-        """`ValueError` for a mode that nobody here would keep to, or that is not that of a run under way."""
+        """
+        Raise `ValueError` if *session* cannot get *mode* now.
+
+        That is so if nothing here would enforce the mode, if a run in progress in *session* has another mode, or if a
+        plan is about to be carried out in *session*.
+        """
         _check_settled(session)
         own = self.mode_of(session)
         if session.state.get(_RUNS) and own != (mode or self.mode_of(None)):
@@ -123,7 +134,7 @@ class Toolbox(Dispatcher):
 
     @contextlib.contextmanager
     def under_way(self, session: Session) -> Iterator[None]:
-        """In the block a run goes on in *session*, and no other run changes its mode."""
+        """Mark a run as in progress in *session* inside the block, so that no other run changes the mode."""
         _check_settled(session)
         state = session.state
         state[_RUNS] = state.get(_RUNS, 0) + 1
@@ -135,16 +146,20 @@ class Toolbox(Dispatcher):
                 del state[_RUNS]
 
     def is_for_planning(self, tool: Tool) -> bool:
-        """Whether *tool* may be used in mode "plan"."""
+        """Return whether *tool* may be used in mode "plan"."""
         is_own = tool.name in (EXIT_PLAN, _SEARCH)
         return is_for_planning(tool, None if is_own else self._plan_tools)
 
     def _could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
-        """What a search, an error and the definitions may show: what the guard keeps from running, they do not."""
+        """
+        Return whether a search, an error message or the definitions may show *tool*.
+
+        They do not show a tool that `PlanGuard` would deny.
+        """
         return self.mode_of(session) != "plan" or self.is_for_planning(tool)
 
     def offered(self, session: Session) -> CatalogView:
-        """What a model may be told of in this turn: what could ever be allowed, and fits the mode."""
+        """Return the tools to offer to the model in this turn: those that could ever be allowed and fit the mode."""
         is_planning = self.mode_of(session) == "plan"
         return self.permitted(session).filtered(
             lambda tool: self.is_for_planning(tool) if is_planning else tool.name != EXIT_PLAN
@@ -153,36 +168,44 @@ class Toolbox(Dispatcher):
     # Calls.
 
     def call(self, name: str | ToolCall, arguments: Any = None, **options: Any) -> Coroutine[Any, Any, ToolResult]:
-        """As `Dispatcher.call`; whoever watches the run is told when it starts, and when it has ended."""
+        """Run one call as `Dispatcher.call` does, and tell the watcher of the run when it starts and ends."""
         return self._watched(name, arguments, options)
 
     async def _watched(self, name: str | ToolCall, arguments: Any, options: dict[str, Any]) -> ToolResult:
         watcher = watching.get()
         if watcher is None or not isinstance(name, ToolCall):
             return await super().call(name, arguments, **options)
-        left = watcher.left_seconds()  # asked for each call, because those before it have taken their time
+        left = watcher.left_seconds()  # asked for each call, because the calls before it have used time
         if left == 0:
             return watcher.ended(name, unfinished(name, "no time is left"))
         watcher.started(name)
         return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": left}))
 
     async def finished(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
-        """*result* of a call that was made elsewhere, as it leaves: seen by after-hooks, masked, cut to size."""
+        """
+        Return the final *result* of a call that this dispatcher did not run.
+
+        After-hooks see the result, secrets in it are masked, and it is cut to the maximum size.
+        """
         plan = self._planner.find(call.name)
         tool = None if plan is None else plan.tool
         whole = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
         return await unstarted(whole, result, plan, self._settings)
 
     def limit_of(self, call: ToolCall) -> float | None:
-        """How many seconds one try of *call* may take; None if there is no end to it."""
+        """Return how many seconds one attempt of *call* may take; None for no limit."""
         plan = self._planner.find(call.name)
         return None if plan is None else plan.timeout_seconds
 
     async def is_true(self, request: ApprovalRequest) -> bool:
-        """Whether *request* says what the store's copy says; what the store does not know is not its business."""
+        """
+        Return whether *request* says the same as the store's copy of it.
+
+        Return True if the store has no copy, because then there is nothing to compare.
+        """
         approvals, redaction = self._settings.approvals, self._settings.redaction
         if approvals.seal is not None:
-            return True  # a seal is looked at when it is used
+            return True  # a seal is checked when the request is resumed
         runner = self._settings.store_runner
         record = await runner.run("find request", request.id, lambda store: store.get(request.id))
         if record is None:
@@ -193,12 +216,12 @@ class Toolbox(Dispatcher):
         """
         Deny the requests of *session* in the store whose ids are not *known*.
 
-        A process that was killed may have asked after its run was saved. The run that goes on asks again, so an answer
-        to the older request would let the same thing happen twice.
+        A process that was killed may have made a request after its run was saved. The run that is continued from the
+        saved state makes the request again. So an approval of the older request would run the same call twice.
         """
         approvals, runner = self._settings.approvals, self._settings.store_runner
         if approvals.seal is not None:
-            return  # sealed requests are with the caller, and not in the store
+            return  # the caller has the sealed requests; they are not in the store
         for request in await runner.run("list pending requests", "", lambda store: store.pending(session=session.id)):
             if request.id in known:
                 continue
@@ -206,13 +229,18 @@ class Toolbox(Dispatcher):
             try:
                 await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
             except ApprovalError:
-                # Its tool has changed or is gone. Then nobody can approve it here, but perhaps elsewhere.
+                # The tool has changed or was removed. The request cannot be approved here then, but perhaps in another
+                # process.
                 await runner.run("deny request", request.id, partial(_deny, request.id, approvals.clock()))
 
     async def is_first(self, held: ApprovalRequest) -> bool:
-        """Whether nobody has run what was *held* back so far, a call or a plan; whoever asks next is not the first."""
+        """
+        Return whether *held*, a call that was held back or a plan, has not been run so far, and record that it is run.
+
+        Every later question about the same request gets False.
+        """
         approvals = self._settings.approvals
-        # Kept as expired: nobody can answer it, nobody is shown it, and a purge forgets it.
+        # The record is expired: it cannot be answered, it is not listed, and a purge deletes it.
         kept = replace(held, arguments={}, expires_at=approvals.clock())
         record = Record(request=kept, arguments={}, identity="")
         runner = self._settings.store_runner
@@ -220,12 +248,12 @@ class Toolbox(Dispatcher):
 
     async def may_leave(self, session: Session, plan: ApprovalRequest) -> tuple[bool, asyncio.CancelledError | None]:
         """
-        Whether *plan* is the caller's to carry out, and the cancellation that came while the store was asked.
+        Return whether the caller may carry out *plan*, and the cancellation that came while the store was asked.
 
-        Meanwhile no run starts that the new mode would be wrong for.
+        While the store is asked, no run can start in *session*, because the new mode would be wrong for that run.
         """
         if not self._settings.approvals.store.blocking:
-            return await self.is_first(plan), None  # at once: nobody comes between
+            return await self.is_first(plan), None  # the store answers at once, so no other task runs in between
         session.state[_LEAVING] = True
         try:
             asking, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
@@ -236,18 +264,22 @@ class Toolbox(Dispatcher):
         return asking.result(), cancelled
 
     def expanded(self, prompt: str) -> str:
-        """*prompt* with the skills that its lines name written out, if the catalog has skills."""
+        """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""
         expand = getattr(self._source.catalog, "expanded", None)
         return str(expand(prompt)) if callable(expand) else prompt
 
-    # What people are shown, and who else wants to know.
+    # Summaries for people, and hooks.
 
     def summary_of(self, call: ToolCall) -> str:
-        """A call in a few words, as the tool's author put it; its name if they did not, or the arguments do not fit."""
+        """
+        Return what *call* does in a few words, as the tool's author wrote it.
+
+        Return the name of the tool if its author wrote no summary, or if the arguments are not valid.
+        """
         try:
             plan = self._planner.find(call.name)
         except DefinitionError:
-            plan = None  # the call will say so
+            plan = None  # the result of the call will report it
         if plan is None:
             return _line(call.name)
         facts = plan.tool.facts
@@ -258,17 +290,25 @@ class Toolbox(Dispatcher):
         except BaseException as error:
             if has_to_pass(error):
                 raise
-            return _line(plan.name)  # an author's function failed, or the arguments do not fit: the call will say so
+            # The author's function failed, or the arguments are not valid. The result of the call will report it.
+            return _line(plan.name)
         return _line(plan.redaction(decoded, call.arguments).text(told) if isinstance(told, str) else plan.name)
 
     def hooks(self, method: str) -> Iterable[Callable[..., Any]]:
-        """The *method* of every hook that has it, each hook once."""
+        """Return the method named *method* of every hook that has it, each hook once."""
         unique = {id(hook): hook for hook in self._settings.chain.hooks}
         return [found for hook in unique.values() if callable(found := getattr(hook, method, None))]
 
 
 def with_own_tools(catalog: CatalogView) -> CatalogView:
-    """*catalog* and the agent's own tools; the search only while there is something to search, and no other."""
+    """
+    Return *catalog* with the agent's own tools added.
+
+    `tool_search` is there only while a tool is deferred and *catalog* has no tool of that name.
+
+    Raises:
+        DuplicateTool: *catalog* has a tool named `exit_plan`.
+    """
     if (taken := catalog.get(EXIT_PLAN)) is not None:
         raise DuplicateTool(
             f"`{EXIT_PLAN}` is the agent's own tool, so {described_place(taken)} cannot be called that; "
@@ -302,15 +342,19 @@ def _deny(request_id: str, now: float, store: ApprovalStore) -> bool:
 def _is_added(store: ApprovalStore, record: Record) -> bool:
     try:
         store.add(record)
-    except ValueError:  # its id is there
+    except ValueError:  # the store has a record with this id
         return False
     return True
 
 
 def _borrowed(source: Dispatcher) -> Settings:
-    """The settings of *source*, to be changed without changing its own; what they hold stays shared."""
+    """
+    Return a copy of the settings of *source*.
+
+    The caller can set fields of the copy without changing *source*. The objects in the fields stay shared.
+    """
     settings = source._settings  # noqa: SLF001 -- a toolbox is a dispatcher
-    _ = settings.approvals  # made when they are first needed, and then each would make its own
+    _ = settings.approvals  # made on first use: made before the copy, so that both have the same
     return copy.copy(settings)
 
 

@@ -1,8 +1,8 @@
 """
-Keeps a conversation such that every provider accepts it.
+The rules of a conversation that every provider accepts, and the functions that keep to them.
 
-Each call is answered exactly once, by the message right after it, in order.
-Ids are unique, names are legal; a message that says nothing is not kept.
+Each call is answered exactly once, in order, by the message directly after it.
+Ids of calls are unique, and names of tools are legal. An empty message is not kept.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _LEGAL_ID = re.compile(r"[!-~]{1,128}")
 
 def sound(message: AssistantMessage, taken: Collection[str]) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
     """
-    *message* as it can be kept, and its calls as they are to be run.
+    Return *message* as the conversation can keep it, and its calls as the dispatcher has to run them.
 
-    A call whose id is missing, odd or *taken* gets another; a name that no tool can have is written otherwise in
-    what is kept. If anything had to be changed, the provider's own words go: they would not fit the results.
+    A call whose id is missing, not legal or in *taken* gets another id. In the message that is kept, a name that no
+    tool can have is changed to a legal one. If anything was changed, `native` is dropped, because the provider's own
+    content would not match the results.
     """
     seen = set(taken)
     kept: list[ToolCall] = []
@@ -40,9 +41,9 @@ def sound(message: AssistantMessage, taken: Collection[str]) -> tuple[AssistantM
         key = given if _LEGAL_ID.fullmatch(given) and given not in seen else _fresh_id(seen)
         seen.add(key)
         name = call.name if isinstance(call.name, str) else type(call.name).__name__
-        # Nothing else is taken over: session, principal and tool are not the model's to choose.
+        # Nothing else is copied: the model must not choose the session, the principal or the tool.
         kept.append(ToolCall(_legal(name), _sendable(call.arguments), key))
-        # What is no JSON is called as it came, to be refused.
+        # Arguments that are not JSON stay as they are in the call, so that the dispatcher refuses them.
         run.append(ToolCall(name, call.arguments, key))
     text = cleaned(message.text) if message.text.strip() else ""
     is_changed = text.strip() != message.text.strip() or any(
@@ -54,17 +55,17 @@ def sound(message: AssistantMessage, taken: Collection[str]) -> tuple[AssistantM
 
 
 def is_empty(message: AssistantMessage) -> bool:
-    """Whether it says nothing at all; providers refuse to read such a message again."""
+    """Return whether *message* has no text, no calls and no `native`. Providers refuse such a message."""
     return not (message.text.strip() or message.calls or message.native is not None)
 
 
 def used_ids(messages: Iterable[Message]) -> set[str]:
-    """The ids of all calls so far."""
+    """Return the ids of all calls in *messages*."""
     return {call.id for message in messages if isinstance(message, AssistantMessage) for call in message.calls}
 
 
 def unfinished(call: ToolCall, why: str, *, was_started: bool = False) -> ToolResult:
-    """The result of a call that has none: *why* it was not run, or not to its end."""
+    """Return a result for a call that has none, which says *why* it was not run or not finished."""
     what = "it may or may not have happened" if was_started else "it was not run"
     return ToolResult.error(
         "cancelled",
@@ -77,7 +78,7 @@ def unfinished(call: ToolCall, why: str, *, was_started: bool = False) -> ToolRe
 
 
 def flaw_of(messages: Sequence[Message]) -> str | None:
-    """What is wrong with a conversation, and where; None if every call is answered once, in order."""
+    """Return what is wrong with a conversation, and where; None if every call is answered once, in order."""
     seen: set[str] = set()
     open_ids: list[str] | None = None
     for index, message in enumerate(messages):
@@ -110,7 +111,7 @@ def _legal(name: str) -> str:
 
 
 def _sendable(arguments: Any) -> Any:
-    """*arguments* as an object or a text that can be written as JSON; the same ones if they can."""
+    """Return *arguments* as an object or a text that can be written as JSON; unchanged if that is possible."""
     if isinstance(arguments, str):
         return cleaned(arguments)
     if isinstance(arguments, dict):

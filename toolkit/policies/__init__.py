@@ -1,1 +1,1 @@
-"""Hold what a dispatcher is given besides permissions: retries, classification, redaction, audit."""
+"""The policies of a dispatcher besides permissions: retries, classification of errors, redaction and the audit log."""

@@ -1,10 +1,11 @@
 """
-A log of what was decided and what came of it, one JSON object a line.
+The audit log: the decisions about calls and their outcomes, one JSON object in each line.
 
-Lines are only ever added, whole, by any number of threads and processes at
-once. What cannot be written raises `AuditError`, and whoever wanted to act does
-not. The file is opened for each line, so one that was moved away by a log
-rotation is replaced by a new one, and nothing is shared with a forked child.
+Lines are only added, never changed, and each is written whole. Any number of
+threads and processes can write at the same time. If a line cannot be written,
+`AuditError` is raised, and the caller must not do what it wanted to record. The
+file is opened for each line. So if a log rotation moves the file away, a new
+file is made, and a forked child shares nothing with its parent.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ _VERSION = 1
 _SYNCED = frozenset({"intent"})
 _OWN = frozenset({"version", "at", "event"})
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe in its place must be refused, not waited for
+_FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe at this path must be refused at once, and not block
 _ENCODER = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
 class AuditError(ToolkitError):
-    """The audit log could not be written, so what it was to record must not happen."""
+    """The audit log could not be written, so the action that it was to record must not happen."""
 
 
 class AuditLog:
     """
-    An append-only file of JSON lines, readable by its owner alone.
+    An append-only file of JSON lines, which only its owner can read.
 
     Args:
-        path: The file; made with mode 0600 if it is not there. Never a link.
-        redact: What is masked, as for a dispatcher: texts, patterns, functions.
-        sync: Whether an intent is on the disk, not merely on its way, when `write` returns.
-        clock: Seconds since 1970.
-        wait_seconds: How long to wait for another writer before giving up.
+        path: The file. It is created with mode 0600 if it does not exist. A symbolic link is refused.
+        redact: The rules for masking, as for a dispatcher: texts, patterns or functions.
+        sync: Whether an "intent" line is synced to the disk before `write` returns.
+        clock: A function that returns the seconds since 1970.
+        wait_seconds: The longest wait for another writer.
     """
 
     def __init__(
@@ -59,25 +60,27 @@ class AuditLog:
         clock: Callable[[], float] = time.time,
         wait_seconds: float = 10.0,
     ) -> None:
-        self._path = os.path.abspath(path)  # a later `chdir` must not split the log
+        self._path = os.path.abspath(path)  # a later `chdir` must not lead to a second file
         self._redaction = Redaction(redact)
         self._sync = sync
         self._clock = clock
         self._wait_seconds = wait_seconds
         self._is_closed = False
         with self._failing(), self._opened():
-            pass  # a log that cannot be written is better known now
+            pass  # raises now if the log cannot be written
 
     @property
     def path(self) -> str:
-        """Where it is."""
+        """The absolute path of the file."""
         return self._path
 
     def write(self, event: str, /, **fields: Any) -> None:
         """
         Add one line: the version, the time, *event* ("verdict", "asked", "answered", "intent", "outcome") and *fields*.
 
-        Raises `AuditError` if the whole line could not be written.
+        Raises:
+            AuditError: The whole line could not be written.
+            ValueError: A field has a name that the log itself uses.
         """
         if taken := _OWN & fields.keys():
             raise ValueError(f"an audit line has its own {', '.join(sorted(taken))}; give the field another name")
@@ -92,7 +95,7 @@ class AuditLog:
                     os.fsync(handle)
 
     def close(self) -> None:
-        """Write no more. Nothing is open between two lines, so nothing is lost by not closing."""
+        """Refuse further lines. The file is not open between two lines, so nothing is lost without this call."""
         self._is_closed = True
 
     def __enter__(self) -> Self:
@@ -104,10 +107,10 @@ class AuditLog:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
         """
-        The lines of a log, oldest first.
+        Yield the lines of a log, the oldest first.
 
-        One that cannot be read stands as `{"event": "unreadable", "line": 3, "reason": ...}`. A last line that
-        was never finished, as after a crash, is left out with a warning in the log "toolkit".
+        A line that cannot be read is yielded as `{"event": "unreadable", "line": 3, "bytes": ..., "reason": ...}`. A
+        last line that was not finished, as after a crash, is left out with a warning to the logger "toolkit".
         """
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
@@ -121,7 +124,7 @@ class AuditLog:
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
-        """Whatever goes wrong means that there is no line."""
+        """Raise `AuditError` for every exception in the block: the line counts as not written."""
         try:
             yield
         except Exception as error:
@@ -129,7 +132,7 @@ class AuditLog:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
-        """The file, open and ours alone."""
+        """Open and lock the file, and yield its descriptor."""
         deadline = time.monotonic() + self._wait_seconds
         while True:
             handle, is_new = self._open()
@@ -142,11 +145,11 @@ class AuditLog:
                         yield handle
                         return
                 finally:
-                    # Said aloud, because a child forked meanwhile holds the same lock.
+                    # Unlocked explicitly, because a child that was forked meanwhile holds the same lock.
                     _unlock(handle)
             finally:
                 os.close(handle)
-            # Removed before it was ours: a line written there would be lost.
+            # The file was removed before it was locked. A line written to it would be lost.
             if time.monotonic() >= deadline:
                 raise OSError("it is removed again and again")
 
@@ -162,7 +165,11 @@ class AuditLog:
 
 
 def _append(handle: int, line: bytes) -> None:
-    """Write *line*, in one piece if the system takes it; after a torn one it starts afresh."""
+    """
+    Write *line*, in one piece if the system accepts that.
+
+    If the line before it is not finished, *line* is written on a new line.
+    """
     size = os.fstat(handle).st_size
     if size and os.pread(handle, 1, size - 1) != b"\n":
         line = b"\n" + line
@@ -189,7 +196,7 @@ def _unlock(handle: int) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """See to it that a new file is still in its folder after a crash."""
+    """Sync the folder, so that a new file in it still exists after a crash."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -198,17 +205,17 @@ def _sync_folder(path: str) -> None:
 
 
 def _encoded(line: dict[str, Any]) -> str:
-    """One line of JSON in ASCII: no newline can be smuggled in, and half a surrogate pair survives."""
+    """Return *line* as JSON in ASCII, so that no value can add a line feed, and a single surrogate is kept."""
     try:
         if is_strict(line):
             return _ENCODER.encode(line)
     except (TypeError, ValueError, RecursionError):
-        pass  # a circle, NaN, too deep
+        pass  # it has a cycle or a NaN, or is nested too deeply
     return _ENCODER.encode(as_json(line))
 
 
 def _decoded(line: bytes) -> dict[str, Any] | str:
-    """What stands in *line*, or why that cannot be said."""
+    """Return the object in *line*, or the reason why it cannot be read."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -1,9 +1,10 @@
 """
-What an exception means for the call: the model's fault, the tool's, or the world's.
+The classification of exceptions: as an error of the model, of the tool, or of the environment.
 
 The table knows the errors of httpx, httpx2, requests, aiohttp, urllib, sockets
-and processes by name, without importing any of those packages. Users put their
-own rules in front: a class and what it counts as, or a function.
+and processes by name, and imports none of those packages. The user's own rules
+are tried first. A rule is an exception class with the error class that it counts
+as, or a function.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _Happened: TypeAlias = Literal["no", "maybe"]
 
 _MOST_CHARS = 2000
 
-# Package, class, and whether the effect may have taken place by then; None for what looks transient and is not.
+# Package, class, and whether the effect may have happened before the error. None is for an error that is not transient,
+# although one of its parent classes is.
 _TRANSIENT: dict[tuple[str, str], _Happened | None] = {
     ("httpx", "ConnectError"): "no",
     ("httpx", "ConnectTimeout"): "no",
@@ -69,7 +71,11 @@ _UNREACHABLE = frozenset([errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, er
 
 
 def classified(error: BaseException, rules: Rules = (), *, now: Callable[[], float] = time.time) -> ToolError:
-    """What *error* counts as: itself if it is a `ToolError`, else what the user's rules or the table say."""
+    """
+    Return the `ToolError` that *error* counts as.
+
+    A `ToolError` counts as itself. For any other error the user's *rules* decide, and then the table.
+    """
     if isinstance(error, ToolError):
         return error
     for rule in checked_rules(rules):
@@ -82,7 +88,12 @@ def classified(error: BaseException, rules: Rules = (), *, now: Callable[[], flo
 
 
 def checked_rules(rules: Rules) -> list[Rule]:
-    """*rules* as functions; `TypeError` for what is none, so that a mistake shows before the first failure."""
+    """
+    Return *rules* as functions.
+
+    Raises:
+        TypeError: A rule is not valid. So a mistake is found before the first failure of a call.
+    """
     if isinstance(rules, Mapping):
         for kind, meant in rules.items():
             if not (isinstance(kind, type) and issubclass(kind, BaseException)):
@@ -102,7 +113,8 @@ def checked_rules(rules: Rules) -> list[Rule]:
 def _by_class(rules: Mapping[type[BaseException], Any]) -> Rule:
     def rule(error: BaseException) -> ToolError | type[ToolError] | None:
         family = type(error).__mro__
-        # The nearest class wins, however the dictionary is ordered; classes that only claim kinship come last.
+        # The nearest class wins; the order of the dictionary does not matter. Virtual base classes, which are not among
+        # the parents of the error's class, come last.
         for kind in sorted(rules, key=lambda kind: family.index(kind) if kind in family else len(family)):
             if isinstance(error, kind):
                 meant = rules[kind]
@@ -117,7 +129,7 @@ def _by_class(rules: Mapping[type[BaseException], Any]) -> Rule:
 def _answer(rule: Rule, error: BaseException) -> ToolError | type[ToolError] | None:
     try:
         found: Any = rule(error)
-    except Exception:  # noqa: BLE001 -- a stranger's rule; the call must not be lost with it
+    except Exception:  # noqa: BLE001 -- a failing rule of the user must not lose the call
         _log.warning("a rule of `classify` failed; it is passed over", exc_info=True)
         return None
     if found is None or isinstance(found, ToolError) or (isinstance(found, type) and issubclass(found, ToolError)):
@@ -132,7 +144,7 @@ def _made(kind: type[ToolError], error: BaseException, now: Callable[[], float])
         return known if isinstance(known, Transient) else Transient(_message(error))
     try:
         return BadArgs(_message(error)) if kind is BadArgs else kind(_message(error))
-    except Exception:  # noqa: BLE001 -- a class that wants more than a message
+    except Exception:  # noqa: BLE001 -- a class that needs more than a message
         return ToolError(_message(error))
 
 
@@ -140,11 +152,15 @@ def _message(error: BaseException) -> str:
     return described(error)[:_MOST_CHARS]
 
 
-# Groups: what a task group raises when its children failed.
+# Exception groups, which a task group raises if its children fail.
 
 
 def _of_group(group: BaseExceptionGroup[BaseException], rules: Rules, now: Callable[[], float]) -> ToolError:
-    """The gravest of what is inside; transient only if everything is, and then it may have happened."""
+    """
+    Return the gravest of the errors in *group*.
+
+    The group is transient only if all its errors are, and then its effect may have happened.
+    """
     meant = [classified(error, rules, now=now) for error in _leaves(group)]
     for family in (Safety, BadArgs):
         for each in meant:
@@ -154,7 +170,7 @@ def _of_group(group: BaseExceptionGroup[BaseException], rules: Rules, now: Calla
     waits = [each.retry_after_seconds for each in meant if isinstance(each, Transient)]
     if len(waits) < len(meant):
         return ToolError(message)
-    # A sibling of the one that failed may have done its work.
+    # Another child of the task group may have done its work.
     return Transient(message, retry_after_seconds=max(filter(None, waits), default=None), happened="maybe")
 
 
@@ -178,7 +194,11 @@ def _by_table(error: BaseException, now: Callable[[], float]) -> ToolError:
 
 
 def _by_name(error: BaseException) -> _Happened | None:
-    """What the nearest class in the error's family says that the table knows."""
+    """
+    Return whether the effect may have happened before *error*; None if *error* is not transient.
+
+    An exception that *error* wraps is looked up first. Then the nearest class of *error* that is in the table decides.
+    """
     package = _package(type(error))
     inner = _wrapped(error) if package in _WRAPPERS else None
     if inner is not None and (found := _by_name(inner)) is not None:
@@ -196,7 +216,7 @@ def _package(kind: type) -> str:
 
 
 def _wrapped(error: BaseException) -> BaseException | None:
-    """What urllib and requests have put their own error around."""
+    """Return the exception that urllib, urllib3 or requests has wrapped in its own; None if there is none."""
     for inner in (getattr(error, "reason", None), *error.args[:1]):
         if isinstance(inner, BaseException) and inner is not error:
             return inner
@@ -204,9 +224,13 @@ def _wrapped(error: BaseException) -> BaseException | None:
 
 
 def _status(error: BaseException) -> int | None:
-    """The HTTP status an error carries: httpx and requests on the response, aiohttp and urllib on itself."""
+    """
+    Return the HTTP status of *error*; None if it has none.
+
+    The errors of httpx and requests have it on the response, and those of aiohttp and urllib on themselves.
+    """
     if not isinstance(error, Exception):
-        return None  # `sys.exit(500)` is no answer of a server
+        return None  # `sys.exit(500)` does not come from a server
     response = _attribute(error, "response")
     for holder, name in ((response, "status_code"), (error, "status_code"), (error, "status"), (error, "code")):
         status = _attribute(holder, name)
@@ -218,7 +242,7 @@ def _status(error: BaseException) -> int | None:
 def _attribute(holder: Any, name: str) -> Any:
     try:
         return getattr(holder, name, None)
-    except Exception:  # noqa: BLE001 -- httpx raises if there is no request; others may do the like
+    except Exception:  # noqa: BLE001 -- httpx raises if there is no request; other libraries may too
         return None
 
 
@@ -229,16 +253,20 @@ def _by_status(status: int, error: BaseException, now: Callable[[], float]) -> T
     return Transient(
         _message(error),
         retry_after_seconds=retry_after_seconds(headers, now=now),
-        # Too many requests is said before anything is done; a server that fails may have begun.
+        # A server answers 429 before it does anything. A server that fails may have started the work.
         happened="no" if status == 429 else "maybe",
     )
 
 
 def retry_after_seconds(headers: Any, *, now: Callable[[], float] = time.time) -> float | None:
-    """What a Retry-After header asks for, given in seconds or as a date; None if it asks for nothing sensible."""
+    """
+    Return the seconds that a Retry-After header asks the client to wait.
+
+    The header has seconds or a date. Return None if there is no such header, or if its value makes no sense.
+    """
     try:
         text = next((str(value) for name, value in headers.items() if str(name).lower() == "retry-after"), "").strip()
-    except Exception:  # noqa: BLE001 -- no headers, or something else of that name
+    except Exception:  # noqa: BLE001 -- there are no headers, or the attribute is something else
         return None
     try:
         seconds = float(text)
@@ -247,6 +275,6 @@ def retry_after_seconds(headers: Any, *, now: Callable[[], float] = time.time) -
             date = email.utils.parsedate_to_datetime(text)
         except (ValueError, OverflowError):
             return None
-        # Dates in HTTP are in GMT, also those that do not say so.
+        # Dates in HTTP are in GMT, also if they do not state it.
         seconds = (date if date.tzinfo else date.replace(tzinfo=dt.UTC)).timestamp() - now()
     return max(0.0, seconds) if seconds - seconds == 0 else None

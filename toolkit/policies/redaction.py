@@ -1,10 +1,11 @@
 """
-Keeps secrets out of everything that leaves the dispatcher.
+Masking of secrets in everything that leaves the dispatcher.
 
-Applied to texts, values, parts, errors, repairs, requests, logs and progress;
-never to what runs. Rules are texts, regular expressions or functions; the
-values of parameters marked `Secret` are always masked. Where rules overlap,
-everything that any of them covers is masked.
+Redaction is applied to texts, values, parts, errors, repairs, requests, logs
+and progress. It is never applied to the arguments that a tool runs with. Rules
+are texts, regular expressions or functions. The values of parameters marked
+`Secret` are always masked. If rules overlap, everything that any of them covers
+is masked.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _Spans: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
 
 
 class Redaction:
-    """What is masked, for one call or for all."""
+    """The rules for masking, for one call or for all calls."""
 
     __slots__ = ("_functions", "_spans")
 
@@ -43,7 +44,7 @@ class Redaction:
         self._spans: list[_Spans] = []
         self._functions: list[Callable[[str], str]] = []
         if isinstance(rules, str) or not isinstance(rules, Iterable):
-            raise TypeError("redact wants a list of rules; put the text into one")  # which is a secret, so not shown
+            raise TypeError("redact wants a list of rules; put the text into one")  # not shown, because it is a secret
         for rule in rules:
             self._add(rule)
 
@@ -63,7 +64,11 @@ class Redaction:
         return bool(self._spans or self._functions)
 
     def with_secrets(self, secrets: Iterable[Any]) -> Redaction:
-        """The same, and the given values too, wherever they or anything in them stand in a text."""
+        """
+        Return a redaction that also masks *secrets*.
+
+        It masks these values, and all values inside them, wherever they appear in a text.
+        """
         rules = {rule for secret in secrets for rule in _rules_for(secret)}
         if not rules:
             return self
@@ -81,12 +86,12 @@ class Redaction:
         return text
 
     def value(self, value: Any) -> Any:
-        """*value* with everything in it masked; what is not JSON becomes it first."""
+        """Return *value* with all secrets in it masked. A value that is not JSON is converted to JSON first."""
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
             return self.text(value)
-        # Containers of other classes become plain ones first: their own methods may do anything, and fail.
+        # Containers of other classes are converted to plain ones first: their own methods may do anything, and fail.
         if type(value) is list:
             return [self.value(each) for each in value]
         if type(value) is dict:
@@ -97,7 +102,7 @@ class Redaction:
         return self.value(as_json(value))
 
     def result(self, result: ToolResult) -> ToolResult:
-        """*result*, masked in place. The exception in `error.cause` is itself; it is never sent."""
+        """Mask *result* in place, and return it. The exception in `error.cause` is not masked; it is never sent."""
         result.text = self.text(result.text)
         result.value = self.value(result.value)
         result.parts = [self._part(part) for part in result.parts]
@@ -120,7 +125,7 @@ class Redaction:
             reason=self.text(request.reason),
             preview=None if request.preview is None else self.text(request.preview),
             repairs=tuple(self.text(note) for note in request.repairs),
-            # A grant that would have to be masked would grant something else.
+            # A grant with a secret is left out, because a masked grant would allow something else.
             grants=tuple(grant for grant in request.grants if self.text(grant.shown) == grant.shown),
             auth=None
             if auth is None
@@ -142,17 +147,17 @@ class Redaction:
 def _applied(function: Callable[[str], str], text: str) -> str:
     try:
         found: Any = function(text)
-    except Exception as error:  # noqa: BLE001 -- the rule is a stranger's; what it did not see must not leave
+    except Exception as error:  # noqa: BLE001 -- the rule is the user's; a text that it could not check must not leave
         found = error
     if isinstance(found, str):
         return found
-    # Without its traceback, which may show the text.
+    # The traceback is not logged, because it may show the text.
     _log.warning("a redaction rule gave %s instead of text; the whole text is masked", type(found).__name__)
     return MASK
 
 
 def _masked(text: str, covered: list[tuple[int, int]]) -> str:
-    """*text* with a mask for every stretch that is covered; *covered* is sorted, and may overlap."""
+    """Return *text* with a mask in place of each span in *covered*, which is sorted and may have overlaps."""
     pieces: list[str] = []
     end = 0
     for start, stop in covered:
@@ -163,7 +168,7 @@ def _masked(text: str, covered: list[tuple[int, int]]) -> str:
 
 
 def _forms(text: str) -> set[str]:
-    """*text* as it stands in JSON, in Python's own words and in an address, besides as it is."""
+    """Return the forms in which *text* may appear: unchanged, as in JSON, as in a Python repr, and as in a URL."""
     quoted = [urllib.parse.quote(text, safe=safe, errors="replace") for safe in ("", "/")]
     plus = urllib.parse.quote_plus(text, errors="replace")
     escaped = [json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False)]
@@ -175,14 +180,14 @@ def _spans_of(form: str) -> _Spans:
         start = text.find(form)
         while start >= 0:
             yield start, start + len(form)
-            start = text.find(form, start + 1)  # by one: it may overlap itself
+            start = text.find(form, start + 1)  # only one further, because the text may overlap itself
 
     return spans
 
 
 def _rules_for(secret: Any) -> Iterator[str | re.Pattern[str]]:
-    """What has to be masked for one secret: it as the model sent it, and as the tool sees it."""
-    if callable(reveal := getattr(secret, "get_secret_value", None)):  # pydantic's, which hide themselves
+    """Yield the rules that mask one secret, both as the model sent it and as the tool sees it."""
+    if callable(reveal := getattr(secret, "get_secret_value", None)):  # a secret type of pydantic hides its value
         secret = reveal()
     yield from _texts(as_json(secret))
     if isinstance(secret, (bytes, bytearray)):
@@ -192,14 +197,14 @@ def _rules_for(secret: Any) -> Iterator[str | re.Pattern[str]]:
 
 
 def _texts(value: Any) -> Iterator[str | re.Pattern[str]]:
-    """The leaves of a JSON value that have something to hide; truth, null and emptiness are no secrets."""
+    """Yield a rule for each leaf of a JSON value. A boolean, null and an empty text are not secrets."""
     if isinstance(value, (dict, list)):
         for each in value.values() if isinstance(value, dict) else value:
             yield from _texts(each)
     elif isinstance(value, str):
         yield from [value] if value else []
     elif value is not None and not isinstance(value, bool):
-        # Inside a longer number it is another number.
+        # Inside a longer number the same digits are not the secret.
         yield re.compile(rf"(?<!\d){re.escape(_number(value))}(?!\d)")
 
 

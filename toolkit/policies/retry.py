@@ -1,8 +1,8 @@
 """
-Retrying, for failures that are the world's fault.
+Retries of failures that come from the environment and may pass.
 
-Only `Transient` errors are retried; any other error is an answer and goes
-straight back. Waiting, time and chance are parameters, so tests never wait.
+Only `Transient` errors are retried. Any other error is raised at once. The
+functions for waiting, time and chance are parameters, so tests never wait.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MOST_CHARS = 200
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
     """
-    How often, and how patiently, to try again.
+    The number of attempts, and the waits between them.
 
     Attributes:
-        attempts: Tries in all, the first one included.
-        wait_initial: Seconds before the second try; doubles from there.
-        wait_max: No wait of ours is longer than this.
-        wait_jitter: The part of each wait that is left to chance, 0 to 1, so that clients do not come back in step.
-        retry_after_max: If the other side asks for a longer wait than this, the answer is no.
+        attempts: The total number of attempts, with the first one.
+        wait_initial: The seconds before the second attempt. Each further wait is twice as long.
+        wait_max: The longest wait in seconds, unless the server asks for a longer one.
+        wait_jitter: The random part of each wait, 0 to 1, so that clients do not all retry at the same time.
+        retry_after_max: There is no retry if the server asks for a longer wait than this, in seconds.
     """
 
     attempts: int = 3
@@ -58,7 +58,7 @@ class RetryPolicy:
             raise ValueError(f"retry_after_max has to be a number of seconds, 0 or more, got {self.retry_after_max!r}")
 
     def wait_before(self, attempt: int, *, chance: float = 1.0) -> float:
-        """Seconds to wait before try number *attempt*; *chance* is between 0 and 1."""
+        """Return the seconds to wait before attempt number *attempt*; *chance* is between 0 and 1."""
         # The exponent is capped because a float times 2**1024 overflows.
         longest = min(self.wait_max, self.wait_initial * 2.0 ** min(attempt - 2, 32))
         return longest * (1 - self.wait_jitter * (1 - chance))
@@ -67,9 +67,9 @@ class RetryPolicy:
 @contextmanager
 def count_retries(take: Callable[[], str | None]) -> Iterator[None]:
     """
-    Have every retry inside the block, of calls and of requests alike, ask *take* first.
+    Call *take* before every retry inside the block, both of tool calls and of requests to a provider.
 
-    *take* counts one retry, or returns the reason why there is none left.
+    *take* counts one retry and returns None, or returns the reason why no retry is left.
     """
     token = _take_retry.set(take)
     try:
@@ -91,11 +91,11 @@ async def retrying(
     noted: Callable[[str], object] = lambda note: None,
 ) -> T:
     """
-    Await *call*, again on `Transient`, until it succeeds or *policy* gives up.
+    Await *call*, and again after each `Transient`, until it succeeds or *policy* allows no more attempts.
 
-    Serves any awaitable: a tool's attempt, a request to a provider. With *failed* the first
-    attempt has been made. *may_repeat* gives a reason not to try again; *noted* is told what
-    was decided, and why. Inside an agent's run every retry is taken from the budget of the run.
+    *call* may be an attempt of a tool or a request to a provider. *failed* is the error of the first attempt, if the
+    caller has made that already. *may_repeat* returns a reason not to retry, or None. *noted* is called with each
+    decision and its reason. Inside an agent's run, every retry is taken from the budget of the run.
     """
     attempt = 1
     while True:
@@ -123,7 +123,7 @@ async def retrying(
             try:
                 raise failed
             finally:
-                failed = None  # the traceback of the error holds this frame
+                failed = None  # breaks the cycle: the traceback of the error refers to this frame
         noted(f"attempt {attempt - 1} failed ({_short(failed)}); tried again after {wait:.2f} s")
         failed = None
         await sleep(wait)

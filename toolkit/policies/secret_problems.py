@@ -1,9 +1,9 @@
 """
-What may be said about arguments that hold a secret.
+Error messages about arguments, without the secrets in them.
 
-A problem with a parameter marked `Secret` is told without its value, and a
-problem with another parameter is told with the secret masked: the tool's own
-check may quote anything.
+A problem with a parameter marked `Secret` is reported without its value. A
+problem with another parameter is reported with the secret masked, because the
+tool's own check may quote any argument.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def without_secrets(error: BadArgs, secrets: frozenset[str], *arguments: Any) ->
     """
     Return an error with the same problems as *error* and no value of a parameter in *secrets*.
 
-    *arguments* are those of the call, in every form there is: JSON text, an object, decoded. The new error has no
-    cause, because the cause may quote the value.
+    *arguments* are the arguments of the call, in every form that the caller has: JSON text, an object, decoded. The new
+    error has no cause, because the cause may quote the value.
     """
     return BadArgs(lambda: _hidden(error, secrets, arguments))
 
@@ -32,7 +32,7 @@ def _hidden(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...])
     folded = frozenset(map(_folded, secrets))
     objects = [_read(form) for form in arguments]
     if objects and not any(isinstance(form, Mapping) for form in objects):
-        # What came instead of an object may be the secret itself.
+        # The value that was sent in place of an object may be the secret itself.
         return [_shown_nothing(problem) for problem in error.problems]
     redaction = Redaction().with_secrets(_values(objects, folded))
     return [
@@ -44,7 +44,7 @@ def _hidden(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...])
 
 
 def _masked_step(step: str | int, redaction: Redaction) -> str | int:
-    """Return one step of a path; the secret may have been sent as a key, too."""
+    """Return one step of a path with secrets masked, because the secret may also have been sent as a key."""
     return redaction.text(step) if isinstance(step, str) else step
 
 
@@ -60,17 +60,17 @@ def _values(objects: list[Any], folded: frozenset[str]) -> Iterator[Any]:
 
 
 def _read(arguments: Any) -> Any:
-    """Return *arguments* as an object, if they are one in JSON text or in text in that text."""
+    """Return *arguments* decoded if they are JSON text, also if that text contains JSON text once more."""
     for _ in range(2):
         if not isinstance(arguments, (str, bytes, bytearray)):
             break
         try:
             arguments = loads(arguments)
-        except ValueError:  # no value is quoted for what is no JSON
+        except ValueError:  # an error about text that is not JSON quotes no value
             break
     return arguments
 
 
 def _folded(name: object) -> str:
-    """Return *name* as `repair` compares keys: without case and separators."""
+    """Return *name* in the form in which `repair` compares keys: without case and separators."""
     return "".join(letter for letter in str(name).casefold() if letter.isalnum())

@@ -1,5 +1,5 @@
 """
-Talking to models: neutral messages, what a provider is, and the providers, one a file.
+Communication with models: neutral messages, the `Provider` protocol, and one file for each provider.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .messages import AssistantMessage, Message, Native, ToolMessage, UserMessag
 from .prices import Price, Prices
 from .scripted import Asked, ScriptedProvider
 
-if TYPE_CHECKING:  # a program speaks to one of them, if any
+if TYPE_CHECKING:  # a program uses one of these at most, so they are loaded on first use
     from .anthropic import AnthropicProvider
     from .gemini import GeminiProvider
     from .http.failures import ProviderFailure

@@ -1,7 +1,7 @@
 """
-Anthropic's Messages API.
+The provider for Anthropic's Messages API.
 
-What the model thinks comes with a signature, and goes back as it came.
+The thinking of the model has a signature, and is sent back unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _IDENTIFIED = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
 class AnthropicProvider(RemoteProvider):
-    """Claude. The key is in `ANTHROPIC_API_KEY`; the arguments are those of `RemoteProvider`."""
+    """The provider of Claude. Its key is in `ANTHROPIC_API_KEY`. Its arguments are those of `RemoteProvider`."""
 
     name = "anthropic"
     _title = "Anthropic"
@@ -56,9 +56,9 @@ class AnthropicProvider(RemoteProvider):
     _address = "https://api.anthropic.com"
     _variables = ("ANTHROPIC_API_KEY",)
     _key_header = ("authorization", "Bearer {}")
-    _headers = {"anthropic-version": "2026-10-21"}  # noqa: RUF012 -- a constant
+    _headers = {"anthropic-version": "2026-10-21"}  # noqa: RUF012 -- it is never changed
     _reserved = frozenset(["model", "messages", "tools", "system", "stream", "max_tokens"])
-    # The API wants a number. A file to be written has to fit; without a stream, more would take too long.
+    # The API requires a number. A file that the model writes has to fit. More would take too long without a stream.
     _max_tokens = 16_000
 
     def _path(self, *, stream: bool) -> str:
@@ -113,21 +113,21 @@ def _block(each: str | Picture) -> dict[str, Any]:
 
 
 def _identified(message: dict[str, Any]) -> dict[str, Any]:
-    """*message* with ids that are taken."""
+    """Change the ids in *message* to ids that the API accepts, and return *message*."""
     for block in message["content"]:
-        key = _IDENTIFIED.get(str(block.get("type")))  # a server may have said anything there
+        key = _IDENTIFIED.get(str(block.get("type")))  # a server may have sent any JSON as the type
         if key is not None:
             block[key] = wire_id(block.get(key), _IDS)
     return message
 
 
 def _is_call(block: Mapping[str, Any]) -> bool:
-    # What belongs to a toolset of Anthropic's own is not ours to answer.
+    # Anthropic answers the calls of its own toolsets itself.
     return block.get("type") == "tool_use" and not block.get("toolset_name")
 
 
 def _is_blank(block: Mapping[str, Any]) -> bool:
-    """Whether a block says nothing: such are sent, but not taken."""
+    """Return whether *block* is an empty text. The API sends such blocks, but refuses them in a request."""
     return block.get("type") == "text" and not str(block.get("text")).strip()
 
 
@@ -140,7 +140,11 @@ def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
 
 
 def _sendable(block: dict[str, Any]) -> dict[str, Any]:
-    """The block as it may be sent back: arguments that were cut are no object, and only that is taken."""
+    """
+    Return *block* as it can be sent back to the API.
+
+    Arguments that were cut off are not an object, and the API accepts only an object.
+    """
     block = copied(block)
     if block.get("type") == "tool_use" and not isinstance(block.get("input"), dict):
         block["input"] = {UNREADABLE: block["input"]} if block.get("input") is not None else {}
@@ -158,7 +162,7 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
 
 
 class _Assembler:
-    """The message from its events: it starts, its blocks grow one after the other, it stops."""
+    """Builds the message from its events: the message starts, its blocks grow one after another, and it stops."""
 
     def __init__(self) -> None:
         self._message: dict[str, Any] = {}
@@ -203,7 +207,7 @@ _GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta
 
 
 def _input(text: str) -> Any:
-    """The arguments; as text if they are no object, which happens if the answer was cut."""
+    """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
     try:
         read = loads(text or "{}")
     except ValueError:

@@ -1,8 +1,8 @@
 """
-What the agent asks of a provider, and what it gets.
+The `Provider` protocol: the request that the agent sends, and the reply that it gets.
 
-A provider translates: neutral messages and a catalog into one request in its own format, and
-the answer back. It keeps no conversation. Nobody has to subclass anything to be one.
+A provider translates neutral messages and a catalog into one request in its own format, and the answer back
+into a reply. It keeps no conversation. A class need not inherit from anything to be a provider.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from .prices import Price, Prices, price_of
 __all__ = ["Provider", "Reply", "Request", "StopReason", "StreamEvent", "TextDelta", "Usage"]
 
 StopReason: TypeAlias = Literal["answer", "calls", "length", "refusal", "paused", "other"]
-"""Why the model stopped: it has answered, it wants tools called, it ran out of room, it or a filter refused, it
-paused and wants to go on, or something else."""
+"""Why the model stopped: it has answered, it wants to call tools, it reached the length limit, it or a filter
+refused, it paused and wants to continue, or another reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """
-    Tokens that were used.
+    The number of tokens that were used.
 
     Attributes:
-        input_tokens: Everything that was read, cached or not.
-        output_tokens: Everything that was written, thinking included.
-        cached_tokens: The part of the input that the provider had kept from before.
-        cache_write_tokens: The part of the input that it keeps from now on.
+        input_tokens: All tokens that the model read, cached or not.
+        output_tokens: All tokens that the model wrote, with those of its thinking.
+        cached_tokens: The part of the input that was already in the provider's cache.
+        cache_write_tokens: The part of the input that the provider has written to its cache.
     """
 
     input_tokens: int = 0
@@ -49,7 +49,7 @@ class Usage:
         return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)})
 
     def cost(self, prices: Price | Prices, model: str = "") -> Decimal:
-        """What it costs: by one price, or by a table in which *model* is looked up."""
+        """Return what the tokens cost. *prices* is one price, or a table in which *model* is looked up."""
         price = prices if isinstance(prices, Price) else price_of(model, prices)
         return price.of(
             input=self.input_tokens,
@@ -63,7 +63,7 @@ class Usage:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Usage:
-        """The inverse of `to_json`; `ValueError` for what is none."""
+        """Return the `Usage` that `to_json` wrote. Raise `ValueError` if *data* is not the JSON of a `Usage`."""
         if not isinstance(data, Mapping):
             raise ValueError(f"not a usage: expected an object, got {type(data).__name__}")  # noqa: TRY004 -- unread JSON
         known = {each.name for each in fields(Usage)}
@@ -76,12 +76,12 @@ class Usage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """
-    One turn, as the agent asks for it.
+    The agent's request for one turn.
 
     Attributes:
-        catalog: What may be offered in this turn; the provider makes the definitions.
-        session: Whose loaded tools are offered too.
-        max_tokens: The most the model may write; the provider's own setting if not given.
+        catalog: The tools that may be offered in this turn. The provider makes the definitions.
+        session: The session whose loaded tools are offered too.
+        max_tokens: The maximum number of tokens that the model may write; the provider's own setting if not given.
     """
 
     messages: tuple[Message, ...]
@@ -94,11 +94,11 @@ class Request:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """
-    One turn, as the model answered it.
+    The model's answer for one turn.
 
     Attributes:
-        model: The model that answered, as the provider names it.
-        id: The provider's name for the answer.
+        model: The name of the model that answered, as the provider states it.
+        id: The id that the provider gave to the answer.
     """
 
     message: AssistantMessage
@@ -110,7 +110,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer's text, as it comes."""
+    """A piece of the answer's text, reported when it arrives."""
 
     text: str
 
@@ -120,13 +120,14 @@ StreamEvent: TypeAlias = TextDelta | Reply
 
 class Provider(Protocol):
     """
-    A model that can be asked.
+    A service that answers requests with the replies of a model.
 
-    Failures are `ProviderError`s, worded for whoever runs the agent; what is worth trying again was tried again.
+    A failure is raised as `ProviderError`, with a message for the host that runs the agent. The provider has already
+    retried a failure that is worth a retry.
 
     Attributes:
-        name: Whose format it speaks; `Native.provider` of what it says.
-        model: The model that is asked for.
+        name: The name of the provider's format. It is also `Native.provider` in its messages.
+        model: The name of the requested model.
     """
 
     @property
@@ -136,9 +137,9 @@ class Provider(Protocol):
     def model(self) -> str: ...
 
     async def reply(self, request: Request) -> Reply:
-        """The whole answer."""
+        """Return the whole answer to *request*."""
         ...
 
     def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """The answer as it comes: pieces of text, then exactly one `Reply` with everything in it."""
+        """Yield the answer while it arrives: pieces of text, and then exactly one `Reply` with the whole answer."""
         ...

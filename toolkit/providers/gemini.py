@@ -1,7 +1,7 @@
 """
-Google's Gemini API.
+The provider for Google's Gemini API.
 
-The model signs its thoughts on the parts of its answer; those go back as they came.
+The parts of an answer carry signatures of the model's thoughts. They are sent back unchanged.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _STOPS: dict[str, StopReason] = {
     ),
 }
 _VERSIONED = re.compile(r"/v\d\w*$")
-# Models from the third generation on refuse a call without a signature, unless it is this one, which says
-# that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
+# Models of the third generation and later refuse a call without a signature. `_FOREIGN` is accepted as a signature: it
+# says that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
 _UNSIGNED = re.compile(r"(?:models/)?gemini-[12][.-]")
 _FOREIGN = "skip_thought_signature_validator"
 
 
 def _definitions(catalog: Offering, session: Session | None, *, strict: bool) -> Definitions:
-    return gemini.definitions(catalog, session)  # no tool is strict by itself; `toolConfig` says it for all of them
+    return gemini.definitions(catalog, session)  # `strict` is not set for a tool, but in `toolConfig` for all tools
 
 
 class GeminiProvider(RemoteProvider):
     """
-    Gemini. The key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY`; the arguments are those of `RemoteProvider`.
+    The provider of Gemini. Its key is in `GEMINI_API_KEY` or `GOOGLE_API_KEY`.
 
-    With `strict`, the model is held to all schemas of a request.
+    Its arguments are those of `RemoteProvider`. With `strict`, the model has to follow all schemas of a request.
     A `base_url` may end with a version, such as `/v1beta`.
     """
 
@@ -56,7 +56,7 @@ class GeminiProvider(RemoteProvider):
     _address = "https://generativelanguage.googleapis.com"
     _variables = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
     _key_header = ("x-goog-api-key", "{}")
-    _models = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is a part of the address
+    _models = re.compile(r"[A-Za-z0-9][\w.@-]*(?:/[A-Za-z0-9][\w.@-]*)*", re.ASCII)  # it is part of the address
     _answer_names = ("modelVersion", "responseId")
     _reserved = frozenset(["model", "contents", "tools", "systemInstruction", "system_instruction"])
 
@@ -132,12 +132,12 @@ def _part(each: str | Picture) -> dict[str, Any]:
 
 def _function_call(call: ToolCall) -> dict[str, Any]:
     made: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
-    call_id = given_id(ToolResult(call_id=call.id))  # as the result is sent, so is the call
+    call_id = given_id(ToolResult(call_id=call.id))  # the same id as the result is sent with
     return made if call_id is None else {**made, "id": call_id}
 
 
 def _name_alike(asked: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
-    """Give each answer the name and the id of its call: the model may have used an alias, or made a name up."""
+    """Give each answer the name and the id of its call, because the model may have used an alias or a wrong name."""
     calls = [part["functionCall"] for part in asked if "functionCall" in part]
     given = [part["functionResponse"] for content in answers for part in content["parts"]]
     if len(calls) == len(given):
@@ -148,7 +148,7 @@ def _name_alike(asked: list[dict[str, Any]], answers: list[dict[str, Any]]) -> N
 
 
 def _is_same(parts: list[dict[str, Any]], message: AssistantMessage) -> bool:
-    """Whether *parts* have the calls that the message has. Gemini gives no ids, so names have to do."""
+    """Return whether *parts* have the calls of *message*. The names are compared, because Gemini gives no ids."""
     names = [table_of(part, "functionCall").get("name") for part in parts if "functionCall" in part]
     return names == [gemini.NAMING.wire(call.name) for call in message.calls]
 
@@ -162,7 +162,7 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
 
 
 class _Assembler:
-    """The answer from its chunks, each of which is an answer with further parts."""
+    """Builds the answer from its chunks. Each chunk is an answer with further parts."""
 
     def __init__(self) -> None:
         self._whole: dict[str, Any] = {}
@@ -191,7 +191,7 @@ class _Assembler:
         return {**self._whole, "candidates": [{**self._candidate, "content": content}]}
 
     def _add(self, part: dict[str, Any]) -> None:
-        """Append *part*, or its text to the last part if both are nothing but text of one kind."""
+        """Append *part*, or append its text to the last part if both have only text of the same kind."""
         last = self._parts[-1] if self._parts else {}
         is_text = "text" in last and "text" in part and last.get("thought") == part.get("thought")
         if is_text and not (last.keys() | part.keys()) - {"text", "thought"}:

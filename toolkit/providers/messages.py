@@ -1,8 +1,8 @@
 """
-A conversation in nobody's format: what the user said, what the model said, what the tools said.
+The messages of a conversation, in a format that belongs to no provider: of the user, the model and the tools.
 
-Messages are values. They go to JSON and back with a version, so that a conversation can be kept;
-what is read back is data, and anything that is no message is refused with its place.
+Messages are values. They can be written as JSON with a version and read back, so that a conversation can be saved.
+A message that was read back is only data. JSON that is not a message is refused, with the place of the error.
 """
 
 from __future__ import annotations
@@ -26,34 +26,38 @@ T = TypeVar("T")
 
 
 class _Value(ABC):
-    """Equal if the JSON is: calls and results, which messages hold, do not compare by what they say."""
+    """
+    A message that is equal to another one if their JSON is equal.
+
+    The fields themselves cannot be compared, because calls and results do not compare by their content.
+    """
 
     __slots__ = ()
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON with a version; `message_from_json` reads it."""
+        """Return the message as plain JSON with a version, which `message_from_json` reads."""
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, _Value) and self.to_json() == other.to_json()
 
-    __hash__ = None  # type: ignore[assignment]  # what calls and results hold can change
+    __hash__ = None  # type: ignore[assignment]  # the content of calls and results can change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserMessage(_Value):
-    """What the user says: text, images, files, in order."""
+    """A message of the user: text, images and files, in order."""
 
     parts: tuple[Part, ...]
 
     @classmethod
     def of(cls, *parts: str | Part) -> UserMessage:
-        """The short way: `UserMessage.of("What is this?", ImagePart(data))`."""
+        """Return a message of *parts*, such as `UserMessage.of("What is this?", ImagePart(data))`."""
         return cls(tuple(TextPart(part) if isinstance(part, str) else part for part in parts))
 
     @property
     def text(self) -> str:
-        """Its text parts, each on lines of its own."""
+        """The text of all text parts, each on its own lines."""
         return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
 
     def to_json(self) -> dict[str, Any]:
@@ -63,13 +67,13 @@ class UserMessage(_Value):
 @dataclass(frozen=True, slots=True)
 class Native:
     """
-    What a provider said, in its own words.
+    The content of a message in the format of the provider that sent it.
 
-    Thinking with its signature, reasoning items, thought signatures: they mean something to that provider
-    alone, and go back to it as they were. Others never see them.
+    Thinking with its signature, reasoning items and thought signatures mean something only to that provider. They are
+    sent back to it unchanged. Other providers never get them.
 
     Attributes:
-        provider: The `name` of the provider that said it.
+        provider: The `name` of the provider that sent the content.
         content: Plain JSON.
     """
 
@@ -83,12 +87,12 @@ class Native:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AssistantMessage(_Value):
     """
-    What the model says.
+    A message of the model.
 
     Attributes:
-        calls: The tools it wants called. Names are the catalog's; arguments are a dictionary, or the
-            provider's text where that was no JSON object.
-        native: The same message in its provider's own words, if there is more to it than text and calls.
+        calls: The tool calls that the model wants. Their names are those of the catalog. Their arguments are a
+            dictionary, or the provider's text if that was not a JSON object.
+        native: The same message in its provider's format, if it has more than text and calls.
     """
 
     text: str = ""
@@ -107,7 +111,7 @@ class AssistantMessage(_Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ToolMessage(_Value):
-    """What came of the calls of one turn: all results, in the order of the calls."""
+    """The results of all calls of one turn, in the order of the calls."""
 
     results: tuple[ToolResult, ...]
 
@@ -121,10 +125,10 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 class PerMessage(Generic[T]):
     """
-    What *make* gives for each message of a conversation that grows, made once.
+    A cache of what *make* returns for each message of a growing conversation.
 
-    Messages are values: one that is the same object is the same message. Otherwise a turn would cost as much as
-    all turns before it.
+    Messages do not change, so the same object is the same message, and *make* is called once for it. Without the cache
+    each turn would cost as much as all turns before it.
     """
 
     def __init__(self, make: Callable[[Message], T]) -> None:
@@ -133,17 +137,22 @@ class PerMessage(Generic[T]):
         self._made: list[T] = []
 
     def of(self, messages: Sequence[Message]) -> Sequence[T]:
-        """What was made of *messages*, in order."""
+        """Return what `make` returned for each of *messages*, in order."""
         known = len(self._messages)
         if known > len(messages) or not all(map(operator.is_, self._messages, messages)):
-            self._messages, self._made, known = [], [], 0  # something was cut, or put in another's place
-        self._made += [self._make(message) for message in messages[known:]]  # all of them, or it raises and has none
+            self._messages, self._made, known = [], [], 0  # a message was removed or replaced
+        self._made += [self._make(message) for message in messages[known:]]  # adds all, or none if it raises
         self._messages += messages[known:]
         return self._made
 
 
 def message_from_json(data: Mapping[str, Any]) -> Message:
-    """The inverse of a message's `to_json`; `ValueError`, with the place, for what is none."""
+    """
+    Return the message that a message's `to_json` wrote.
+
+    Raises:
+        ValueError: *data* is not a message. The error names the place.
+    """
     if not isinstance(data, Mapping):
         raise ValueError(f"not a message: expected an object, got {type(data).__name__}")  # noqa: TRY004 -- unread JSON
     version, role = data.get("version"), data.get("role")
@@ -178,7 +187,7 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], Message]] = {"user": _user, "a
 
 
 def _call(data: Mapping[str, Any]) -> ToolCall:
-    # Whatever a model sent for arguments is kept: the dispatcher words what is wrong with them.
+    # The arguments are kept exactly as the model sent them. The dispatcher reports what is wrong with them.
     return ToolCall(_field(data, "name", str), copied(data.get("arguments")), _field(data, "id", str))
 
 

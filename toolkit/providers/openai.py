@@ -1,7 +1,7 @@
 """
-OpenAI's Chat Completions, and every server that speaks it: Ollama, vLLM, OpenRouter.
+The provider for OpenAI's Chat Completions API, and for every server that has it: Ollama, vLLM, OpenRouter.
 
-Servers add fields of their own to a message, such as the model's reasoning. They go back as they came.
+Servers add their own fields to a message, such as the model's reasoning. These fields are sent back unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STOPS: dict[str, StopReason] = {
     "length": "length",
     "content_filter": "refusal",
 }
-# What a message has by itself, and what is only ever said by the server.
+# The fields of a message that are sent anyway, and those that only a server sends. Neither is kept in `native`.
 _USUAL = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
 _USUAL_OF_CALL = frozenset(["id", "type", "function", "index"])
 _IDS = re.compile(r".{1,40}", re.DOTALL)
@@ -45,7 +45,9 @@ _IDS = re.compile(r".{1,40}", re.DOTALL)
 
 class OpenAIProvider(RemoteProvider):
     """
-    GPT, or whatever answers at `base_url`. The key is in `OPENAI_API_KEY`; the arguments are those of `RemoteProvider`.
+    The provider of GPT, or of the models of the server at `base_url`.
+
+    Its key is in `OPENAI_API_KEY`. Its arguments are those of `RemoteProvider`.
 
         OpenAIProvider("qwen3", base_url="http://localhost:11434/v1")  # Ollama
     """
@@ -64,7 +66,7 @@ class OpenAIProvider(RemoteProvider):
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
         said = [self._identified(each) for message in request.messages for each in self._said(message)]
-        # OpenAI's newer models refuse the old name, and other servers do not know the new one.
+        # OpenAI's newer models refuse the old name `max_tokens`, and other servers do not know the new name.
         limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
         return {
             "model": self.model,
@@ -90,7 +92,11 @@ class OpenAIProvider(RemoteProvider):
         return [made]
 
     def _identified(self, message: dict[str, Any]) -> dict[str, Any]:
-        """*message* with ids that OpenAI takes. Other servers get what they gave: some have put more into an id."""
+        """
+        Change the ids in *message* to ids that OpenAI accepts, and return *message*.
+
+        Other servers get their own ids back, because some servers put further data into an id.
+        """
         if self._is_own_address:
             for holder, key in [(message, "tool_call_id"), *((call, "id") for call in message.get("tool_calls", ()))]:
                 if key in holder:
@@ -122,7 +128,7 @@ def _part(each: str | Picture) -> dict[str, Any]:
 
 
 def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
-    # Content may be missing beside calls, and some servers refuse an empty text there.
+    # A message with calls may have no content, and some servers refuse an empty text in it.
     made: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
     if message.calls:
         made["tool_calls"] = [
@@ -137,7 +143,7 @@ def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
 
 
 def _further(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What the server said beside text and calls: fields of the message, and of each call."""
+    """Return the fields of the message, and of each call, that a server has added to text and calls."""
     fields = {name: value for name, value in said.items() if name not in _USUAL and value is not None}
     calls = [
         {"id": each.get("id"), **{name: value for name, value in each.items() if name not in _USUAL_OF_CALL}}
@@ -159,7 +165,7 @@ def _with_further(made: dict[str, Any], further: dict[str, Any], message: Assist
 
 
 def _text(content: Any) -> str:
-    """A message's text; some servers send a list of parts."""
+    """Return the text of a message. Some servers send it as a list of parts."""
     if isinstance(content, list):
         return "".join(
             str(part.get("text") or "") for part in content if table_of({"": part}, "").get("type") == "text"
@@ -168,7 +174,7 @@ def _text(content: Any) -> str:
 
 
 class _Assembler:
-    """The completion from its chunks: fields of the message grow, calls grow by their index."""
+    """Builds the completion from its chunks: fields of the message grow, and calls grow by their index."""
 
     def __init__(self) -> None:
         self._whole: dict[str, Any] = {}
@@ -218,7 +224,11 @@ class _Assembler:
 
 
 def _belongs(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
-    """Whether *delta* goes on with *call*. Some servers leave index and id out, or give all calls the same index."""
+    """
+    Return whether *delta* continues *call*.
+
+    Some servers leave out the index and the id, or give all calls the same index.
+    """
     if delta.get("id") and call.get("id") and delta["id"] != call["id"]:
         return False
     if delta.get("index") is None and not delta.get("id"):

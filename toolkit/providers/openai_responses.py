@@ -1,7 +1,7 @@
 """
-OpenAI's Responses API, without its memory: nothing is stored there, and every request carries everything.
+The provider for OpenAI's Responses API, without storage: every request has the whole conversation.
 
-What the model reasoned comes encrypted, and goes back as it came.
+The reasoning of the model arrives encrypted, and is sent back unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STOPS: dict[str, StopReason] = {"completed": "answer", "max_output_tokens": "le
 _CALLS = frozenset(["function_call", "custom_tool_call"])
 _ENDS = frozenset(["response.completed", "response.incomplete"])
 _BETWEEN = "\n\n"
-# What these reasoned does not exist, and they refuse to be asked for it.
+# These models do not reason, and the API refuses a request for their reasoning.
 _NOT_REASONING = re.compile(r"(?:ft:)?(?:chatgpt|gpt-[34]|gpt-[\d.]+-chat)")
 _IDS = re.compile(r".{1,64}", re.DOTALL)
 _ENCRYPTED = "reasoning.encrypted_content"
@@ -42,9 +42,10 @@ _ENCRYPTED = "reasoning.encrypted_content"
 
 class OpenAIResponsesProvider(RemoteProvider):
     """
-    GPT, by the Responses API. The key is in `OPENAI_API_KEY`; the arguments are those of `RemoteProvider`.
+    The provider of GPT through the Responses API.
 
-    A model that does not reason may refuse to be asked for its reasoning: give `options={"include": None}`.
+    Its key is in `OPENAI_API_KEY`. Its arguments are those of `RemoteProvider`. For a model that does not reason, the
+    API may refuse a request for the reasoning; give `options={"include": None}` then.
     """
 
     name = "openai_responses"
@@ -107,7 +108,7 @@ class OpenAIResponsesProvider(RemoteProvider):
 
 
 def _identified(item: dict[str, Any]) -> dict[str, Any]:
-    """*item* with an id of its call that is taken."""
+    """Return *item* with an id of its call that the API accepts."""
     return {**item, "call_id": wire_id(item["call_id"], _IDS)} if "call_id" in item else item
 
 
@@ -126,7 +127,7 @@ def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
 
 
 def _is_lost(item: Mapping[str, Any]) -> bool:
-    """Whether an item only refers to what the server has not kept: reasoning that came without its content."""
+    """Return whether *item* is reasoning without its content: it refers to data that the server has not stored."""
     return item.get("type") == "reasoning" and not item.get("encrypted_content")
 
 
@@ -135,12 +136,12 @@ def _sendable(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _contents(item: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The kind and the text of what a message consists of."""
+    """Return the kind and the text of each part of a message."""
     return [(part["type"], part.get("text") or part.get("refusal") or "") for part in item["content"]]
 
 
 class _Assembler:
-    """The response from its events: items as they are done, and the whole at the end."""
+    """Builds the response from its events: each item when it is done, and the whole response at the end."""
 
     def __init__(self) -> None:
         self._response: dict[str, Any] | None = None
@@ -166,7 +167,7 @@ class _Assembler:
         return ""
 
     def response(self) -> dict[str, Any]:
-        # The items are the truth: what is encrypted in them may be cut at the end.
+        # The items from the events are used, because encrypted content may be cut in the response at the end.
         items = [self._items[index] for index in sorted(self._items)]
         response = self._response or {}
         return {**response, "output": items} if items else response

@@ -1,8 +1,8 @@
 """
-What tokens cost, by a table that the user gives.
+The cost of tokens, by a table of prices that the user gives.
 
-No prices are built in: they change, and a wrong one is worse than none. A model that the table
-does not know is an error, so that a budget in money never runs blind.
+No prices are built in, because they change, and a wrong price is worse than none. A model that is not in the table is
+an error, so that a budget in money never counts a model without a price.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ __all__ = ["Amount", "Price", "Prices", "price_of"]
 
 Amount: TypeAlias = "Decimal | int | float | str"
 
-# What providers append to the name that was asked for; `-mini` is another model, and another price.
+# The suffixes that providers append to the requested name. `-mini` is not one: it is another model with another price.
 _VERSIONS = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{3}|latest)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """
-    What a million tokens cost, in whatever currency the table is in.
+    The cost of a million tokens, in the currency of the table.
 
     Attributes:
-        cached: For input that the provider had kept; as `input` if not given.
-        cache_write: For input that the provider keeps from now on; as `input` if not given.
+        cached: The price of input that was already in the provider's cache; the same as `input` if not given.
+        cache_write: The price of input that the provider writes to its cache; the same as `input` if not given.
     """
 
     input: Amount
@@ -47,8 +47,8 @@ class Price:
             object.__setattr__(self, each.name, value)
 
     def of(self, *, input: int, output: int, cached: int = 0, cache_write: int = 0) -> Decimal:  # noqa: A002 -- as the field
-        """What so many tokens cost; cached and written ones are part of the input."""
-        # A server that counts them beside the input must not earn anybody money.
+        """Return the cost of these numbers of tokens. *input* includes *cached* and *cache_write*."""
+        # A server may count cached tokens apart from the input. The difference must not be a negative cost.
         fresh = max(0, input - cached - cache_write)
         counts = {"input": fresh, "output": output, "cached": cached, "cache_write": cache_write}
         return sum((getattr(self, name) * count for name, count in counts.items()), Decimal(0)) / 1_000_000
@@ -58,7 +58,12 @@ Prices: TypeAlias = Mapping[str, Price]
 
 
 def price_of(model: str, prices: Prices) -> Price:
-    """The price of *model*, also if its name carries a date that the table leaves out; `ProviderError` if unknown."""
+    """
+    Return the price of *model*. Its name may end with a date or version that the name in the table does not have.
+
+    Raises:
+        ProviderError: The table has no price for *model*.
+    """
     name = model.removeprefix("models/")
     for known in sorted(prices, key=len, reverse=True):
         if name.startswith(known) and (name == known or _VERSIONS.fullmatch(name, len(known))):

@@ -1,7 +1,7 @@
 """
-A provider that is asked over HTTP: what the four have in common.
+The base class of the four providers that are reached over HTTP.
 
-A file per provider holds only the translation: a request into a body, an answer into a reply, and
+The file of each provider has only the translation: of a request into a body, of an answer into a reply, and of
 events into an answer. Keys, waiting, retries and streams are here and in `exchange`.
 """
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What of a module of `toolkit.formats` is used here."""
+    """The parts of a module of `toolkit.formats` that a provider uses."""
 
     naming: Naming
     definitions: Callable[..., Definitions]
@@ -51,21 +51,22 @@ class Format:
 
 class RemoteProvider(ABC):
     """
-    Asks *model* over HTTP.
+    A provider that sends requests for *model* over HTTP.
 
     Args:
-        api_key: The key; otherwise it is read from the environment at the first request. The environment's key is
-            sent to the provider's own address only: with another `base_url`, give the key that belongs there, or none.
-        base_url: Another address that speaks the same format.
-        timeout_seconds: The longest wait for a whole answer; in a stream, the longest wait without anything new.
-        total_seconds: The longest wait for one answer in all, however it comes. Time that the reader of a stream
+        api_key: The key. If it is not given, it is read from the environment at the first request. The key from the
+            environment is sent only to the provider's own address: with another `base_url`, give the key for that
+            server, or none.
+        base_url: The address of another server with the same format.
+        timeout_seconds: The longest wait for a whole answer. In a stream, the longest wait without new data.
+        total_seconds: The longest total wait for one answer, streamed or not. The time that the reader of a stream
             takes does not count.
-        retry: How often, and how patiently, to try again what is worth it.
-        client: An `httpx.AsyncClient` of your own, for proxies or further headers. It stays open.
-        max_tokens: The most the model may write, unless a request says otherwise.
-        strict: Whether the provider shall hold arguments to the schemas, where it can.
-        options: Further fields of the request, as the provider's documentation has them; None leaves one out.
-        sleep: How to wait between tries.
+        retry: The policy for retries of failures that are worth a retry.
+        client: The caller's own `httpx.AsyncClient`, for proxies or further headers. It is not closed here.
+        max_tokens: The maximum number of tokens that the model may write, unless a request sets it.
+        strict: Whether the provider has to make the model's arguments follow the schemas, if it can.
+        options: Further fields of the request, as in the provider's documentation. None leaves a field out.
+        sleep: The function that waits between attempts.
     """
 
     name: ClassVar[str]
@@ -141,7 +142,7 @@ class RemoteProvider(ABC):
                 raise
             return incoming
 
-        # Nothing has been shown until the first text is here, so until then it may be tried again.
+        # Nothing was yielded before the first text has arrived, so a retry is possible until then.
         incoming = await self._patiently(begin)
         async with aclosing(incoming):
             shown = 0
@@ -159,7 +160,7 @@ class RemoteProvider(ABC):
         yield self._understood(incoming.response(), request)
 
     async def aclose(self) -> None:
-        """Close the connections; a client that was given stays open."""
+        """Close the connections. A client that the caller gave stays open."""
         await self._exchange.aclose()
 
     async def __aenter__(self) -> Self:
@@ -176,31 +177,35 @@ class RemoteProvider(ABC):
 
     @abstractmethod
     def _path(self, *, stream: bool) -> str:
-        """What follows the base URL."""
+        """Return the part of the address after the base URL."""
 
     @abstractmethod
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
-        """The request in the provider's format."""
+        """Return *request* in the provider's format."""
 
     @abstractmethod
     def _reply(self, response: dict[str, Any], request: Request) -> Reply:
-        """What the provider's answer means: the message, why it stopped in the provider's words, and the usage."""
+        """
+        Return the message in the provider's answer, the stop reason and the usage.
+
+        The caller corrects the stop reason, and adds the model and the id.
+        """
 
     @abstractmethod
     def _assembler(self) -> Assembler: ...
 
     def _tools(self, body: Mapping[str, Any]) -> list[str]:
-        """The names of the tools in *body*, as they are sent."""
+        """Return the names of the tools in *body*, as they are sent."""
         return [tool["name"] for tool in body.get("tools", ())]
 
     def _definitions(self, request: Request) -> list[dict[str, Any]] | None:
-        """The tools of *request* in the provider's format; None if there are none."""
+        """Return the tools of *request* in the provider's format; None if there are none."""
         if request.catalog is None:
             return None
         made = self._format.definitions(request.catalog, request.session, strict=self.strict)
         for note in made.notes:
-            if note not in self._noted:  # every turn has the same
-                if len(self._noted) >= _MOST_NOTED:  # tools that come and go bring new ones for ever
+            if note not in self._noted:  # each note comes again in every turn
+                if len(self._noted) >= _MOST_NOTED:  # tools that are added and removed would grow this without end
                     self._noted.clear()
                 self._noted.add(note)
                 _log.info("%s: %s", self.name, note)
@@ -210,7 +215,7 @@ class RemoteProvider(ABC):
         return made_calls(self._format.calls(response, request.catalog), request)
 
     def _error_in(self, data: Mapping[str, Any]) -> Any:
-        """The error in an answer or an event; None if it is none."""
+        """Return the error in an answer or an event; None if it has none."""
         return data if data.get("error") else None
 
     def _outgoing(self, request: Request, *, stream: bool) -> Outgoing:
@@ -241,7 +246,7 @@ class RemoteProvider(ABC):
         return self._key
 
     async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Await *call*, again as the policy allows; in the end a failure is a `ProviderFailure`."""
+        """Await *call*, and retry it as the policy allows. After the last retry, raise `ProviderFailure`."""
         notes: list[str] = []
         try:
             return await retrying(call, self._retry, sleep=self._sleep, noted=notes.append)
@@ -264,5 +269,5 @@ class RemoteProvider(ABC):
             )
         except ProviderFailure:
             raise
-        except (*ODD, ProviderError) as error:  # the formats raise the latter, and cannot know the former
+        except (*ODD, ProviderError) as error:  # the formats raise `ProviderError`; they do not know `ProviderFailure`
             raise no_answer(self._title, error) from error

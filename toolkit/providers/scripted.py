@@ -1,7 +1,7 @@
 """
-A provider that plays what it was given, and remembers what it was asked.
+A provider that answers with replies from a list, and records the requests it got.
 
-For tests, examples and demonstrations: no key, no network, no chance.
+It is for tests, examples and demonstrations. It needs no key and no network, and nothing in it is random.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Asked", "Scripted", "ScriptedProvider"]
 
 _Said: TypeAlias = "Reply | AssistantMessage | str | Sequence[ToolCall] | Exception"
 Scripted: TypeAlias = "_Said | Callable[[Request], _Said | Awaitable[_Said]]"
-"""One turn of a script: what is said, what is raised, or a function of the request that says so."""
+"""One turn of a script: a reply, an exception to raise, or a function of the request that returns one of them."""
 
 _WORDS = re.compile(r"\s*\S+\s*|\s+")
 
@@ -30,7 +30,7 @@ _WORDS = re.compile(r"\s*\S+\s*|\s+")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(Request):
     """
-    A request as it was when it came: what happens to the conversation or the catalog later does not show.
+    A copy of a request, made when it arrived. Later changes to the conversation or the catalog do not affect it.
 
     Attributes:
         tools: The names of the tools that were offered.
@@ -41,13 +41,14 @@ class Asked(Request):
 
 class ScriptedProvider:
     """
-    Answers with *replies*, one a turn.
+    A provider that answers with *replies*, one for each turn.
 
-    A text is an answer, a list of calls wants them called (a call without an id gets one), an exception is
-    raised, a function is asked with the request, and may be async. More questions than replies are a `ProviderError`.
+    A text is an answer. A list of calls is a reply that wants these calls; a call without an id gets one. An exception
+    is raised. A function, which may be async, is called with the request and returns the reply. A `ProviderError` is
+    raised if there are more requests than replies.
 
     Attributes:
-        requests: What it was asked, in order.
+        requests: The requests it got, in order.
     """
 
     name = "scripted"
@@ -76,14 +77,14 @@ class ScriptedProvider:
         return self._reply(said, number)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        """The reply word by word, then as a whole."""
+        """Yield the reply word by word, and then the whole reply."""
         reply = await self.reply(request)
         for word in _WORDS.findall(reply.message.text):
             yield TextDelta(word)
         yield reply
 
     async def aclose(self) -> None:
-        """Do nothing: it has no connections, and stands where a provider that has some would."""
+        """Do nothing. This provider has no connections; other providers, which it replaces in tests, have some."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -96,7 +97,7 @@ class ScriptedProvider:
         catalog = request.catalog
         if catalog is not None:
             tools = tuple(tool.name for tool in catalog.offered(request.session))
-            table = catalog.table  # never changed, only replaced
+            table = catalog.table  # a catalog replaces its table and never changes it
             catalog = CatalogView((), lambda: table)
         return Asked(
             messages=tuple(self._copies.of(request.messages)),

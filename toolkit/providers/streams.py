@@ -1,5 +1,5 @@
 """
-An answer that comes in pieces: what has come of it, and what it will be.
+An answer that arrives as a stream: its text so far, and the whole answer at the end.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from .wire import whole
 __all__ = ["ODD", "Assembler", "Incoming", "no_answer"]
 
 ODD = (KeyError, TypeError, ValueError, AttributeError, IndexError)
-"""What reading an answer of no known shape raises."""
+"""The exceptions that are raised when an answer has an unknown shape."""
 
 
 class Assembler(Protocol):
-    """Puts the events of a stream together to the answer that would have come as a whole."""
+    """Builds from the events of a stream the answer that the provider would have sent without streaming."""
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything that matters has come."""
+        """Whether every necessary part of the answer has arrived."""
         ...
 
     def feed(self, event: dict[str, Any]) -> str:
-        """Take one event in; the text that it shows, if any."""
+        """Add one event, and return the new text of the answer in it; empty if there is none."""
         ...
 
     def response(self) -> dict[str, Any]: ...
 
 
 def no_answer(title: str, error: Exception) -> ProviderFailure:
-    """What to raise for an answer that nobody can read."""
+    """Return the failure to raise for an answer that cannot be read."""
     return ProviderFailure(f"{title} sent an answer of no known shape: {described(error)[:200]}", why="answer")
 
 
 class Incoming:
     """
-    A stream that has begun.
+    A stream that has started.
 
     Attributes:
-        text: The text that came last; empty at the end.
+        text: The text that arrived last; empty at the end.
     """
 
     def __init__(self, events: AsyncGenerator[dict[str, Any]], assembler: Assembler, title: str) -> None:
@@ -54,7 +54,7 @@ class Incoming:
         self.text = ""
 
     async def advance(self) -> None:
-        """Go on to the next text, or to the end."""
+        """Read events up to the next text, or up to the end."""
         self.text = ""
         try:
             async for event in self._events:
@@ -62,7 +62,7 @@ class Incoming:
                     text = self._half + self._assembler.feed(event)
                 except ODD as error:
                     raise no_answer(self._title, error) from error
-                # The other half of a letter is shown with the next piece.
+                # A surrogate without its second half is kept, and shown with the next piece.
                 self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
                 self.text = whole(text.removesuffix(self._half))
                 if self.text:
@@ -75,7 +75,7 @@ class Incoming:
         self.text, self._half = whole(self._half), ""
 
     def response(self) -> dict[str, Any]:
-        """The answer as it would have come as a whole, once everything is here."""
+        """Return the answer as it would have arrived without streaming. Call this at the end of the stream."""
         try:
             return self._assembler.response()
         except ODD as error:

@@ -1,5 +1,5 @@
 """
-What all translations share: the parts of a user's message, calls in both directions, counts of tokens.
+Functions that all provider translations share: parts of a user's message, calls in both directions, token counts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 UNREADABLE = "INVALID_JSON"
-"""The key under which a model is shown the arguments that it wrote and nobody could read."""
+"""The key under which the model sees the arguments that it wrote if they were not a JSON object."""
 
 _NOTHING = "(nothing)"
 _HALF = re.compile("[\ud800-\udfff]")
@@ -48,7 +48,11 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def said_by(message: UserMessage) -> list[str | Picture]:
-    """The texts and pictures of *message*, in order; at least one, because providers refuse a message of nothing."""
+    """
+    Return the texts and pictures of *message*, in order.
+
+    The list has at least one item, because providers refuse an empty message.
+    """
     shown = [_shown(part) for part in message.parts]
     return [each for each in shown if not isinstance(each, str) or each.strip()] or [_NOTHING]
 
@@ -57,7 +61,7 @@ def _shown(part: Part) -> str | Picture:
     if isinstance(part, TextPart):
         return part.text
     if isinstance(part, JsonPart):
-        return as_text(as_json(part.value))  # a user may put anything there
+        return as_text(as_json(part.value))  # the user may have put any object there
     if isinstance(part, ImagePart):
         pictures = pictures_of(ToolResult(parts=[part]))
         return pictures[0] if pictures else "(an image that cannot be shown: only PNG, JPEG, GIF and WebP can)"
@@ -69,13 +73,13 @@ def _file(part: FilePart) -> str:
 
 
 def made_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
-    """*calls* with arguments read where they are JSON objects, each with an id of its own."""
+    """Return *calls*, each with its own id. Arguments that are the text of a JSON object become a dictionary."""
     number = sum(len(message.calls) for message in request.messages if isinstance(message, AssistantMessage))
     given = {call.id for call in calls}
     made: dict[str, ToolCall] = {}
     for call in calls:
         number += 1
-        # Results are told apart by the ids of one turn; ids of earlier turns may come again, as some servers have it.
+        # Only the ids within one turn have to differ, to tell results apart. Some servers repeat ids of earlier turns.
         own = call.id
         while not own or own in made:
             own = f"call_{number}" if f"call_{number}" not in given else ""
@@ -85,9 +89,13 @@ def made_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, .
 
 
 def _read(arguments: Any) -> Any:
-    """A dictionary if *arguments* is one or says one; otherwise as it was, for the dispatcher to refuse."""
+    """
+    Return *arguments* as a dictionary if they are one, or the JSON text of one.
+
+    Other arguments are returned unchanged, so that the dispatcher refuses them.
+    """
     if arguments is None or (isinstance(arguments, str) and not arguments.strip()):
-        return {}  # how some servers say that there are none
+        return {}  # some servers send this for a call without arguments
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -98,41 +106,57 @@ def _read(arguments: Any) -> Any:
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments for a provider that takes an object; what is none goes under a key that says so."""
+    """
+    Return the arguments of *call* for a provider that accepts an object.
+
+    Arguments that are not an object are put under the key `UNREADABLE`.
+    """
     read = _read(call.arguments)
     return copied(read) if isinstance(read, dict) else {UNREADABLE: read}
 
 
 def arguments_text(call: ToolCall) -> str:
-    """The arguments for a provider that takes JSON text."""
+    """Return the arguments of *call* for a provider that accepts JSON text."""
     return json.dumps(arguments_object(call), ensure_ascii=False, separators=(",", ":"))
 
 
 def wire_name(naming: Naming, name: str) -> str:
-    """A tool's name as it is sent; one that a model made up may have letters that no provider takes."""
+    """
+    Return the name of a tool as it is sent.
+
+    Characters that no provider accepts are replaced, because the model may have invented the name.
+    """
     return _FOREIGN.sub("_", naming.wire(name))[: naming.longest] or "_"
 
 
 def wire_id(call_id: Any, allowed: re.Pattern[str]) -> Any:
-    """A call's id as it is sent, with the call and with its result; one from elsewhere may not be *allowed*."""
+    """
+    Return the id of a call as it is sent, both with the call and with its result.
+
+    An id from another provider may not match *allowed*. It is replaced by a hash.
+    """
     if not isinstance(call_id, str) or allowed.fullmatch(call_id):
         return call_id
     return f"call_{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}"
 
 
 def native_of(message: AssistantMessage, provider: str) -> Any:
-    """What *provider* said in its own words, a copy; None if it was another, or there is nothing."""
+    """Return a copy of the native content of *message*; None if it has none, or if another provider sent it."""
     native = message.native
     return copied(native.content) if native is not None and native.provider == provider else None
 
 
 def objects(value: Any) -> list[dict[str, Any]] | None:
-    """*value* if it is a list of objects."""
+    """Return *value* if it is a list of objects, and otherwise None."""
     return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else None
 
 
 def is_same_turn(ids: Iterable[Any], message: AssistantMessage) -> bool:
-    """Whether the provider's own words have the calls that the message has; otherwise one of them was changed."""
+    """
+    Return whether *ids*, from the native content of *message*, are the ids of its calls.
+
+    If they are not, the message or the native content was changed.
+    """
     return list(ids) == [call.id for call in message.calls]
 
 
@@ -141,7 +165,7 @@ def stop_for(reason: Any, table: Mapping[str, StopReason]) -> StopReason:
 
 
 def finished(stop: StopReason, message: AssistantMessage) -> StopReason:
-    """*stop*, unless the message says otherwise: some servers stop, and have calls."""
+    """Return *stop*, corrected by the calls of *message*: some servers give another reason although it has calls."""
     if message.calls and stop in ("answer", "other"):
         return "calls"
     return "other" if stop == "calls" and not message.calls else stop
@@ -149,9 +173,10 @@ def finished(stop: StopReason, message: AssistantMessage) -> StopReason:
 
 def whole(text: str) -> str:
     """
-    *text* in which every letter is whole.
+    Return *text* without surrogates.
 
-    Servers that count in UTF-16 cut letters beyond its first plane in two; halves that stand together are joined.
+    Servers that count in UTF-16 cut a character outside the Basic Multilingual Plane into two surrogates. A pair of
+    surrogates is joined again. A single surrogate is replaced.
     """
     if not _HALF.search(text):
         return text
@@ -159,19 +184,23 @@ def whole(text: str) -> str:
 
 
 def table_of(holder: Any, name: str) -> Mapping[str, Any]:
-    """The object under *name*; empty if there is none."""
+    """Return the object under *name* in *holder*; an empty one if there is none."""
     found = holder.get(name) if isinstance(holder, Mapping) else None
     return found if isinstance(found, Mapping) else {}
 
 
 def count(holder: Mapping[str, Any], name: str) -> int:
-    """A number of tokens; 0 for what is none."""
+    """Return the number of tokens under *name*; 0 if there is no positive whole number."""
     found = holder.get(name)
     return found if type(found) is int and found > 0 else 0
 
 
 def usage_of(usage: Mapping[str, Any], read: str, written: str) -> Usage:
-    """Tokens as OpenAI counts them; *read* and *written* are what an API of theirs calls the two."""
+    """
+    Return the tokens as OpenAI counts them.
+
+    *read* and *written* are the names of the counts of input and output tokens; they differ between its two APIs.
+    """
     details = table_of(usage, f"{read}_details")
     return Usage(
         input_tokens=count(usage, read),

@@ -1,1 +1,1 @@
-"""Talk HTTP to a provider: requests, streams, failures, waits."""
+"""HTTP communication with a provider: requests, streams, failures and waiting times."""

@@ -1,5 +1,5 @@
 """
-A provider's key: where it comes from, and that it is shown nowhere.
+The API key of a provider: where it is read from, and how it is kept out of every output.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _SENDABLE = re.compile(r"[!-~]+")
 
 class Key:
     """
-    A secret that is told only to whoever calls `reveal`.
+    A secret that only `reveal` returns.
 
-    It is in no repr, text or pickle. What cannot be sent in a header is refused at once, because the
-    libraries below would show it in their errors.
+    The secret is in no repr, text or pickle. A key that cannot be sent in a header is refused at once, because the
+    HTTP libraries would show it in their errors.
     """
 
     __slots__ = ("_redaction", "_secret", "source")
@@ -37,14 +37,15 @@ class Key:
             raise ProviderFailure(f"{source} {what}; copy the key again", why="key")
         self._secret = secret
         self.source = source
-        # One of two letters, as people give to servers that want none, would make every message unreadable.
+        # A very short key is not masked. People give such a key, of two letters perhaps, to servers that need none, and
+        # masking it would make every message unreadable.
         self._redaction = Redaction([secret] if len(secret) >= _SHORTEST_TO_MASK else [])
 
     def reveal(self) -> str:
         return self._secret
 
     def masked(self, said: Any) -> Any:
-        """*said*, text or JSON, without the key, in whatever form it stands there."""
+        """Return *said*, a text or JSON, with the key masked in each of the forms that `Redaction` knows."""
         return self._redaction.value(said)
 
     def __repr__(self) -> str:
@@ -57,7 +58,12 @@ class Key:
 def find_key(
     given: str | None, variables: Sequence[str], *, provider: str, environ: Mapping[str, str] | None = None
 ) -> Key:
-    """The key that was *given*, or the first of *variables* that is set; `ProviderFailure` if there is none."""
+    """
+    Return the key that was *given*, or that of the first environment variable in *variables* that is set.
+
+    Raises:
+        ProviderFailure: There is no key.
+    """
     if given is not None:
         return Key(given)
     environ = os.environ if environ is None else environ

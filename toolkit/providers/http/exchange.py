@@ -1,9 +1,9 @@
 """
-One request to a provider and what comes back, whole or as events.
+One request to a provider and its answer, as a whole or as events.
 
-Nothing here knows a provider's format. A failure worth trying again is `Transient`, any other a `ProviderFailure`.
-Redirects are not followed, since the key would go along. The time and the size of an answer are bounded, compressed
-answers while they unfold.
+Nothing here knows a provider's format. A failure that is worth a retry is raised as `Transient`, and any other as
+`ProviderFailure`. Redirects are not followed, because the key would be sent to the new address. The time and the size
+of an answer are limited. The size of a compressed answer is checked while it is decompressed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ _MOST_STREAM_BYTES = 64 * 1024 * 1024
 _MOST_LEVELS = 200
 _MOST_SHOWN = 200
 _PIECE_BYTES = 65536
-# Events by which a server only says that it is there.
-_PINGS = ("ping", "keepalive", "keep-alive")  # no set: a broken server sends what cannot be hashed
+# Events by which a server only says that the connection is alive. They are not in a set, because a broken server may
+# send a type that cannot be hashed.
+_PINGS = ("ping", "keepalive", "keep-alive")
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
 
@@ -47,12 +48,12 @@ _SHOULD_RETRY = {"true": True, "false": False}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
     """
-    A request, ready to be sent.
+    A request that is ready to be sent.
 
     Attributes:
-        path: What follows the base URL.
-        sent: What messages say of it.
-        error_in: The error in an answer or an event that came with status 200; None if it is none.
+        path: The part of the address after the base URL.
+        sent: The facts about the request that error messages name.
+        error_in: A function that returns the error in an answer or an event with status 200, or None if it has none.
     """
 
     path: str
@@ -64,13 +65,14 @@ class Outgoing:
 
 class Exchange:
     """
-    Sends requests to one address. A key, if there is one, goes along in a header.
+    A sender of requests to one address. A key, if there is one, is sent in a header.
 
     Args:
-        key_form: What the header says, with `{}` for the key.
-        timeout_seconds: The longest wait for a whole answer; in a stream, the longest wait without anything new.
-        total_seconds: The longest wait for one answer in all, streamed or not.
-        client: The user's own; it is not closed here. Its headers go before ours.
+        key_header: The name of the header for the key.
+        key_form: The value of the header, with `{}` for the key.
+        timeout_seconds: The longest wait for a whole answer. In a stream, the longest wait without new data.
+        total_seconds: The longest total wait for one answer, streamed or not.
+        client: The user's own client. It is not closed here. Its headers take precedence over `Outgoing.headers`.
     """
 
     def __init__(
@@ -93,20 +95,24 @@ class Exchange:
         self._clients = LoopClients(client)
 
     async def post(self, outgoing: Outgoing, key: Key | None) -> dict[str, Any]:
-        """Return the answer as a whole."""
+        """Send a request, and return the whole answer."""
         limits = self._limits(outgoing, idle_seconds=float("inf"), total_seconds=self._timeout_seconds)
         async with self._response(outgoing, key, limits) as response:
             text = await _read_text(response, MAX_TEXT, outgoing.sent, limits)
         return self._read(text, outgoing, key)
 
     async def events(self, outgoing: Outgoing, key: Key | None) -> AsyncGenerator[dict[str, Any]]:
-        """Yield the answer as events, each a JSON object. A caller who stops early has to close the iterator."""
+        """
+        Send a request, and yield the answer as events, each a JSON object.
+
+        A caller that stops early has to close the iterator.
+        """
         limits = self._limits(outgoing, idle_seconds=self._timeout_seconds, total_seconds=self._total_seconds)
         async with self._response(outgoing, key, limits) as response:
             await self._check_is_stream(response, outgoing, key, limits)
             chunks = _chunks(response, outgoing.sent, limits)
             first = await anext(chunks, b"")
-            if first.lstrip().startswith(b"<"):  # as no stream begins, whatever the server calls it
+            if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
                 raise self._page_failure(first.decode("utf-8", "replace"), outgoing, key)
             async for text, is_last in _event_texts(first, chunks, outgoing.sent):
                 if text == "[DONE]":
@@ -117,7 +123,7 @@ class Exchange:
                     yield event
 
     async def aclose(self) -> None:
-        """Close the connections that were made here, in this loop."""
+        """Close the connections that this object has opened in the running event loop."""
         await self._clients.aclose()
 
     def _limits(self, outgoing: Outgoing, *, idle_seconds: float, total_seconds: float) -> TimeLimits:
@@ -128,7 +134,7 @@ class Exchange:
     async def _check_is_stream(
         self, response: httpx.Response, outgoing: Outgoing, key: Key | None, limits: TimeLimits
     ) -> None:
-        """Raise what an answer means that is not a stream: an error, one whole answer, or a page for people."""
+        """Raise if the answer is not a stream, but an error, one whole answer, or an HTML page."""
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type not in ("application/json", "text/html", "application/xhtml+xml"):
             return
@@ -140,10 +146,14 @@ class Exchange:
 
     @asynccontextmanager
     async def _response(self, outgoing: Outgoing, key: Key | None, limits: TimeLimits) -> AsyncIterator[httpx.Response]:
-        """Yield the head of an answer that went well; word what breaks, also while the caller reads it."""
+        """
+        Send a request, and yield the response if its status is a success.
+
+        A failure of the connection is raised as `Transient` or `ProviderFailure`, also while the caller reads the body.
+        """
         import httpx
 
-        client = await self._clients.get()  # before time is counted: loading certificates takes a while
+        client = await self._clients.get()  # before the time is counted, because loading certificates takes long
         own = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
         try:
             request = client.build_request(
@@ -157,7 +167,7 @@ class Exchange:
             try:
                 response = await limits.wait_for(client.send(request, auth=auth, stream=True, follow_redirects=False))
             finally:
-                # Errors carry the request, and whoever reports them may show it.
+                # An error of httpx has the request, and a program that reports the error may show its headers.
                 request.headers.pop(self._key_header, None)
             try:
                 if not response.is_success:
@@ -176,7 +186,7 @@ class Exchange:
         return authorise
 
     def _read(self, text: str, outgoing: Outgoing, key: Key | None, *, may_be_cut: bool = False) -> dict[str, Any]:
-        """Return the JSON object in *text*; raise the error that it is, or the reason why it is none."""
+        """Return the JSON object in *text*. Raise if it is an error of the provider, or not a JSON object."""
         try:
             data = loads(text)
         except ValueError as error:
@@ -186,7 +196,7 @@ class Exchange:
         if not isinstance(data, dict):
             what = _masked(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
             words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {what}"
-            # The last event of a stream that broke off is cut. Anything else would be wrong again.
+            # The last event of an interrupted stream is cut off. Any other wrong answer would be wrong again.
             raise Transient(words, happened="maybe") if may_be_cut else ProviderFailure(words, why="answer")
         if is_too_deep(data):
             raise ProviderFailure(f"{outgoing.sent.provider} at {self.where} nests its answer too deeply", why="answer")
@@ -219,7 +229,7 @@ class Exchange:
         try:
             body = loads(text)
         except ValueError:
-            body = "" if text.lstrip().startswith("<") else text  # a page for people says nothing in its first words
+            body = "" if text.lstrip().startswith("<") else text  # the first words of an HTML page say nothing
         return judged(
             status,
             said_in(body),
@@ -229,7 +239,7 @@ class Exchange:
         )
 
     def _worded(self, error: Exception, sent: Sent, key: Key | None) -> ProviderError | Transient:
-        """What a failed connection means."""
+        """Return the error to raise for a failed connection."""
         cause: BaseException | None = error
         while cause is not None:
             if isinstance(cause, ssl.SSLCertVerificationError):
@@ -244,7 +254,7 @@ class Exchange:
 
 
 def checked_url(url: str) -> str:
-    """*url* if it can be the base of requests; `ValueError` that says why not."""
+    """Return *url* if it can be the base of requests, and otherwise raise `ValueError` with the reason."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"base_url: expected an address such as 'https://host/v1', got {url[:100]!r}")
@@ -261,13 +271,14 @@ def _encoded(outgoing: Outgoing) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        # Halves of a letter that stand together are joined; one alone, which no provider takes, is a question mark.
+        # A pair of surrogates is joined to one character. A single surrogate, which no provider accepts, becomes a
+        # question mark.
         whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
         return whole.encode("utf-8", "replace")
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether JSON nests so deeply that copying it, or writing it again, could exhaust the stack."""
+    """Return whether the JSON *value* is nested so deeply that copying or writing it could exhaust the stack."""
     layer = [value]
     for _ in range(_MOST_LEVELS):
         holders = [each for each in layer if isinstance(each, (dict, list))]
@@ -278,7 +289,11 @@ def is_too_deep(value: Any) -> bool:
 
 
 async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limits: TimeLimits) -> str:
-    """Return the body. One of more than *max_bytes* is an error, or is cut if the answer is an error already."""
+    """
+    Return the body of *response* as text.
+
+    If the body is longer than *max_bytes*, that is an error. The body of an error response is cut instead.
+    """
     pieces: list[bytes] = []
     size = 0
     async for chunk in _chunks(response, sent, limits):
@@ -308,15 +323,19 @@ async def _event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Sent) -
 
 
 async def _chunks(response: httpx.Response, sent: Sent, limits: TimeLimits) -> AsyncIterator[bytes]:
-    """Yield the body as it comes, decompressed in small pieces, so that the caller can stop a bomb."""
-    if response.is_stream_consumed:  # a transport that keeps answers in memory has unfolded them already
+    """
+    Yield the body while it arrives, decompressed in small pieces.
+
+    So the caller can stop a decompression bomb.
+    """
+    if response.is_stream_consumed:  # a transport that keeps answers in memory has decompressed them already
         async for chunk in response.aiter_bytes():
             yield chunk
         return
     raw = response.aiter_raw()
     try:
         inflater = inflater_for(response.headers.get("content-encoding", ""))
-        while chunk := await limits.wait_for(anext(raw, b"")):  # httpx never gives an empty chunk
+        while chunk := await limits.wait_for(anext(raw, b"")):  # httpx never yields an empty chunk
             for piece in inflater.pieces(chunk, _PIECE_BYTES):
                 yield piece
     except ValueError as error:
@@ -328,7 +347,7 @@ def _too_long(most: int, sent: Sent) -> ProviderFailure:
 
 
 def _feed(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
-    """Return the data of the events that *chunk* completes, or that were left at the end."""
+    """Return the data of the events that *chunk* completes. If *chunk* is None, return what is left at the end."""
     try:
         events = parser.close() if chunk is None else parser.feed(chunk)
     except ValueError as error:

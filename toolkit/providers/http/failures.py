@@ -1,8 +1,8 @@
 """
-What a provider's refusal means, in words for whoever runs the agent.
+The meaning of a provider's error, with a message for the host that runs the agent.
 
-The providers say the same things in four shapes. One table sorts them: what is worth trying again
-is `Transient`, everything else is a `ProviderFailure` whose `why` a program can act on.
+The providers report the same errors in four shapes. One table classifies them. An error that is worth a retry becomes
+`Transient`. Any other error becomes a `ProviderFailure`, and a program can decide by its `why` what to do.
 """
 
 from __future__ import annotations
@@ -24,15 +24,16 @@ Why: TypeAlias = Literal[
 _MOST_CHARS = 500
 
 
-class ProviderFailure(ProviderError):  # noqa: N818 -- the error is its parent; this says which
+class ProviderFailure(ProviderError):  # noqa: N818 -- its parent is named `ProviderError`
     """
     A provider refused, failed or could not be reached.
 
     Attributes:
-        why: "key" (missing or refused), "permission", "credit" (none left), "model" (unknown), "context" (the
-            conversation is too long), "schema" (a tool's definition was refused), "request" (anything else in it
-            was), "unavailable" (also after trying again), "broke_off" (in the middle of an answer), "answer" (it
-            makes no sense).
+        why: "key" (it is missing or was refused), "permission" (the key may not do this), "credit" (none is left),
+            "model" (it is unknown), "context" (the conversation is too long), "schema" (a tool's definition was
+            refused), "request" (another part of the request was refused), "unavailable" (the provider failed or was
+            not reached, also after retries), "broke_off" (the stream ended in the middle of an answer), "answer" (it
+            cannot be read).
         status: The HTTP status, if there was one.
     """
 
@@ -45,12 +46,12 @@ class ProviderFailure(ProviderError):  # noqa: N818 -- the error is its parent; 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """
-    What an error's body says.
+    The facts in the body of an error.
 
     Attributes:
-        kinds: Its type, code and status words.
-        place: What of the request it is about.
-        status: The HTTP status that the body names, if it does.
+        kinds: The words that the body gives for the type, the code and the status of the error.
+        place: The part of the request that the error is about.
+        status: The HTTP status that the body names, if it names one.
     """
 
     message: str = ""
@@ -62,12 +63,12 @@ class Said:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
     """
-    What was sent, and where, as far as messages name it.
+    The facts about a request that error messages name.
 
     Attributes:
         provider: The provider's name.
-        where: Its host.
-        tools: The names of the tools in the order they were sent, by their names on the wire.
+        where: The host of the provider.
+        tools: The catalog's names of the tools, by the names they were sent under, in the order they were sent.
     """
 
     provider: str
@@ -78,9 +79,9 @@ class Sent:
 
 
 def said_in(body: Any) -> Said:
-    """What *body*, JSON or text, says went wrong."""
+    """Return the facts about the error in *body*, which is JSON or text."""
     if isinstance(body, list) and body:
-        body = body[0]  # Google's, if it was asked for a stream
+        body = body[0]  # Google sends a list if a stream was requested
     error = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(error, Mapping):
         return Said(message=_short(error if isinstance(error, str) else ""))
@@ -122,7 +123,7 @@ _STATUSES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """One thing that may have gone wrong: it is meant if the status, a kind or the message fits."""
+    """One kind of failure. An error is of this kind if its status, one of its kinds or its message fits."""
 
     why: Why
     words: str
@@ -133,7 +134,7 @@ class _Row:
     def fits(self, status: int | None, said: Said) -> bool:
         if status in self.statuses or not self.kinds.isdisjoint(said.kinds):
             return True
-        # A rate limit is worded like anything: too many tokens, quota exceeded.
+        # The message of a rate limit can look like any other error: too many tokens, quota exceeded.
         return status != 429 and bool(re.search(self.pattern, said.message, re.IGNORECASE))
 
 
@@ -197,11 +198,11 @@ def judged(
     status: int | None, said: Said, sent: Sent, *, wait: float | None = None, should_retry: bool | None = None
 ) -> ProviderFailure | Transient:
     """
-    What an error with this *status* means.
+    Return the exception for an error with this *status*.
 
     Args:
-        wait: How long the provider asks us to wait.
-        should_retry: Whether trying again makes sense, if the provider says so itself.
+        wait: The seconds that the provider asks the client to wait.
+        should_retry: Whether a retry makes sense, if the provider itself says so.
     """
     for row in _BEFORE_RETRY:
         if row.fits(status, said):
@@ -226,18 +227,18 @@ def judged(
 
 def _failure(row: _Row, status: int | None, said: Said, sent: Sent) -> ProviderFailure:
     words = row.words.format(where=sent.where, model=sent.model, key_source=sent.key_source)
-    # What is said of a key may show a part of it.
+    # A message about a key may show a part of the key.
     quoted = "" if row.why == "key" else _quoted(said)
     return ProviderFailure(f"{sent.provider}: {words}{_with(status)}{quoted}", why=row.why, status=status)
 
 
-# Google counts within the one list that it has: `tools[0].function_declarations[3]`.
+# Google has one list of tools, and the index is inside it: `tools[0].function_declarations[3]`.
 _INDICES = [re.compile(rf"{word}[.\[](\d{{1,4}})", re.IGNORECASE) for word in ("function_?declarations", r"\btools")]
 _NAME = re.compile(r"(?:function|tool)s?[^'\"`]{0,20}['\"`]([A-Za-z_][\w.-]{0,63})['\"`]", re.IGNORECASE)
 
 
 def _tool_named(said: Said, sent: Sent) -> str | None:
-    """The catalog's name of the tool that the error is about, if it gives an index or a name."""
+    """Return the catalog's name of the tool that the error is about, if the error gives an index or a name."""
     tools = list(sent.tools.values())
     for text in (said.place, said.message):
         found = next((match for pattern in _INDICES if (match := pattern.search(text))), None)

@@ -1,7 +1,7 @@
 """
-Keep one HTTP client for each event loop, because connections cannot change loops.
+One HTTP client for each event loop, because a connection cannot be used in another loop.
 
-A client is closed with its loop. The clients of loops that ended without saying so are dropped at the next request.
+A client is closed with its loop. The clients of loops that ended without notice are dropped at the next request.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ __all__ = ["LoopClients"]
 
 class LoopClients:
     """
-    Hand out the client of the running loop.
+    The HTTP clients of all event loops.
 
     Args:
-        client: The user's own, for every loop. It is never closed here.
+        client: The user's own client, which is used in every loop. It is never closed here.
     """
 
     def __init__(self, client: httpx.AsyncClient | None = None) -> None:
@@ -29,7 +29,7 @@ class LoopClients:
         self._clients: dict[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, AsyncGenerator[None]]] = {}
 
     async def get(self) -> httpx.AsyncClient:
-        """Return the user's client, or the one of the running loop."""
+        """Return the user's client, or else the client of the running loop."""
         if self._users_client is not None:
             return self._users_client
         loop = asyncio.get_running_loop()
@@ -38,7 +38,7 @@ class LoopClients:
 
             client = httpx.AsyncClient()
             closer = self._close_with_loop(loop, client)
-            # Other threads may add clients of their own loops meanwhile, so the table is replaced, not changed.
+            # Other threads may add the clients of their loops at the same time, so the table is replaced, not changed.
             alive = {other: entry for other, entry in self._clients.copy().items() if not other.is_closed()}
             self._clients = {**alive, loop: (client, closer)}
             await anext(closer)
@@ -54,10 +54,10 @@ class LoopClients:
         self, loop: asyncio.AbstractEventLoop, client: httpx.AsyncClient
     ) -> AsyncGenerator[None]:
         """
-        Wait, suspended, for the end of *loop*.
+        Close *client* at the end of *loop*. Until then this generator stays suspended.
 
-        `asyncio.run` closes every asynchronous generator that its loop has begun. This is the only notice that a loop
-        gives before it ends.
+        `asyncio.run` closes every asynchronous generator that was started in its loop. This is the only notice that a
+        loop gives before it ends.
         """
         try:
             yield

@@ -1,5 +1,5 @@
 """
-How long a provider asks us to wait: in Retry-After, in headers of its own, or in the body.
+The time that a provider asks the client to wait: in Retry-After, in its own headers, or in the body.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ __all__ = ["wait_asked"]
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s))+")
 _PIECE = re.compile(r"([\d.]+)(ms|h|m|s)")
-# What is used up, and when it comes back: as a duration (OpenAI) or as a time (Anthropic).
+# The headers that tell what remains of a limit. Other headers tell when the limit is reset: as a duration (OpenAI) or
+# as a time (Anthropic).
 _LIMITS = re.compile(r"(x-ratelimit-remaining-(?P<what>[a-z-]+)|anthropic-ratelimit-(?P<kind>[a-z-]+)-remaining)")
 
 
 def wait_asked(headers: Mapping[str, str], body: Any = None, *, now: Callable[[], float] = time.time) -> float | None:
-    """Seconds to wait before the next try; None if nothing sensible is asked for."""
+    """Return the seconds to wait before the next attempt; None if the provider asks for no sensible time."""
     return _first(
         _milliseconds(headers.get("retry-after-ms", "")),
         retry_after_seconds(headers, now=now),
@@ -40,7 +41,7 @@ def _milliseconds(text: str) -> float | None:
 
 
 def _in_body(body: Any) -> float | None:
-    """Google's way: an entry of the error's details has `retryDelay`."""
+    """Return the wait in the body of a Google error: one entry of the error's details has `retryDelay`."""
     error = body.get("error") if isinstance(body, Mapping) else None
     details = error.get("details") if isinstance(error, Mapping) else None
     for each in details if isinstance(details, list) else []:
@@ -51,7 +52,7 @@ def _in_body(body: Any) -> float | None:
 
 
 def _until_reset(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
-    """The longest wait until something that is used up comes back."""
+    """Return the longest wait until a limit that is used up is reset."""
     waits = []
     for name, remaining in headers.items():
         found = _LIMITS.fullmatch(name.lower())
@@ -65,7 +66,7 @@ def _until_reset(headers: Mapping[str, str], now: Callable[[], float]) -> float 
 
 
 def _seconds(text: str) -> float | None:
-    """A duration such as `1.5s`, `20ms` or `6m0s`."""
+    """Return the seconds of a duration such as `1.5s`, `20ms` or `6m0s`; None if *text* is not a duration."""
     if not _DURATION.fullmatch(text):
         return None
     return sum(float(number) * _UNITS[unit] for number, unit in _PIECE.findall(text))

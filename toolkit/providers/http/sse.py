@@ -1,5 +1,7 @@
 """
-Server-sent events, read as they come: a chunk may end anywhere, also within a line end or a letter.
+A parser for server-sent events that reads them while they arrive.
+
+A chunk may end anywhere, also inside a line end or inside a character.
 """
 
 from __future__ import annotations
@@ -9,12 +11,12 @@ from dataclasses import dataclass
 __all__ = ["MOST_BYTES", "Event", "EventParser"]
 
 MOST_BYTES = 8 * 1024 * 1024
-"""How long one event may be."""
+"""The maximum size of one event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: its name, "message" if it has none, and its data, lines joined."""
+    """One event: its name ("message" if it has none) and its data, with the lines joined by line feeds."""
 
     name: str
     data: str
@@ -22,22 +24,22 @@ class Event:
 
 class EventParser:
     """
-    Turns chunks of bytes into events.
+    A parser that turns chunks of bytes into events.
 
-    Lines end with LF, CR or CRLF. Comments and fields that nobody needs here are passed over.
+    Lines end with LF, CR or CRLF. Comments and all fields except `data` and `event` are skipped.
     """
 
     def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
-        self._pieces: list[bytes] = []  # of a line whose end has not come
-        self._size = 0  # of the event so far
+        self._pieces: list[bytes] = []  # of a line whose end has not arrived
+        self._size = 0  # of the current event so far, in bytes
         self._is_first = True
         self._ended_with_cr = False
         self._name = ""
         self._data: list[str] = []
 
     def feed(self, chunk: bytes) -> list[Event]:
-        """The events that *chunk* completes; `ValueError` if one is too long."""
+        """Return the events that *chunk* completes. Raise `ValueError` if an event is too long."""
         if not chunk:
             return []
         if self._ended_with_cr and chunk.startswith(b"\n"):
@@ -46,7 +48,7 @@ class EventParser:
             if not chunk:
                 return []
         self._ended_with_cr = chunk.endswith(b"\r")
-        # Pieces are joined once a line, so that a long one that comes in drops takes no longer than its length.
+        # The pieces are joined once per line. So a long line in many small chunks takes time linear in its length.
         if b"\n" not in chunk and b"\r" not in chunk:
             self._keep(chunk)
             return []
@@ -60,7 +62,7 @@ class EventParser:
         return events
 
     def close(self) -> list[Event]:
-        """What was left when the stream ended: servers forget the last empty line."""
+        """Return the events that were left when the stream ended, because some servers omit the last empty line."""
         rest, self._pieces = b"".join(self._pieces), []
         self._size -= len(rest)
         events = [self._line(line) for line in (rest, b"")]

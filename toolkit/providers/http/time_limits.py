@@ -1,7 +1,7 @@
 """
-Bound the time that one answer may take: in all, and without anything new.
+Limits of the time that one answer may take: in total, and without new data.
 
-Only the time spent waiting for the server counts. A caller who takes long over a piece of a stream loses nothing.
+Only the time spent waiting for the server counts. The time that the caller takes for a piece of a stream does not.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 class TimeLimits:
     """
-    Count the seconds that one answer has taken.
+    The time limits of one answer, and the seconds that it has taken so far.
 
     Args:
-        who: What messages call the server: "OpenAI at api.openai.com".
-        idle_seconds: The longest wait without anything new.
-        total_seconds: The longest wait in all.
+        who: The name of the server in messages, such as "OpenAI at api.openai.com".
+        idle_seconds: The longest wait without new data.
+        total_seconds: The longest total wait.
     """
 
     def __init__(self, who: str, *, idle_seconds: float, total_seconds: float) -> None:
@@ -35,7 +35,7 @@ class TimeLimits:
         self._total = 0.0
 
     async def wait_for(self, step: Awaitable[T]) -> T:
-        """Return what *step* gives; raise `Transient` if a limit is reached first."""
+        """Await *step* and return its result. Raise `Transient` if a limit is reached first."""
         clock = asyncio.get_running_loop().time
         started = clock()
         seconds = max(0.0, min(self._idle_seconds - self._idle, self._total_seconds - self._total))
@@ -52,7 +52,7 @@ class TimeLimits:
             self._total += passed
 
     def note_progress(self) -> None:
-        """Begin to count the idle time anew: the server sent something that belongs to the answer."""
+        """Start the idle time again at zero, because the server has sent a part of the answer."""
         self._idle = 0.0
 
     def _describe_limit(self) -> str:
