@@ -1,9 +1,10 @@
 """
-The pytest plugin of `toolkit.testing`: fixtures, and `--toolkit-check`.
+The pytest plugin of `toolkit.testing`: it offers fixtures, and the option `--toolkit-check`.
 
-It stands beside the package, not in it: importing any file of a package runs
-the package, and a test run that has nothing to do with tools should not pay for
-them. Nothing of `toolkit` is imported until a test or an option asks for it.
+The plugin is a file beside the package `toolkit`, not inside it. Importing a file
+inside the package would run the package, and a test run that does not use tools
+should not pay for that. No part of `toolkit` is imported until a test or an option
+needs it.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 _CATALOG = "toolkit.catalog"
 
 
-# What tests may ask for.
+# The fixtures that tests can use.
 
 
 @pytest.fixture
 def toolkit_catalog() -> Catalog:
-    """A catalog with nothing in it."""
+    """Return an empty catalog."""
     from toolkit import Catalog
 
     return Catalog()
@@ -39,7 +40,7 @@ def toolkit_catalog() -> Catalog:
 
 @pytest.fixture
 def toolkit_recorder() -> Recorder:
-    """A hook that remembers every call of `toolkit_dispatcher`."""
+    """Return a hook that records every call of `toolkit_dispatcher`."""
     from toolkit.testing import Recorder
 
     return Recorder()
@@ -47,7 +48,7 @@ def toolkit_recorder() -> Recorder:
 
 @pytest.fixture
 def toolkit_dispatcher(toolkit_catalog: Catalog, toolkit_recorder: Recorder) -> Iterator[Dispatcher]:
-    """A dispatcher for `toolkit_catalog` that records, and raises what is a bug in a tool."""
+    """Yield a dispatcher for `toolkit_catalog` that records its calls, and raises an exception that is a tool's bug."""
     from toolkit import Dispatcher
 
     dispatcher = Dispatcher(toolkit_catalog, hooks=[toolkit_recorder], raise_bugs=True)
@@ -57,7 +58,7 @@ def toolkit_dispatcher(toolkit_catalog: Catalog, toolkit_recorder: Recorder) -> 
 
 @pytest.fixture
 def toolkit_provider() -> Callable[..., ScriptedProvider]:
-    """Makes a provider that plays a script: `toolkit_provider("Hello", [make_call("read")])`."""
+    """Return a function that makes a scripted provider: `toolkit_provider("Hello", [make_call("read")])`."""
     from toolkit.providers.scripted import ScriptedProvider
 
     def scripted(*replies: Any, model: str = "scripted") -> ScriptedProvider:
@@ -68,13 +69,13 @@ def toolkit_provider() -> Callable[..., ScriptedProvider]:
 
 @pytest.fixture
 def toolkit_workspace(tmp_path: Path) -> Workspace:
-    """A workspace in a temporary folder of its own, `tmp_path`."""
+    """Return a workspace in a temporary folder of its own, `tmp_path`."""
     from toolkit.workspace import Workspace
 
     return Workspace(tmp_path)
 
 
-# The shared catalog is what it was after each test.
+# After each test, the shared catalog is as it was before, plus the tools of modules that the test imported first.
 
 
 @pytest.hookimpl(wrapper=True)
@@ -93,13 +94,17 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
         from toolkit.errors import DuplicateTool
 
         for tool in kept:
-            with suppress(DuplicateTool):  # what was there before comes first
+            with suppress(DuplicateTool):  # a tool that was there before the test has precedence
                 default_catalog.add(tool)
     return result
 
 
 def _imported_meanwhile(modules: frozenset[str]) -> list[Tool]:
-    """The shared tools of modules that a test was the first to import: nobody will define them again."""
+    """
+    Return the shared tools of modules that the test was the first to import.
+
+    These tools have to be kept. Their modules stay imported, so they will not define them again.
+    """
     if _CATALOG not in sys.modules:
         return []
     from toolkit.functions.callables import qualified_name, underlying
@@ -112,7 +117,7 @@ def _imported_meanwhile(modules: frozenset[str]) -> list[Tool]:
     ]
 
 
-# Tools as tests.
+# The tests that `--toolkit-check` makes of tools.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -190,14 +195,14 @@ def _items(session: pytest.Session, target: str) -> list[ToolCheck]:
 
 
 class _Target(pytest.Collector):
-    """What `--toolkit-check` names."""
+    """The module or catalog that `--toolkit-check` names, as the parent of its tests."""
 
     def collect(self) -> list[pytest.Item]:
         return []
 
 
 class ToolCheck(pytest.Item):
-    """One tool held against the laws; without a tool, the catalog against those about several."""
+    """A test that one tool keeps the laws. Without a tool, it checks the catalog by the laws about several tools."""
 
     def __init__(self, *, catalog: CatalogView, tool: Tool | None, **about: Any) -> None:
         super().__init__(**about)

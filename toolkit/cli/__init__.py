@@ -1,7 +1,7 @@
 """
-The command line: commands parse and print, the work is elsewhere. `toolkit.cli.display` shows an agent at work.
+The command line. Commands only parse their arguments and print; other packages do the work.
 
-It needs click and rich, the extra `cli`.
+`toolkit.cli.display` shows an agent at work. The command line needs click and rich, which the extra `cli` installs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """
-Arguments as a person types them: `limit=5 tag=a tag=b point:={"x": 1}`.
+Read arguments as a person types them: `limit=5 tag=a tag=b point:={"x": 1}`.
 
-The schema says what a value is. It is read as JSON where the schema permits what
-that gives, and as text where it permits text: `5` is a number for an integer, a
-text for a text. `name:=value` is JSON whatever the schema says. Whether the
-arguments fit is for the dispatcher to judge; what is not clear is handed on as text.
+The schema decides the type of a value. The value is read as JSON if the schema
+permits the type that this gives; otherwise it is text if the schema permits text.
+So `5` is a number for an integer, and a text for a text. If the schema permits
+neither, the value stays JSON. A value that is not JSON is always text. `name:=value`
+is always JSON, for any schema. The dispatcher, and not this module, judges whether
+the arguments fit the schema.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _MOST_REFERENCES = 32
 
 
 def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments in *words*, typed by *schema*; `BadArgs` with every word that is none."""
+    """Return the arguments in *words*, typed by *schema*; raise `BadArgs` with a problem for each wrong word."""
     given: dict[str, list[str]] = {}
     stated: dict[str, Any] = {}
     problems: list[Problem] = []
@@ -55,7 +57,7 @@ def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, A
 
 
 def json_arguments(text: str | bytes) -> dict[str, Any]:
-    """The arguments in *text*, a JSON object."""
+    """Return the arguments in *text*, a JSON object; raise `BadArgs` if it is none."""
     try:
         found = loads(text)
     except ValueError as error:
@@ -66,7 +68,12 @@ def json_arguments(text: str | bytes) -> dict[str, Any]:
 
 
 def _property(schema: Mapping[str, Any], name: str) -> Any:
-    """What *schema* says of the property *name*; of one that it does not mention, what it says of all others."""
+    """
+    Return the schema of the property *name*.
+
+    For a name that `properties` does not mention, it is the schema of a pattern that matches, or else that of
+    `additionalProperties`.
+    """
     mentioned = _object(schema.get("properties"))
     if name in mentioned:
         return mentioned[name]
@@ -80,7 +87,7 @@ def _value(values: Sequence[str], schema: Any, root: Mapping[str, Any], name: st
     kinds = _kinds(schema, root)
     if len(values) == 1:
         value = _typed(values[0], schema, kinds, root)
-        # What can only be a list, and is not, is its one item.
+        # If the schema permits only a list, a value that is no list is the one item of the list.
         return [_item(values[0], schema, 0, root)] if kinds == {"array"} and not isinstance(value, list) else value
     if "array" not in kinds:
         problems.append(Problem(f"is given {len(values)} times, and is no list", [name]))
@@ -88,7 +95,7 @@ def _value(values: Sequence[str], schema: Any, root: Mapping[str, Any], name: st
 
 
 def _item(text: str, schema: Any, index: int, root: Mapping[str, Any]) -> Any:
-    """*text* as the item at *index* of a list that *schema* describes."""
+    """Read *text* as the item at *index* of a list that *schema* describes."""
     for option in _options(schema, root):
         first = option.get("prefixItems")
         if isinstance(first, list) and index < len(first):
@@ -107,13 +114,13 @@ def _typed(text: str, schema: Any, kinds: frozenset[str], root: Mapping[str, Any
     except ValueError:
         return text
     if isinstance(value, str) and "string" in kinds:
-        return text  # with the quotes that were typed
+        return text  # a JSON string keeps the quotes that the user typed
     fits = value in choices if choices else bool(_names(value) & kinds)
     return value if fits or "string" not in kinds else text
 
 
 def _names(value: Any) -> frozenset[str]:
-    """What JSON Schema calls *value*."""
+    """Return the names that JSON Schema has for the type of *value*."""
     for kind, names in _NAMES:
         if isinstance(value, kind):
             return names
@@ -131,7 +138,7 @@ _NAMES: list[tuple[type, frozenset[str]]] = [
 
 
 def _kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
-    """The types that *schema* permits, as far as it says."""
+    """Return the types that *schema* permits; all types if it does not say."""
     return frozenset(kind for option in _options(schema, root) for kind in _own_kinds(option))
 
 
@@ -150,7 +157,7 @@ def _choices(option: Mapping[str, Any]) -> list[Any]:
 
 
 def _options(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The members of a union, references followed; one that is no union alone."""
+    """Return the members of a union, with references followed; a schema that is no union is the only member."""
     found: list[Mapping[str, Any]] = []
     left = [_object(schema)]
     for _ in range(_MOST_REFERENCES):

@@ -1,5 +1,5 @@
 """
-Files that are written whole or not at all, and that only their owner can read.
+Write files completely or not at all. Only their owner can read them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ __all__ = ["write_whole"]
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put *text* into the file at *path* in one step; `OSError` if that cannot be done, and then nothing is left."""
+    """
+    Write *text* to the file at *path* in one step.
+
+    Raises:
+        OSError: The file cannot be written. It is then as it was before, and no temporary file is left.
+    """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with open(handle, "w", encoding="utf-8") as file:

@@ -1,5 +1,7 @@
 """
-Under which rules a call from the command line runs: the user's and the project's files, and what was said beside.
+The rules under which a call from the command line runs.
+
+They come from the rule files of the user and of the project, and from the options of the command.
 """
 
 from __future__ import annotations
@@ -55,14 +57,14 @@ ask_option = click.option(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """
-    What was said on the command line.
+    The policy that the options of the command state.
 
     Attributes:
-        mode: The permission mode; that of the rule files if None.
+        mode: The permission mode. None means the mode of the rule files.
         rules: Further rules, such as "allow read".
-        audit: Where verdicts and outcomes are written down.
-        asker: Who is asked; nobody if None, and what would ask waits.
-        store: Where requests are kept that wait; in memory if None.
+        audit: The path of the log to which verdicts and outcomes are written.
+        asker: The asker for calls that need approval. If it is None, no person is asked, and such a call waits.
+        store: The store of the requests that wait. None keeps them in memory.
     """
 
     mode: Mode | None = None
@@ -73,7 +75,11 @@ class Policy:
 
 
 def dispatcher_for(target: Target, policy: Policy, output: Output, **options: Any) -> Dispatcher:
-    """A dispatcher of *target* under *policy* and the rule files; what does not count in those is noted."""
+    """
+    Return a dispatcher for *target* under *policy* and the rule files.
+
+    Write a note for each entry of the rule files that is ignored.
+    """
     rules = [read_rule(each) for each in policy.rules]
     permissions = Permissions.from_files(Path.cwd(), mode=policy.mode, rules=rules)
     for each in permissions.ignored:
@@ -89,8 +95,14 @@ def dispatcher_for(target: Target, policy: Policy, output: Output, **options: An
 
 
 def somebody_to_ask(asks: bool, wrap: Callable[[Asker], Asker] = lambda asker: asker) -> Asker | None:
-    """Whoever sits at the terminal, if there is one and they may be asked."""
-    # Without a terminal a prompt would read the arguments on standard input as answers.
+    """
+    Return an asker for the person at the terminal; None if *asks* is false or there is no terminal.
+
+    Args:
+        asks: Whether the person may be asked.
+        wrap: A function that wraps the asker.
+    """
+    # Without a terminal, a prompt would read the arguments on standard input and take them for answers.
     return wrap(TerminalPrompt()) if asks and _has_terminal() else None
 
 

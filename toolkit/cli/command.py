@@ -1,5 +1,5 @@
 """
-What all commands have in common: how they are declared, where they write, how they fail.
+The parts that all commands share: how a command is declared, where it writes, and how it fails.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ def subcommand(name: str, *, has_json: bool = True, piped: Shape = "json") -> Ca
     """
     Declare a command: a function of an `Output` and its parameters, which may return an exit code.
 
-    Whatever a tool or a module prints goes to standard error: standard output is the command's own.
+    All text that a tool or a module prints goes to standard error, because standard output is the command's own.
 
     Args:
-        has_json: Whether `--json` asks for JSON; where it means something else, `--output json` does.
-        piped: What is written where nobody looks.
+        name: The name of the command.
+        has_json: Whether the command has a flag `--json` for JSON output. A command in which `--json` means something
+            else has only `--output json`.
+        piped: The output format if standard output is no terminal.
     """
 
     def declare(body: Body) -> click.Command:
@@ -60,7 +62,7 @@ def subcommand(name: str, *, has_json: bool = True, piped: Shape = "json") -> Ca
         if has_json:
             function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
         made = click.command(name)(function)
-        made.params.sort(key=lambda each: each.name in _COMMON)  # a command's own options are read first
+        made.params.sort(key=lambda each: each.name in _COMMON)  # the help lists the command's own options first
         return made
 
     return declare

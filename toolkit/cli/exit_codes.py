@@ -1,5 +1,5 @@
 """
-How the command line ends: one number for each thing that can happen next.
+The exit codes of the command line: one number for each outcome that a caller may treat differently.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from ..verdicts import Word
 __all__ = ["EXITS", "FOUND", "INTERRUPTED", "RUN_EXITS", "USAGE", "VERDICT_EXITS"]
 
 FOUND = 1
-"""`check` has found something, or `search` nothing."""
+"""The exit code if `check` has found something, or `search` has found nothing."""
 
 USAGE = 2
-"""The command line, its target or a file that it names cannot be used."""
+"""The exit code if the command line, its target or a file that it names cannot be used."""
 
 INTERRUPTED = 130
-"""Somebody pressed Ctrl-C; what shells say of it."""
+"""The exit code if the user pressed Ctrl-C; shells use the same number."""
 
 EXITS: dict[Kind, int] = {
     "ok": 0,
@@ -32,10 +32,10 @@ EXITS: dict[Kind, int] = {
     "halted": 11,
     "internal": 12,
 }
-"""By the kind of a result."""
+"""The exit codes by the kind of a result."""
 
 VERDICT_EXITS: dict[Word, int] = {"allow": EXITS["ok"], "ask": EXITS["waiting"], "deny": EXITS["denied"]}
-"""By what `explain` says: as the call would end."""
+"""The exit codes of `explain` by its verdict: the same code with which the call would end."""
 
 RUN_EXITS: dict[str, int] = {
     "done": EXITS["ok"],
@@ -44,4 +44,4 @@ RUN_EXITS: dict[str, int] = {
     "stopped": EXITS["halted"],
     "failed": 13,
 }
-"""By the status of an agent's run."""
+"""The exit codes by the status of an agent's run."""

@@ -1,5 +1,5 @@
 """
-What went wrong, told on standard error with the remedy; the exit code says what sort of thing it was.
+Report errors on standard error, with the remedy. The exit code says what kind of error it was.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _CODES: list[tuple[type[ToolkitError], int]] = [(UnknownTool, EXITS["not_found"]
 
 
 class Failure(click.ClickException):
-    """Ends the command: *message* is shown, and *code* is how it ends."""
+    """Raised to end the command: *message* is shown to the user, and *code* is the exit code."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:
         super().__init__(message)
-        self.exit_code = code  # type: ignore[misc] # click reads it from the exception, whosever it is
+        self.exit_code = code  # type: ignore[misc] # click reads the code from the exception, of any class
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"error: {visible(self.message)}", file=file, err=True)
@@ -38,13 +38,14 @@ class Failure(click.ClickException):
 @contextmanager
 def told(*, debug: bool) -> Iterator[None]:
     """
-    Errors of ours as a `Failure`, and warnings of ours as a line.
+    Turn each `ToolkitError` inside the block into a `Failure`, and print each `ToolkitWarning` as one line.
 
-    With *debug* the traceback of an error comes first, and what is logged is shown.
+    Ctrl-C becomes a `Failure` too. With *debug* the traceback of an error is printed first, and log records are shown.
     """
     log, silence = logging.getLogger("toolkit"), logging.NullHandler()
     if not debug:
-        log.addHandler(silence)  # without any, Python would print warnings, with the traceback of a tool that fails
+        # Without any handler, Python would print logged warnings, with the traceback of a tool that fails.
+        log.addHandler(silence)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = functools.partial(_warn, warnings.showwarning)
@@ -55,7 +56,7 @@ def told(*, debug: bool) -> Iterator[None]:
         code = next((code for kind, code in _CODES if isinstance(error, kind)), USAGE)
         raise Failure(str(error), code) from None
     except KeyboardInterrupt:
-        click.echo(err=True)  # a terminal has just shown ^C
+        click.echo(err=True)  # end the line on which the terminal has just shown ^C
         raise Failure("interrupted", INTERRUPTED) from None
     finally:
         log.removeHandler(silence)

@@ -1,9 +1,10 @@
 """
-An event loop that hears Ctrl-C at once.
+An event loop that reacts to Ctrl-C at once.
 
-Python notices a signal between two instructions. One that comes just before the
-loop goes to sleep would be noticed only when something else wakes it up, and while
-a person is asked that may be never; so the signal itself wakes it.
+Python notices a signal between two instructions. A signal that comes just before the
+loop goes to sleep would be noticed only when something else wakes the loop up. While
+the loop waits for a person's answer, that may be never. So the signal itself wakes
+the loop.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ T = TypeVar("T")
 
 
 def awaited(work: Coroutine[Any, Any, T]) -> T:
-    """What *work* returns, from code that has no loop."""
+    """Run *work* and return its result, from code that has no event loop."""
     with runner() as made:
         return made.run(work)
 
 
 @contextlib.contextmanager
 def runner() -> Iterator[asyncio.Runner]:
-    """An `asyncio.Runner`, which several things can be run with, one after the other."""
+    """Yield an `asyncio.Runner`, which can run several coroutines, one after the other."""
     with asyncio.Runner() as made:
         if threading.current_thread() is not threading.main_thread():
-            yield made  # signals are none of its business
+            yield made  # Python handles signals in the main thread only
             return
         heard, told = socket.socketpair()
         with heard, told:

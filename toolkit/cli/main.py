@@ -1,8 +1,8 @@
 """
 The command line: `toolkit COMMAND TARGET ...`.
 
-A command is a file; it is loaded when it is used, so that completion and
-`--version` are quick.
+Each command is a file, which is imported when the command is used, so that
+completion and `--version` are quick.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COMMANDS = {
 
 
 class _Commands(click.Group):
-    """Commands that are loaded when they are asked for."""
+    """The group of all commands. It imports a command when the command is first needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -64,6 +64,6 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line with *arguments*, or those that it was started with, and exit."""
+    """Run the command line with *arguments*, or with those of the process if they are None, and exit."""
     register()
     cli(arguments, prog_name="toolkit")

@@ -1,9 +1,9 @@
 """
-Where a command writes: JSON for programs, tables and colours for people, notes beside both.
+The output of a command: JSON for programs, tables and colours for people, and notes on standard error for both.
 
 Standard output is for people if it is a terminal, and for programs if it is not,
-unless the user says otherwise. What is foreign is made visible in a terminal;
-in a pipe it stays what it is.
+unless the user chooses otherwise. Foreign text is text that toolkit did not write
+itself. In a terminal it is passed through `visible` first; in a pipe it is unchanged.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ Shape: TypeAlias = Literal["auto", "json", "text"]
 
 
 def shown(text: str, style: str = "") -> Text:
-    """Foreign *text* as it may stand on one line of a terminal."""
+    """Return foreign *text* in a form that is safe to print on one line of a terminal."""
     return Text(visible(text, keep_lines=False), style)
 
 
 class Output:
     """
-    What a command has to say.
+    The output of one command.
 
     Args:
-        shape: "json", "text", or "auto": text in a terminal, *piped* elsewhere.
+        shape: The format: "json", "text", or "auto", which is text in a terminal and *piped* elsewhere.
+        piped: The format that "auto" stands for if standard output is no terminal.
     """
 
     def __init__(self, shape: Shape = "auto", *, piped: Shape = "json") -> None:
@@ -58,26 +59,26 @@ class Output:
             self.raw(json.dumps(plain, indent=2))
 
     def text(self, text: str) -> None:
-        """Write what somebody else said."""
+        """Write foreign *text*."""
         if self.console.is_terminal:
             self.show(Text(visible(text)))
         else:
             self.raw(text)
 
     def show(self, *things: RenderableType) -> None:
-        """Write what was made for people."""
+        """Write *things* that were made for people."""
         for each in things:
             self.console.print(each, soft_wrap=isinstance(each, Text))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-        """Write *rows* under *columns*; what is no `Text` in them is foreign."""
+        """Write *rows* under *columns*. A cell that is a plain string, and no `Text`, is taken for foreign text."""
         table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
         for row in rows:
             table.add_row(*(shown(each) if isinstance(each, str) else each for each in row))
         self.console.print(table)
 
     def note(self, text: str, style: str = "") -> None:
-        """Tell whoever sits there something that is not part of the output."""
+        """Write *text* for the user to standard error, because it is not part of the output."""
         self.errors.print(Text(visible(text), style), soft_wrap=True)
 
     def raw(self, text: str) -> None:

@@ -1,12 +1,12 @@
 """
-What a command works on: the tools that its first argument names.
+Load the target of a command: the tools that its first argument names.
 
-    package.module            what a module defines or exports
-    package.module:catalog    a catalog in it
-    tools.py, tools.py:catalog   the same of a file
-    builtin                   the built-in tools, bound to the current folder
+    package.module               the tools that a module defines or exports
+    package.module:catalog       the tools of a catalog in a module
+    tools.py, tools.py:catalog   the same for a file
+    builtin                      the built-in tools, bound to the current folder
 
-Loading one runs its code.
+Loading a target runs its code.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 @dataclass(frozen=True, slots=True)
 class Target:
     """
-    The tools to work on.
+    The tools that a command works on.
 
     Attributes:
-        safety: The checks that go with them; the usual ones in the current folder if None.
+        catalog: The tools.
+        safety: The safety checks for these tools. None means the usual checks in the current folder.
     """
 
     catalog: CatalogView
@@ -44,13 +45,14 @@ class Target:
 @contextlib.contextmanager
 def loaded(target: str, *, undecorated: bool = False) -> Iterator[Target]:
     """
-    The tools of *target*, until the end of the block.
+    Yield the tools of *target*, which can be used until the end of the block.
 
     Args:
-        undecorated: Whether a module's public functions count that nobody has decorated.
+        target: The name of a module, a catalog in a module, a file, or `builtin`.
+        undecorated: Whether a module's public functions count as tools although they have no decorator.
 
     Raises:
-        CatalogError: They cannot be loaded; its cause is what was raised.
+        CatalogError: The tools cannot be loaded. Its cause is the exception that the target raised, if it raised one.
     """
     load = next(load for recognises, load in LOADERS if recognises(target))
     with load(target, undecorated) as found:
@@ -80,11 +82,15 @@ LOADERS: list[tuple[Callable[[str], object], Callable[[str, bool], contextlib.Ab
     (_ADDRESS.match, _of_address),
     (lambda target: True, _of_code),
 ]
-"""Who loads what, the first that recognises a target: an MCP server's command or address belongs in here."""
+"""
+The loaders, each with a function that recognises its targets. The first loader that recognises a target loads it.
+
+A loader for the command or the address of an MCP server belongs in this list.
+"""
 
 
 def _checked(target: str) -> str:
-    """*target*, or a clear word about a path that is no Python file."""
+    """Return *target*; raise `CatalogError` with a clear message if it is a path that is no Python file."""
     where = target.partition(":")[0]
     if is_path(where) and not where.endswith(".py"):
         raise CatalogError(f"{where} is no Python file; name one that ends in `.py`, or a module, `package.module`")

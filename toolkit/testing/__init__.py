@@ -1,5 +1,5 @@
 """
-The test kit: arguments drawn from schemas, laws that every tool should keep, doubles for the rest.
+The test kit for tools: strategies that draw arguments from schemas, laws that every tool should keep, and test doubles.
 
     from hypothesis import given
     from toolkit.testing import arguments, check_catalog
@@ -9,7 +9,7 @@ The test kit: arguments drawn from schemas, laws that every tool should keep, do
     @given(arguments(read_file))
     def test_it_reads_or_says_why(given): ...
 
-Drawing needs hypothesis: the extra `testing`. Loaded when it is used.
+Drawing arguments needs hypothesis, which the extra `testing` installs. Hypothesis is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-Calls and results as tests need them: complete, with what matters given and the rest filled in.
+Functions that build complete calls and results for tests. The test gives what matters to it; the rest has defaults.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ def make_call(
     name: str = "probe",
     arguments: Any = None,
     *,
-    id: str = "call_1",  # noqa: A002 -- what everyone calls it
+    id: str = "call_1",  # noqa: A002 -- `ToolCall` calls the field `id`, as everyone does
     session: Session | None = None,
     principal: str | None = None,
 ) -> ToolCall:
-    """A call of the tool *name*."""
+    """Build a call of the tool *name*."""
     return ToolCall(name, arguments, id, session, principal)
 
 
 def make_result(value: Any = None, *, tool: str = "probe", call_id: str = "call_1", **fields: Any) -> ToolResult:
-    """The result of a call that went well: *value*, and the text that a model would read of it."""
+    """Build the result of a successful call: *value* in JSON form, and the text that a model would read for it."""
     form = as_json(value)
     return ToolResult(fields.pop("text", as_text(form)), form, tool=tool, call_id=call_id, attempts=1, **fields)
 
@@ -35,13 +35,13 @@ def make_result(value: Any = None, *, tool: str = "probe", call_id: str = "call_
 def make_error(
     kind: Kind, message: str = "it went wrong", *, tool: str = "probe", call_id: str = "call_1", **fields: Any
 ) -> ToolResult:
-    """The result of a call that failed, worded as the dispatcher words it."""
+    """Build the result of a call that failed, with the same text that the dispatcher would give it."""
     return ToolResult.error(kind, message, tool=tool, call_id=call_id, **fields)
 
 
 def make_waiting(
     reason: str = "a person has to agree", *, tool: str = "probe", call_id: str = "call_1", **request: Any
 ) -> ToolResult:
-    """The result of a call that waits for a person; *request* are fields of its `ApprovalRequest`."""
+    """Build the result of a call that waits for a person; *request* holds further fields of its `ApprovalRequest`."""
     asked = ApprovalRequest(tool=tool, call_id=call_id, reason=reason, **request)
     return ToolResult(f"waiting for approval: {reason}", None, "waiting", tool=tool, call_id=call_id, request=asked)

@@ -1,5 +1,5 @@
 """
-Time that passes only when somebody sleeps.
+A clock for tests, whose time passes only when a test or the code under test sleeps on it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ __all__ = ["FakeClock"]
 
 class FakeClock:
     """
-    A clock, and the sleep that moves it: `Dispatcher(catalog, clock=clock, sleep=clock.sleep)`.
+    A clock and a `sleep` that moves it forward: `Dispatcher(catalog, clock=clock, sleep=clock.sleep)`.
 
     Attributes:
-        now: What it shows, in seconds.
-        slept: How long each sleep was, in order.
+        now: The time that the clock shows, in seconds.
+        slept: The length of each sleep in seconds, in the order of the sleeps.
     """
 
     def __init__(self, now: float = 1000.0) -> None:
@@ -24,12 +24,12 @@ class FakeClock:
         return self.now
 
     async def sleep(self, seconds: float) -> None:
-        """Return at once, so many seconds later."""
+        """Move the clock forward by *seconds*, and return at once."""
         self.slept.append(seconds)
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Let so many seconds pass."""
+        """Move the clock forward by *seconds*; raise `ValueError` if they are negative."""
         if seconds < 0:
             raise ValueError(f"time does not run backwards; got {seconds}")
         self.now += seconds

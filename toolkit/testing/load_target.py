@@ -1,5 +1,5 @@
 """
-The tools that a name on a command line means: `package.module`, `package.module:catalog`, or a file.
+Load the tools that a target on a command line names: `package.module`, `package.module:catalog`, or a file.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ __all__ = ["catalog_of"]
 
 def catalog_of(target: str, *, undecorated: bool = False) -> CatalogView:
     """
-    The tools of *target*.
+    Return the tools of *target*.
 
     Args:
-        target: A module, which offers what it defines or exports; a module and the catalog in it, as in
-            `package.tools:catalog`; a file that ends in `.py`, with or without such a name.
-        undecorated: Whether functions count that nobody has decorated: what `__all__` names, or else what is public
-            and the module's own.
+        target: A module, a module with the name of a catalog in it (`package.tools:catalog`), or a file that ends in
+            `.py`, with or without such a name. Without a name, the tools are those that the module defines or exports.
+        undecorated: Whether functions without a decorator count as tools. The functions are those that `__all__`
+            names. If the module has no `__all__`, they are the public functions that the module itself defines.
 
     Raises:
-        CatalogError: There is no such module, or no tool in it.
+        CatalogError: The module cannot be loaded, the name is not in it, or it has no tools.
     """
     where, _, name = target.partition(":")
     module = _loaded(where)
@@ -65,7 +65,8 @@ def _of_name(where: str) -> ModuleType:
         _make_findable(here)
         spec = None if name in sys.modules or _is_standard(name) else PathFinder.find_spec(name, [str(here)])
         if spec is not None and spec.loader is not None:
-            _executed(spec)  # what is asked for lies here, and not where it may be installed as well
+            # The user means the package in the current folder, even if one of the same name is installed.
+            _executed(spec)
     return importlib.import_module(where)
 
 
@@ -76,18 +77,18 @@ def _of_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(_name_for(path), path)
     if spec is None or not path.is_file():
         raise ImportError(f"there is no such file as {path}")
-    _make_findable(path.parent)  # what lies beside it can be imported, as if it were run
+    _make_findable(path.parent)  # the file can import the modules beside it, as if it were run as a script
     return _executed(spec)
 
 
 def _make_findable(folder: Path) -> None:
-    """Have modules looked for in *folder* last: a `json.py` there must not stand in for the one that others mean."""
+    """Add *folder* at the end of `sys.path`, so that a `json.py` in it does not hide the one that others import."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
 def _name_for(path: Path) -> str:
-    """What the module of a file is called: like the file, unless that is the name of another module."""
+    """Return the name for the module of a file: the stem, or the full file name if another module has the stem."""
     name = path.stem
     if name in sys.modules or _is_standard(name):
         return path.name
@@ -101,12 +102,12 @@ def _is_standard(name: str) -> bool:
 
 def _executed(spec: ModuleSpec) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # annotations are looked up there
+    sys.modules[spec.name] = module  # annotations are resolved by way of `sys.modules`
     try:
         if spec.loader is not None:
             spec.loader.exec_module(module)
     except BaseException:
-        del sys.modules[spec.name]  # half a module would be found the next time
+        del sys.modules[spec.name]  # otherwise the next import would find a half-executed module
         raise
     return module
 
@@ -136,4 +137,4 @@ def _add_functions(catalog: Catalog, module: ModuleType) -> None:
         try:
             catalog.add(thing)
         except DefinitionError:
-            continue  # what cannot be a tool is none
+            continue  # a function that cannot be a tool is left out

@@ -1,5 +1,5 @@
 """
-A hook that remembers every call, and an assertion about what it remembers.
+A hook that records every call, and an assertion about the calls that it has recorded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["Recorded", "Recorder", "assert_called"]
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """
-    One call and what came of it.
+    One recorded call and its result.
 
     Attributes:
-        name: The tool's name as it was called.
-        arguments: What was sent, after repairs and hooks; a copy.
-        result: What came of it.
+        name: The name under which the tool was called.
+        arguments: A copy of the call's arguments, after repairs and hooks.
+        result: The result of the call.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Recorded:
 
 class Recorder:
     """
-    Remember every call: `Dispatcher(catalog, hooks=[recorder])`.
+    A hook that records every call: `Dispatcher(catalog, hooks=[recorder])`.
 
     Attributes:
-        calls: What was called, in the order the calls ended.
+        calls: The recorded calls, in the order in which they ended.
     """
 
     def __init__(self) -> None:
@@ -51,15 +51,15 @@ class Recorder:
         return result
 
     def names(self) -> list[str]:
-        """The names of the tools that were called, one for each call."""
+        """Return the names of the tools that were called, one for each call."""
         return [call.name for call in self.calls]
 
     def of(self, name: str) -> list[Recorded]:
-        """The calls of one tool."""
+        """Return the calls of the tool *name*."""
         return [call for call in self.calls if call.name == name]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all recorded calls."""
         self.calls.clear()
 
     def __iter__(self) -> Iterator[Recorded]:
@@ -79,16 +79,18 @@ def assert_called(
     kind: Kind | None = None,
 ) -> Recorded | None:
     """
-    Fail unless the tool *name* was called, with *arguments* if they are given.
+    Raise `AssertionError` unless the tool *name* was called, with *arguments* if the test gives them.
 
     Args:
-        arguments: Exactly these, in JSON form.
-        partly: Whether the call may have had others besides.
-        times: How many such calls there have to be; at least one unless given, and 0 for none.
-        kind: How they have to have ended.
+        recorder: The hook that recorded the calls.
+        name: The name under which the tool was called.
+        arguments: The exact arguments of the call, in JSON form. None accepts any arguments.
+        partly: Whether the call may have had further arguments besides these.
+        times: The exact number of such calls; 0 means that there must be none. None means at least one.
+        kind: The result kind with which these calls must have ended. None accepts any kind.
 
     Returns:
-        The first such call; None if there has to be none.
+        The first such call; None if *times* is 0.
     """
     found = [call for call in recorder.of(name) if _fits(call, arguments, partly, kind)]
     if len(found) == times or (times is None and found):
@@ -106,7 +108,7 @@ def _fits(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kin
     given = call.arguments
     if partly and isinstance(given, dict):
         given = {key: value for key, value in given.items() if key in arguments}
-    # By their text: Python takes 1 and true for equal.
+    # The JSON texts are compared, because in Python `1 == True`.
     return _shown(given) == _shown(dict(arguments))
 
 

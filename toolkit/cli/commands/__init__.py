@@ -1,1 +1,1 @@
-"""Hold the commands of the command line, one a file."""
+"""The commands of the command line, one in each file."""

@@ -1,5 +1,5 @@
 """
-`toolkit agent`: a model works with the tools of a target, and you watch.
+`toolkit agent`: let a model work with the tools of a target, and show the user what it does.
 """
 
 from __future__ import annotations
@@ -118,7 +118,16 @@ def command(
 
 
 def _asked(prompt: str | None, *, is_needed: bool) -> str | None:
-    """The prompt, read from standard input if that is what it says; None if none was given, and none *is_needed*."""
+    """
+    Return the prompt, which is read from standard input if it is `-`.
+
+    Args:
+        prompt: The prompt on the command line, if there is one.
+        is_needed: Whether there must be a prompt. If not, the result is None for a missing prompt.
+
+    Raises:
+        Failure: The prompt is empty, or it is needed and missing.
+    """
     asked = sys.stdin.read() if prompt == "-" else prompt
     if not (asked or "").strip() and (is_needed or asked is not None):
         raise Failure("the prompt is empty; say what is to be done")
@@ -127,7 +136,7 @@ def _asked(prompt: str | None, *, is_needed: bool) -> str | None:
 
 @contextlib.contextmanager
 def _keeping(agent: Agent, kept: SavedRun | None) -> Iterator[None]:
-    """Write down what the block leaves, also what was broken off, by Ctrl-C for instance."""
+    """Write the agent's run to its file after the block, also if the block was broken off, for instance by Ctrl-C."""
     try:
         yield
     finally:
@@ -138,7 +147,11 @@ def _keeping(agent: Agent, kept: SavedRun | None) -> Iterator[None]:
 def _worked(
     loop: asyncio.Runner, agent: Agent, prompt: str | None, run: Run | None, display: AgentDisplay, asker: Asker | None
 ) -> Run:
-    """The run, from its beginning or from where it was; and its plan, if it has one and somebody agrees."""
+    """
+    Start the run, or continue it from where it was, and return it.
+
+    If the run has a plan and the user agrees to it, the plan is carried out too.
+    """
     if run is not None and run.status == "waiting":
         if prompt is not None:
             raise Failure("the run waits for answers; give them first, with --resume and without a PROMPT")
@@ -150,7 +163,7 @@ def _worked(
     else:
         display.thinking()
         run = loop.run(agent.run(prompt, run=run))
-    # Asked outside of the loop, which would keep Ctrl-C from whoever is asked.
+    # The user is asked outside of the loop, because the loop would keep Ctrl-C from the question.
     if run.status == "planned" and asker is not None and agrees():
         display.thinking()
         run = loop.run(agent.execute(run))
@@ -158,20 +171,20 @@ def _worked(
 
 
 async def _answered(agent: Agent, run: Run, asker: Asker | None) -> Run:
-    """What becomes of a run that waits, when *asker* was asked; what nobody answers keeps waiting."""
+    """Ask *asker* about each request of a run that waits, and resume it. A request without an answer keeps waiting."""
     people = Approvals(ask=asker)
     given = {request.id: await people.answer(request, asyncio.to_thread) for request in run.requests}
     return await agent.resume(run, {key: decision for key, decision in given.items() if decision is not None})
 
 
 def agrees(terminal: str = "/dev/tty") -> bool:
-    """Whether somebody at *terminal* wants the plan carried out; nothing but a clear yes counts."""
+    """Ask the user at *terminal* whether to carry out the plan. Return True only if the answer is `y` or `yes`."""
     with contextlib.suppress(ImportError, OSError), open(terminal, "r+b", buffering=0) as device:
-        import termios  # not everywhere; nor is the terminal of this name
+        import termios  # some systems have neither this module nor a terminal of this name
 
         if not device.isatty():
             return False
-        termios.tcflush(device, termios.TCIFLUSH)  # what was typed before was meant for something else
+        termios.tcflush(device, termios.TCIFLUSH)  # text that was typed before the question is no answer to it
         device.write(b"Carry out this plan? [y]es, [n]o: ")
         return device.readline().strip().lower() in (b"y", b"yes")
     return False

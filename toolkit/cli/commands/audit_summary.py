@@ -1,5 +1,5 @@
 """
-What an audit log tells of the tools, in numbers.
+Sum up in numbers what an audit log says about each tool.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ _WINDOW = 100_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """
-    What one tool did; "(unknown)" stands for all names that no tool has.
+    The numbers of one tool. The tool "(unknown)" stands for all names that no tool has.
 
     Attributes:
+        tool: The name of the tool.
         calls: How many calls have ended.
-        kinds: How many ended in each kind.
-        verdicts: How often a call was allowed, asked about and denied.
-        answers: How often a person approved and refused.
-        retries: Attempts beyond the first.
-        p50_seconds: Half of the calls that ran were at least this quick; likewise p95.
-        chars: How long the texts of the results were together.
+        kinds: How many calls ended in each kind of result.
+        verdicts: How many calls were allowed, asked about and denied.
+        answers: How many requests a person approved and refused.
+        retries: The number of attempts beyond the first one of each call.
+        p50_seconds: Half of the calls that ran took at most this long.
+        p95_seconds: 95 % of the calls that ran took at most this long.
+        chars: The number of characters in the texts of all results together.
     """
 
     tool: str
@@ -47,11 +49,13 @@ class Tally:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """
-    A whole log.
+    The numbers of a whole log.
 
     Attributes:
-        first: When its first line was written, in seconds since 1970; None if it has none.
-        unreadable: How many of its lines cannot be read.
+        tools: The numbers of each tool.
+        first: The time of the first line, in seconds since 1970; None if no line has a time.
+        last: The time of the last line, in the same way.
+        unreadable: How many lines of the log cannot be read.
     """
 
     tools: tuple[Tally, ...]
@@ -84,7 +88,7 @@ class _Counts:
 
 
 def summed_up(lines: Iterable[Mapping[str, Any]]) -> Summary:
-    """The numbers in *lines*, as `AuditLog.read` gives them: by tool, in the order of their first lines."""
+    """Sum up *lines*, as `AuditLog.read` returns them. The tools are in the order of their first lines."""
     counts: dict[str, _Counts] = {}
     first = last = None
     unreadable = 0
@@ -102,7 +106,7 @@ def summed_up(lines: Iterable[Mapping[str, Any]]) -> Summary:
 
 
 def _name(line: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-    # Names that no tool has are a model's invention, and there is no end to them.
+    # A model can invent names that no tool has, without limit, so they are counted together.
     name = str(line["tool"])[:100]
     is_invented = line.get("kind") == "not_found" or (name not in known and len(known) >= _MOST_TOOLS)
     return _UNKNOWN if is_invented else name

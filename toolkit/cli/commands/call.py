@@ -1,5 +1,5 @@
 """
-`toolkit call`: one call, along the whole pipeline.
+`toolkit call`: make one call through the whole pipeline.
 """
 
 from __future__ import annotations
@@ -97,7 +97,13 @@ def command(
 
 
 def given_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[str, Any]:
-    """The arguments for *tool*: from words, from JSON *text*, or from standard input."""
+    """
+    Return the arguments for *tool*, which come from *words*, from JSON *text*, or from standard input.
+
+    Raises:
+        Failure: The user gave arguments in more than one of these ways.
+        BadArgs: The arguments cannot be read.
+    """
     ways = [text is not None, "-" in words, any(word != "-" for word in words)]
     if sum(ways) > 1:
         raise Failure("arguments are given in more than one way; use NAME=VALUE, --json or -, one of them")
@@ -109,7 +115,7 @@ def given_arguments(tool: Tool, words: Sequence[str], text: str | None) -> dict[
 
 
 def traced(result: ToolResult) -> Iterator[str]:
-    """What happened to a call on its way, a line each."""
+    """Yield a line for each repair and each retry of a call, and a last line about its end."""
     yield from (f"mended: {repair}" for repair in result.repairs)
     yield from (f"retry: {retry}" for retry in result.retries)
     times = f"{result.attempts} attempt{'s' * (result.attempts != 1)}"

@@ -1,5 +1,5 @@
 """
-`toolkit check`: the laws that every tool should keep, and a linter's advice.
+`toolkit check`: check the laws that every tool should keep, and give the linter's advice.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def command(
     with _without_warnings(), loaded(target, undecorated=undecorated) as found:
         run = False if no_run else names
         broken = broken_laws(found.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True)
-        # What a law has told, the linter tells in the same words.
+        # If a law and the linter find the same fault, their findings are equal. Each is shown only once.
         further = [each for each in lint(found.catalog, explained=True) if each not in broken]
         count = len(found.catalog)
     laws, advice = ([each for each in told if not each.explanation] for told in (broken, further))
@@ -87,7 +87,7 @@ def command(
 
 @contextlib.contextmanager
 def _without_warnings() -> Iterator[None]:
-    """What a tool's author is warned of when it is described, the linter tells better."""
+    """Ignore warnings of toolkit inside the block, because the linter reports the same faults in a better way."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToolkitWarning)
         yield

@@ -1,5 +1,5 @@
 """
-`toolkit completion`: what a shell has to read so that the tab key knows the tools.
+`toolkit completion`: print the script that a shell has to read so that the tab key completes names of tools.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-`toolkit explain`: who decides about a call, and what.
+`toolkit explain`: show which rule, check, fact or mode decides about a call, and what it decides.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-`toolkit init`: a project to start from.
+`toolkit init`: write a small project to start from.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-`toolkit list`: the tools of a target, one a line.
+`toolkit list`: list the tools of a target, one on each line.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def command(output: Output, target: str, group: str | None) -> None:
 
 
 def listed(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
-    """*tools* as plain JSON: what is known of each without its schema."""
+    """Return *tools* as plain JSON, without their schemas."""
     return [
         {"name": tool.name, "description": tool.description, "origin": tool.origin, "facts": tool.facts.as_json()}
         for tool in tools
@@ -56,7 +56,7 @@ def listed(tools: CatalogView | list[Tool]) -> list[dict[str, object]]:
 
 
 def facts_in_words(tool: Tool) -> str:
-    """What was stated about *tool*, where it matters to whoever calls it."""
+    """Return in words the facts about *tool* that matter to its caller; "writes" if it states none of them."""
     facts = tool.facts
     stated = {
         "read-only": facts.read_only,

@@ -1,5 +1,5 @@
 """
-A new project: a few files that work together, written where nothing is.
+Write a new project: a few files that work together. Existing files are never overwritten.
 """
 
 from __future__ import annotations
@@ -20,11 +20,16 @@ _TAKEN = frozenset({"toolkit", "tests", "test", "pytest", "hypothesis", *sys.std
 
 
 class ProjectError(ToolkitError):
-    """A project cannot be made there, or under that name."""
+    """A project cannot be written into that folder, or under that name."""
 
 
 def package_name(title: str) -> str:
-    """The package that a project called *title* has: `my-shop` has `my_shop`."""
+    """
+    Return the name of the package in a project called *title*: `my_shop` for `my-shop`.
+
+    Raises:
+        ProjectError: *title* gives no name for a package, or the package would hide another one.
+    """
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ProjectError(f"{title!r} gives no name for a package; give one with --name, of letters and digits")
@@ -35,12 +40,16 @@ def package_name(title: str) -> str:
 
 def make_project(folder: str | os.PathLike[str], *, name: str | None = None) -> list[Path]:
     """
-    Write a project into *folder*, which need not exist; the files that were written.
+    Write a project into *folder*, and return the files that were written.
 
-    Nothing is overwritten: if a file is there already, nothing is written at all.
+    No file is overwritten. If one of the files is there already, no file is written at all.
 
     Args:
-        name: What it is called; as the folder unless given.
+        folder: The folder of the project, which need not exist.
+        name: The name of the project. The default is the name of the folder.
+
+    Raises:
+        ProjectError: The name cannot be used, a file is there already, or a file cannot be written.
     """
     root = Path(folder).resolve()
     title = name or root.name
@@ -62,7 +71,7 @@ def make_project(folder: str | os.PathLike[str], *, name: str | None = None) -> 
 
 def _refuse_what_is_there(root: Path, files: list[Path]) -> None:
     taken = [path for path in files if os.path.lexists(path)]
-    # A folder that is a link would have the files written somewhere else.
+    # If a folder were a link, the files would be written to another place.
     taken += [folder for folder in {path.parent for path in files} - {root} if folder.is_symlink()]
     if root.exists() and not root.is_dir():
         taken = [root]

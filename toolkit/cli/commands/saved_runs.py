@@ -1,8 +1,9 @@
 """
-An agent's run in a file, so that another command can go on with it.
+Keep an agent's run in a file, so that another command can continue it.
 
-The file is data and no authority: what the run waits for, and who has answered,
-is in a store beside it, which tools are kept away from.
+The file is only data, and approves nothing. The requests that the run waits for, and
+the answers to them, are in a store beside the file. The safety checks keep tools away
+from the store.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ class SavedRun:
         self.path = Path(path)
 
     def new(self) -> SavedRun:
-        """Itself, if nothing is there yet."""
+        """
+        Return this saved run, if its file does not exist yet.
+
+        Raises:
+            Failure: The file exists, or its folder does not.
+        """
         if os.path.lexists(self.path):
             raise Failure(f"{self.path} is there already; go on with it with --resume, or choose another file")
         if not self.path.parent.is_dir():
@@ -33,7 +39,7 @@ class SavedRun:
         return self
 
     def read(self) -> Run:
-        """The run as it was written last."""
+        """Read the run as it was written last; raise `Failure` if the file cannot be read or holds no run."""
         try:
             return Run.loads(self.path.read_bytes())
         except OSError as error:
@@ -42,13 +48,13 @@ class SavedRun:
             raise Failure(f"{self.path} holds no run: {error}; name a file that --save has written") from error
 
     def write(self, run: Run) -> None:
-        """Keep *run* in place of what was there."""
+        """Write *run* to the file, and replace the run that was there."""
         try:
             write_whole(self.path, run.dumps())
         except OSError as error:
             raise Failure(f"{self.path} cannot be written: {error.strerror or error}") from error
 
     def store(self) -> SQLiteApprovals:
-        """Where the requests of the run are, and their answers."""
-        # Safety checks know files by this ending.
+        """Return the store of the run's requests and their answers."""
+        # The safety checks protect files with this ending.
         return SQLiteApprovals(self.path.with_name(f"{self.path.name}.approvals.sqlite"))

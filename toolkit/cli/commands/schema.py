@@ -1,5 +1,5 @@
 """
-`toolkit schema`: what a provider is told of a tool, as JSON.
+`toolkit schema`: print the definition of a tool that a provider gets, as JSON.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def command(output: Output, target: str, name: str, format_: str, strict: bool) 
 
 
 def definition_of(catalog: CatalogView, name: str, format_: str, *, strict: bool = False) -> Definitions:
-    """What the provider of *format_* is told of the tool *name*, deferred or not."""
+    """Return the definition of the tool *name* that the provider of *format_* gets, even if the tool is deferred."""
     tool = catalog[name]
     session = Session()
     session.load(tool.name)

@@ -1,5 +1,5 @@
 """
-Schemas for people: a type in a few words, a call as a signature, a whole schema as a tree.
+Show schemas to people: a type in a few words, a call as a signature, and a whole schema as a tree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LIMITS = {
 
 
 def type_of(schema: Any) -> str:
-    """The type that *schema* describes, as short as it can be said: `integer`, `"DE" | "FR"`, `list of string`."""
+    """Return in a few words the type that *schema* describes: `integer`, `"DE" | "FR"`, `list of string`."""
     if not isinstance(schema, Mapping) or not schema:
         return "never" if schema is False else "any"
     if "const" in schema:
@@ -68,7 +68,7 @@ def _one_type(kind: str, schema: Mapping[str, Any]) -> str:
 
 
 def signature_of(tool: Tool) -> Text:
-    """How a model calls *tool*: names, types, defaults, and what comes back."""
+    """Return how a model calls *tool*: the names, types and defaults of the parameters, and the type of the result."""
     schema = tool.schema
     required = schema.get("required") or ()
     parameters = []
@@ -82,7 +82,7 @@ def signature_of(tool: Tool) -> Text:
 
 
 def schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
-    """A tree of what *schema* describes: the properties, their types, what is said of them."""
+    """Return a tree of the properties that *schema* describes, with their types, limits and descriptions."""
     tree = Tree(title, guide_style="dim")
     _grow(tree, schema, 0)
     definitions = schema.get("$defs")
@@ -107,7 +107,7 @@ def _grow(tree: Tree, schema: Any, depth: int) -> None:
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What is nested in *schema* besides properties, if there is more to say of it than its type."""
+    """Yield the schemas nested in *schema* besides properties, if they say more than a type."""
     nested = [("each item", schema.get("items")), ("each value", schema.get("additionalProperties"))]
     nested += [(f"item {index}", each) for index, each in enumerate(schema.get("prefixItems") or ())]
     members = [*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]

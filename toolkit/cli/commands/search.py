@@ -1,5 +1,5 @@
 """
-`toolkit search`: the tools that fit some words.
+`toolkit search`: find the tools that fit some words.
 """
 
 from __future__ import annotations

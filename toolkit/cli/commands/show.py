@@ -1,5 +1,5 @@
 """
-`toolkit show`: all there is to know of one tool.
+`toolkit show`: show all that is known about one tool.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def command(output: Output, target: str, name: str) -> None:
 
 
 def detailed(tool: Tool) -> dict[str, Any]:
-    """*tool* as plain JSON: its definition, its examples, where it is from."""
+    """Return *tool* as plain JSON: its definition, its examples, its origin and its place in the source code."""
     return {
         **tool.definition,
         "examples": [dict(example) for example in tool.facts.examples],

@@ -1,5 +1,5 @@
 """
-`toolkit stats`: what an audit log tells, in numbers.
+`toolkit stats`: sum up an audit log in numbers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """
-The files of a new project, by their path; `{package}` and `{title}` stand for its names.
+The texts of the files of a new project, by path.
+
+`{package}` and `{title}` stand for the names of the project, and `{distribution}` for the name of this distribution.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """
-What the tab key offers: targets, names and parameters that the last `list` has seen. No target is imported.
+Complete targets, tools and parameters in a shell. The names are those that the last `toolkit list TARGET` has seen.
+
+No target is imported.
 """
 
 from __future__ import annotations
@@ -13,18 +15,18 @@ __all__ = ["complete_arguments", "complete_target", "complete_tool"]
 
 
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Targets that were listed; else what the shell knows of files."""
+    """Return the targets that were listed and fit; if none does, let the shell complete names of files."""
     found = [each for each in (*known_targets(), BUILTIN) if each.startswith(incomplete)]
     return [*map(_item, dict.fromkeys(found)), *([] if found else [CompletionItem(incomplete, type="file")])]
 
 
 def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """The tools of the target before."""
+    """Return the tools of the target that stands before on the command line."""
     return [_item(name) for name in known_tools(ctx.params.get("target") or "") if name.startswith(incomplete)]
 
 
 def complete_arguments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """The parameters of the tool before, with the sign that their value follows."""
+    """Return the parameters of the tool that stands before on the command line, each with `=` at its end."""
     names = known_parameters(ctx.params.get("target") or "", ctx.params.get("name") or "")
     return [_item(f"{name}=") for name in names if name.startswith(incomplete)]
 

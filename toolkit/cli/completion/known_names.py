@@ -1,8 +1,9 @@
 """
-The names of tools that were listed last, for tab completion: it must not import, and so run, a target.
+Keep the names of tools that were listed last, for tab completion.
 
-They are kept in the user's cache folder. Whatever cannot be read or written
-there is as if it were not there: completion is a convenience.
+Completion must not import a target, because that would run its code. So the names are
+kept in the user's cache folder. A file that cannot be read or written there is
+ignored without an error, because completion is only a convenience.
 """
 
 from __future__ import annotations
@@ -28,25 +29,25 @@ BUILTIN = "builtin"
 _VERSION = 1
 _MOST_TARGETS = 50
 _MOST_BYTES = 4_000_000
-# What a shell would do something with must not come from here.
+# Completion must not offer a name with characters that a shell would interpret.
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
 _PLAIN_TARGET = re.compile(r"[A-Za-z0-9_.:/-]{1,400}\Z")
 
 
 def cache_file() -> Path:
-    """Where they are: `$XDG_CACHE_HOME/toolkit/names.json`, or under `~/.cache`."""
+    """Return the path of the names: `$XDG_CACHE_HOME/toolkit/names.json`, or `toolkit/names.json` under `~/.cache`."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
     return base / "toolkit" / "names.json"
 
 
 def is_path(where: str) -> bool:
-    """Whether *where* means a file and not a module."""
+    """Return whether *where* means a file and not a module."""
     return where.endswith(".py") or "/" in where or "\\" in where
 
 
 def key_of(target: str) -> str:
-    """What *target* is known as: the same in every folder where it means the same."""
+    """Return the key of *target* in the cache. It is the same in all folders where *target* means the same."""
     where, colon, name = target.partition(":")
     if is_path(where):
         return f"{Path(where).resolve()}{colon}{name}"
@@ -56,7 +57,7 @@ def key_of(target: str) -> str:
 def remember(target: str, catalog: CatalogView) -> None:
     """Keep the names of the tools of *target*, and of their parameters."""
     kept = _read()
-    kept.pop(key_of(target), None)  # the last one listed comes last
+    kept.pop(key_of(target), None)  # the target that was listed last comes last
     kept[key_of(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
     latest = dict(list(kept.items())[-_MOST_TARGETS:])
     with contextlib.suppress(OSError, RuntimeError):
@@ -65,18 +66,18 @@ def remember(target: str, catalog: CatalogView) -> None:
 
 
 def known_targets() -> list[str]:
-    """The targets that were listed, the latest first, as they were written."""
+    """Return the targets that were listed, as the user wrote them, the latest first."""
     targets = [entry.get("target") for entry in reversed(_read().values())]
     return list(dict.fromkeys(each for each in targets if isinstance(each, str) and _PLAIN_TARGET.match(each)))
 
 
 def known_tools(target: str) -> list[str]:
-    """The names of the tools of *target*."""
+    """Return the names of the tools of *target*."""
     return [name for name in _tools(target) if _PLAIN.match(name)]
 
 
 def known_parameters(target: str, tool: str) -> list[str]:
-    """The names of the parameters of a tool."""
+    """Return the names of the parameters of *tool*."""
     found = _tools(target).get(tool)
     listed = found if isinstance(found, list) else []
     return [name for name in listed if isinstance(name, str) and _PLAIN.match(name)]
@@ -86,7 +87,7 @@ def _parameters(tool: Tool) -> list[str]:
     try:
         return list(tool.schema.get("properties") or ())
     except DefinitionError:
-        return []  # it waits for a name that nobody has defined
+        return []  # an annotation names a type that is not defined yet
 
 
 def _tools(target: str) -> Mapping[str, Any]:

@@ -1,5 +1,5 @@
 """
-Tab completion in shells: click's own way with fish, and ours with bash and zsh.
+Scripts for tab completion in shells. Click's own script serves fish; bash and zsh have scripts of their own here.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ from click.shell_completion import (
 __all__ = ["SHELLS", "register", "script_for"]
 
 SHELLS = {"bash": "bashline", "zsh": "zshline", "fish": "fish"}
-"""The shells there are, and what click knows the way with each by."""
+"""The supported shells, each with the name under which click knows its completion class."""
 
 _PROGRAM = "toolkit"
 _VARIABLE = "_TOOLKIT_COMPLETE"
 
 
 def script_for(shell: str, cli: click.Command) -> str:
-    """What *shell* has to read to complete the commands of *cli*."""
+    """Return the script that *shell* has to read to complete the commands of *cli*."""
     register()
     kind = get_completion_class(SHELLS[shell])
-    assert kind is not None  # noqa: S101 -- click brings one of them, and we the others
+    assert kind is not None  # noqa: S101 -- click has the class for fish, and `register` adds the others
     return kind(cli, {}, _PROGRAM, _VARIABLE).source()
 
 
 def register() -> None:
-    """Tell click of our ways."""
+    """Register the completion classes for bash and zsh with click."""
     add_completion_class(_BashLine)
     add_completion_class(_ZshLine)
 
 
 class _BashLine(ShellComplete):
     """
-    Completion from the whole line.
+    Completion for bash, which reads the whole command line.
 
-    Bash cuts words at `:` and `=`, so that its own list of words has no target with a catalog in it, and no argument.
+    Bash cuts words at `:` and `=`. Its own list of words therefore holds neither a target with the name of a catalog
+    nor an argument as one word.
     """
 
     name = SHELLS["bash"]
@@ -79,7 +80,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class _ZshLine(ZshComplete):
-    """Completion after which no blank follows what still wants a value; it needs nothing else in ~/.zshrc."""
+    """
+    Completion for zsh, which adds no blank after a parameter that still needs its value.
+
+    It needs nothing else in ~/.zshrc.
+    """
 
     name = SHELLS["zsh"]
     source_template = """\

@@ -1,13 +1,13 @@
 """
-An agent at work, for whoever watches.
+Show a user what an agent does while it works.
 
     with AgentDisplay() as display:
         agent = Agent(provider, dispatcher, on_event=display.show)
         await agent.run("Mend the failing test.")
 
-In a terminal the text and the running calls are redrawn as they come; piped, the
-same lines are written once each. Whatever a model, a tool or a server says is made
-visible first.
+In a terminal the text and the running calls are redrawn as they change. In a pipe the
+same lines are written once each. All text of a model, a tool or a server is passed
+through `visible` first.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ Path: TypeAlias = tuple[str, ...]
 
 class AgentDisplay:
     """
-    Shows the events of an agent.
+    Shows the events of an agent on a console.
 
     Args:
-        console: Where; standard output unless given.
-        requests: Whether requests for approval are shown; not needed where somebody shows them who asks.
-        clock: Seconds, for the time that a call takes.
+        console: The console. The default is standard output.
+        requests: Whether requests for approval are shown. It is not needed if the asker shows them.
+        clock: A function that returns the time in seconds. It measures how long a call takes.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class AgentDisplay:
         allow_any_letter(self._console)
         self._marks = MARKS if self._console.encoding.startswith("utf") else ASCII_MARKS
         self._region = Region(self._console, self._marks, clock)
-        self._lock = unlock_in_children(threading.RLock())  # tools report from threads
-        # A path is the calls whose sub-runs something happens in; that of the run itself is empty.
+        self._lock = unlock_in_children(threading.RLock())  # tools report their progress from threads
+        # A path is the ids of the calls in whose sub-runs an event happens. The path of the run itself is empty.
         self._unsaid: dict[Path, str] = {}
         self._rows: dict[Path, Row] = {}
         self._pauses = 0
@@ -105,20 +105,20 @@ class AgentDisplay:
             self._region.stop()
 
     def show(self, event: Event) -> None:
-        """Show *event*: what `on_event` of an agent is given. Can be called from any thread."""
+        """Show *event*. Give this method to an agent as `on_event`. It can be called from any thread."""
         self._now_or_later(lambda: self._show(event, ()))
 
     def say(self, text: str) -> None:
-        """Show a line of the host's own, or several."""
+        """Show one or more lines of the host program's own."""
         self._now_or_later(lambda: self._announce(text))
 
     def thinking(self) -> None:
-        """Show that the model was asked, until it says something."""
+        """Show that the model was asked, until the model says something."""
         self._now_or_later(lambda: self._draw(thinking=True))
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the terminal to somebody who asks there; what happens meanwhile is shown afterwards."""
+        """Leave the terminal to an asker inside the block. Events that come meanwhile are shown afterwards."""
         with self._lock:
             self._pauses += 1
             self._flush_all()
@@ -134,11 +134,11 @@ class AgentDisplay:
                     self._draw()
 
     def asking(self, asker: Asker) -> Asker:
-        """*asker*, who has the terminal for themselves while they ask."""
+        """Return *asker*, wrapped so that it has the terminal to itself while it asks."""
         return _Asking(self, asker)
 
     def _now_or_later(self, act: Callable[[], None]) -> None:
-        # Not waiting for a pause to end: whoever tells us is the event loop, and a person takes their time.
+        # This does not wait for a pause to end. The caller is the event loop, and a person takes time to answer.
         with self._lock:
             if self._pauses:
                 self._held.append(act)
@@ -167,7 +167,7 @@ class AgentDisplay:
 
     def _progressed(self, event: ToolProgress, path: Path) -> None:
         place = (*path, event.progress.call_id)
-        if place in self._rows:  # one that was abandoned may still report
+        if place in self._rows:  # a call that was abandoned may still report
             self._rows[place] = replace(self._rows[place], note=_progress(event.progress))
             self._draw()
 
@@ -180,7 +180,7 @@ class AgentDisplay:
             self._print(line)
 
     def _refused(self, event: Refused, path: Path) -> None:
-        """`ToolFinished` follows, with the reason."""
+        """Show nothing, because `ToolFinished` follows with the reason."""
 
     def _turned(self, event: TurnFinished, path: Path) -> None:
         self._flush(path)
@@ -192,7 +192,7 @@ class AgentDisplay:
 
     def _waits(self, event: Waiting, path: Path) -> None:
         if path:
-            return  # the run around it waits for the same
+            return  # the outer run waits for the same requests, and shows them
         self._flush_all()
         self._region.stop()
         for request in event.requests if self._requests else ():
@@ -220,7 +220,7 @@ class AgentDisplay:
             for line in run.plan.split("\n"):
                 self._print(said(line))
 
-    # Lines, and the part below them that is redrawn.
+    # The printed lines, and the part below them that is redrawn.
 
     def _announce(self, text: str) -> None:
         self._flush_all()
@@ -232,14 +232,14 @@ class AgentDisplay:
             self._flush(path)
 
     def _flush(self, path: Path) -> None:
-        """Write what was said so far, though its line has not ended."""
+        """Write the text that was said so far, although its line has not ended."""
         rest = self._unsaid.pop(path, "")
         if rest.strip():
             self._draw()
             self._print(said(rest, self._indent(path)))
 
     def _print(self, line: RenderableType) -> None:
-        # Whoever reads a pipe wraps lines themselves.
+        # The program that reads a pipe wraps the lines itself.
         self._console.print(line, soft_wrap=not self._console.is_terminal, highlight=False)
 
     def _indent(self, path: Path) -> str:
@@ -258,7 +258,7 @@ class AgentDisplay:
 
 
 class _Asking:
-    """An asker who has the terminal for themselves."""
+    """An asker that has the terminal to itself while it asks, because it pauses the display."""
 
     def __init__(self, display: AgentDisplay, asker: Asker) -> None:
         self._display = display
@@ -276,7 +276,7 @@ class _Asking:
 
 
 def _named(summary: str, name: str) -> str:
-    """*summary* with the name of the tool, which some authors leave out."""
+    """Return *summary* with the name of the tool in it, because some authors leave the name out."""
     return summary if name in summary.split() else f"{name}: {summary}" if summary else name
 
 

@@ -1,5 +1,5 @@
 """
-Consoles that keep to what a stream can do.
+Make consoles that use only what a stream can do.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _WIDEST = 100_000
 
 
 def console_on(stream: TextIO) -> Console:
-    """A console that uses colours and moves the cursor only if *stream* is a terminal."""
+    """Return a console that uses colours and moves the cursor only if *stream* is a terminal."""
     is_terminal = stream.isatty()
-    # Where nobody's screen is too narrow a row is one line.
+    # If there is no screen, no row is too wide, so each row of a table is one line.
     width = None if is_terminal else _WIDEST
     console = Console(file=stream, force_terminal=is_terminal, width=width, highlight=False, emoji=False, markup=False)
     allow_any_letter(console)
@@ -25,7 +25,7 @@ def console_on(stream: TextIO) -> Console:
 
 
 def allow_any_letter(console: Console) -> None:
-    """Have the codes of letters written that the stream does not know; to rich they would be an exception."""
+    """Make the stream write a letter that its encoding lacks as a code. Rich would raise an exception instead."""
     file = console.file
     if not console.encoding.startswith("utf") and isinstance(file, io.TextIOWrapper):
         file.reconfigure(errors="backslashreplace")

@@ -1,8 +1,9 @@
 """
-What an agent does, as lines that a person can trust.
+Show what an agent does, as lines that a person can trust.
 
-A line of ours begins with a mark in the first column; what a model or a tool
-says is made visible and stands two columns in, so that it cannot pass for one.
+A line that the display itself writes begins with a mark in the first column. Text of
+a model or a tool is passed through `visible` and indented by two columns, so that it
+cannot pass for a line of the display.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ...values.visible import visible
 __all__ = ["ASCII_MARKS", "MARKS", "Line", "Marks", "duration", "finished", "heading", "running", "said"]
 
 _NARROWEST = 20
-# Lines, and characters of each.
+# The largest number of lines that is shown of a result, and of characters in each line.
 _MOST_OF_GOOD = (1, 200)
 _MOST_OF_BAD = (3, 500)
 
@@ -28,11 +29,16 @@ _MOST_OF_BAD = (3, 500)
 @dataclass(frozen=True, slots=True)
 class Marks:
     """
-    The signs that begin our lines.
+    The signs that begin the lines of the display.
 
     Attributes:
-        spinner: What a running call shows, one after the other.
-        inner: Before whatever happens in a sub-run.
+        good: The sign of a call that succeeded.
+        bad: The sign of a call or a run that failed or was stopped.
+        waits: The sign of a call that waits for a person.
+        note: The sign of a note.
+        inner: The sign before each line of a sub-run.
+        dash: The dash before a remark that a result has more lines.
+        spinner: The signs that a running call shows, one after the other.
     """
 
     good: str
@@ -47,7 +53,7 @@ class Marks:
         return {"ok": self.good, "waiting": self.waits}.get(kind, self.bad)
 
 
-MARKS = Marks(good="✓", bad="✗", waits="…", note="•", inner="↳ ", dash="–", spinner="⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")  # noqa: RUF001 -- a dash is meant
+MARKS = Marks(good="✓", bad="✗", waits="…", note="•", inner="↳ ", dash="–", spinner="⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")  # noqa: RUF001 -- the dash is used on purpose
 ASCII_MARKS = Marks(good="+", bad="x", waits="?", note="*", inner="> ", dash="-", spinner="-\\|/")
 
 _STYLES: Mapping[str, str] = MappingProxyType({"ok": "green", "waiting": "yellow", "denied": "yellow"})
@@ -55,9 +61,10 @@ _STYLES: Mapping[str, str] = MappingProxyType({"ok": "green", "waiting": "yellow
 
 class Line:
     """
-    A line on its way to a console.
+    A line to be printed on a console.
 
-    Wrapped by a terminal it goes on below where its text began, so that no part of it gets into the first column.
+    If the line is wrapped, its text continues in the column where it began, so that no part of it gets into the first
+    column.
     """
 
     def __init__(self, start: Text, text: Text) -> None:
@@ -75,17 +82,17 @@ class Line:
 
 
 def said(text: str, indent: str = "") -> Line:
-    """A line that somebody else wrote."""
+    """Return a line of text that a model or a tool wrote."""
     return Line(Text(f"{indent}  ", "dim"), Text(visible(text)))
 
 
 def heading(mark: str, text: str, *, style: str = "", indent: str = "") -> Line:
-    """A line of ours; what is foreign in *text* is made visible."""
+    """Return a line of the display; foreign text in *text* is passed through `visible`."""
     return Line(_start(indent, mark, style), Text(visible(text, keep_lines=False), style))
 
 
 def running(summary: str, seconds: float, note: str, frame: str, indent: str = "") -> Text:
-    """A call under way: one row, however much it has to tell."""
+    """Return the line of a call that is running. It is one row, and is cut if it is too long."""
     further = (f"  {duration(seconds)}" if seconds >= 1 else "") + (
         f"  {visible(note, keep_lines=False)}" if note else ""
     )
@@ -94,7 +101,7 @@ def running(summary: str, seconds: float, note: str, frame: str, indent: str = "
 
 
 def finished(summary: str, result: ToolResult, marks: Marks, indent: str = "") -> Iterator[Line]:
-    """A call that has its result: a line of ours, then the beginning of what came of it."""
+    """Yield the lines of a call that has ended: a line of the display, then the beginning of the result."""
     style = _STYLES.get(result.kind, "red")
     kind = "" if result.kind == "ok" else f"  {result.kind.replace('_', ' ')}"
     took = f"  {duration(result.duration_seconds)}" if result.attempts else ""
@@ -120,7 +127,7 @@ def _outcome(result: ToolResult, marks: Marks) -> Iterator[str]:
 
 
 def duration(seconds: float) -> str:
-    """A time for people: `3 ms`, `1.2 s`, `2 min 5 s`."""
+    """Return a time in words for people: `3 ms`, `1.2 s`, `2 min 5 s`."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:

@@ -1,8 +1,8 @@
 """
-The part of a terminal that is redrawn while an agent works: what is being said, and the calls under way.
+The part of a terminal that is redrawn while an agent works: the unfinished line of text, and the running calls.
 
-Lines that are printed appear above it. It shows one picture, which is replaced as
-a whole, because it is drawn by another thread.
+Printed lines appear above this region. The region shows one picture. The picture is
+replaced as a whole, because another thread draws it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REDRAWN_PER_SECOND = 10
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A call under way: since when, and what it reports of itself."""
+    """A running call: its summary, the time of its start, and the progress that it reports."""
 
     summary: str
     since: float
@@ -36,11 +36,14 @@ class Row:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """
-    What is shown.
+    The content of the region.
 
     Attributes:
-        said: A line that has not ended yet.
-        thinking_since: Since when the model has been asked; shown if there is nothing else.
+        said: A line of text that has not ended yet.
+        indent: The signs before that line.
+        rows: The running calls.
+        thinking_since: The time at which the model was asked; None if it was not. The region shows how long ago that
+            was, if there is nothing else to show.
     """
 
     said: str = ""
@@ -50,7 +53,11 @@ class Picture:
 
 
 class Region:
-    """Nothing at all where the console is no terminal."""
+    """
+    The part of the terminal that is redrawn.
+
+    It shows nothing if the console is no terminal, or a dumb one.
+    """
 
     def __init__(self, console: Console, marks: Marks, clock: Callable[[], float]) -> None:
         self._console = console
@@ -64,15 +71,16 @@ class Region:
         """Show *picture* from now on."""
         self._picture = picture
         if self._is_possible and self._live is None:
-            # Itself, and not what it shows now: rich draws it again below every line that is printed.
+            # Rich gets the region itself, and not its present picture, because rich draws it again below every line
+            # that is printed.
             self._live = Live(self, console=self._console, refresh_per_second=_REDRAWN_PER_SECOND, transient=True)
             self._live.start(refresh=True)
 
     def stop(self) -> None:
-        """Vanish, and leave the terminal to others."""
+        """Erase the region, and leave the terminal to others."""
         if self._live is not None:
             self._live.stop()
-            self._live = None  # one that is started again would erase what was written since
+            self._live = None  # a `Live` that is started again would erase the lines written since
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         picture, now = self._picture, self._clock()

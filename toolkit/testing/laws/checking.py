@@ -1,8 +1,8 @@
 """
-Holding tools against the laws.
+Check whether tools keep the laws.
 
-`check_tool` and `check_catalog` raise `LawsBroken` with everything they find;
-`broken_laws` returns it.
+`check_tool` and `check_catalog` raise `LawsBroken` with all findings;
+`broken_laws` returns the findings.
 """
 
 from __future__ import annotations
@@ -36,15 +36,22 @@ def check_tool(
     timeout_seconds: float = 3.0,
 ) -> None:
     """
-    Raise `LawsBroken` with everything that is wrong with *tool*, each with the smallest arguments that show it.
+    Raise `LawsBroken`, with all findings, if *tool* breaks a law.
+
+    A finding carries the smallest arguments that show the fault, if it takes arguments to show it. A finding that the
+    author of the tool has explained does not count.
 
     Args:
-        run: Whether it is run; unless given, only if it is read-only, stays on this machine and needs no approval.
-        folder: Files in which a read-only tool must change nothing, and an idempotent one nothing more.
-        state: What an idempotent tool leaves the same when it runs twice, if that is not files.
-        resources: What its `Inject` parameters get.
+        tool: The tool, or a function that can be one.
+        run: Whether the tool is run. By default it is run only if its facts say that it is read-only, stays on this
+            machine (`open_world` is false) and needs no approval.
+        folder: A folder with files. A read-only tool must not change them. An idempotent tool that is not read-only
+            must not change them further when it runs a second time.
+        state: A function that returns the state which an idempotent tool leaves the same when it runs twice. Without
+            it, the state is the files in *folder*.
+        resources: The values for the tool's `Inject` parameters.
         examples: How many calls each law tries.
-        seed: Where they begin; the same seed tries the same calls.
+        seed: The seed of the random draws. The same seed tries the same calls.
         timeout_seconds: How long one call may take.
     """
     one = tool if isinstance(tool, Tool) else Tool.of(tool)
@@ -55,7 +62,7 @@ def check_tool(
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
-    """Raise `LawsBroken` with everything that is wrong with the tools of *catalog*; `broken_laws` has the options."""
+    """Raise `LawsBroken`, with all findings, if the tools of *catalog* break a law. `broken_laws` has the options."""
     _raise(broken_laws(catalog, **options))
 
 
@@ -72,14 +79,15 @@ def broken_laws(
     explained: bool = False,
 ) -> list[Finding]:
     """
-    Everything that is wrong with the tools of *catalog*, in the order of the tools.
+    Return every law that the tools of *catalog* break, in the order of the tools.
+
+    The findings about several tools at once come last. `check_tool` describes the other options.
 
     Args:
-        run: The names of tools that are run besides the read-only ones; a destructive one only if it is named.
-            False runs none at all.
-        explained: Whether what the author of a tool has explained is told, too.
-
-    `check_tool` has the other options.
+        catalog: The tools to check.
+        run: The names of tools to run in addition to those that `may_run` permits. A destructive tool is run only if
+            it is named here. False runs no tool at all. True or a single string raises `TypeError`.
+        explained: Whether the list includes the findings that the author of a tool has explained.
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
@@ -94,7 +102,7 @@ def broken_laws(
 
 
 def confusions(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
-    """What could be taken for something else: the laws about several tools."""
+    """Return the tools that a model could mistake for one another: the findings of the laws about several tools."""
     tools = list(catalog)
     found = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
     return found if explained else _unexplained(found)
@@ -103,7 +111,7 @@ def confusions(catalog: CatalogView, *, explained: bool = False) -> list[Finding
 def _of_tool(tool: Tool, named: Collection[str], effort: Effort, conditions: Conditions | None) -> Iterator[Finding]:
     try:
         _ = tool.schema
-    except DefinitionError as error:  # it still waits for a name that nobody has defined
+    except DefinitionError as error:  # an annotation names a type that is not defined yet
         yield Finding(
             tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
         )

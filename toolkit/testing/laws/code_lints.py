@@ -1,7 +1,7 @@
 """
-Facts that the code contradicts, as far as it can be seen: what a function calls by its own hand.
+Find facts that a tool's code contradicts. Only the calls in the function's own source code are looked at.
 
-What others do for it is not seen, and a call that is never reached is.
+The lint does not see what the called functions do in turn. It does report a call that is never reached.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Seen:
 
 
 def code_lints(tool: Tool) -> Iterator[Finding]:
-    """Each fact that the function's own code contradicts, once."""
+    """Yield one finding for each fact that the function's own code contradicts."""
     told: set[str] = set()
     for seen in _seen(underlying(tool.function)):
         found = _contradiction(seen.effect, tool.facts)
@@ -92,7 +92,7 @@ def code_lints(tool: Tool) -> Iterator[Finding]:
 
 
 def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
-    """What the facts say against *effect*, and the rewrite."""
+    """Return the fact that contradicts *effect* and a suggested rewrite; None if no fact does."""
     if facts.read_only and effect in ("writes", "appends", "deletes", "runs"):
         stated = "destructive=True" if effect == "deletes" else "read_only=False"
         return "says `read_only=True`", f"@tool({stated}), or do without that call"
@@ -106,7 +106,7 @@ def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
 
 
 def _seen(function: Any) -> Iterator[_Seen]:
-    """What *function* calls that has an effect outside of it; nothing if its code cannot be read."""
+    """Yield the calls in *function* that have an effect outside of it. Yield nothing if its source cannot be read."""
     try:
         lines, first = inspect.getsourcelines(function)
         tree = ast.parse(textwrap.dedent("".join(lines)))
@@ -126,7 +126,8 @@ def _effect(node: ast.Call, known: Mapping[str, Any]) -> Effect | None:
         return _mode(node, is_method=name not in ("open", "io.open"))
     if name in _CALLS:
         return _CALLS[name]
-    # Of a module these names mean something else: `pathlib.Path(p).unlink()` is meant, `email.unlink` is not known.
+    # These are names of methods of a path, as in `pathlib.Path(p).unlink()`. A function of a module that has the
+    # same name, such as `email.unlink`, may do something else.
     if isinstance(node.func, ast.Attribute) and not _is_module(_base(node.func, known)):
         return _METHODS.get(node.func.attr)
     return None
@@ -143,7 +144,7 @@ def _mode(node: ast.Call, *, is_method: bool) -> Effect | None:
 
 
 def _dotted(node: ast.expr, known: Mapping[str, Any]) -> str:
-    """The full name of what is called, whatever it was imported as."""
+    """Return the full dotted name of a called function, under any name that it was imported as."""
     if isinstance(node, ast.Name):
         thing = known.get(node.id)
         if isinstance(thing, _Imported):
@@ -167,13 +168,13 @@ def _base(node: ast.Attribute, known: Mapping[str, Any]) -> Any:
 
 
 class _Imported(str):
-    """The full name of what a function imports in its body; it is not loaded to be read."""
+    """The full name of a module or object that a function imports in its body. The import itself is not done here."""
 
     __slots__ = ()
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, _Imported]]:
-    """By its name in the function, what is imported there."""
+    """Yield each import in *tree* as a pair: the local name, and the full name of the imported module or object."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for each in node.names:

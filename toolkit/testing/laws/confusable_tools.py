@@ -1,5 +1,5 @@
 """
-Tools that a model, or a reader, could take for one another.
+Find tools that a model or a reader could mistake for one another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_TOOLS = 2000
 
 
 def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
-    """No two tools are described in the same words: a model chooses by them."""
+    """Yield a finding for two tools with nearly the same description, because a model chooses by the description."""
     described = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
     for (one, mine), (other, yours) in combinations(described, 2):
         if mine and yours and len(mine & yours) >= _NEARLY_ALL * len(mine | yours):
@@ -37,7 +37,7 @@ def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
 
 
 def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Finding]:
-    """No two tools are sent under one name where dots are forbidden."""
+    """Yield a finding for two tools that would be sent under the same name to a provider that forbids dots."""
     taken: dict[str, str] = {}
     for tool in tools:
         first = taken.setdefault(tool.name.replace(".", "--"), tool.name)
@@ -58,7 +58,7 @@ CATALOG_LAWS: tuple[Callable[[Sequence[Tool]], Iterator[Finding]], ...] = (
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of *text* that say something, without their endings."""
+    """Return the words of *text* in lower case, without stop words and without plural endings."""
     found = {word.casefold() for word in _WORD.findall(text)}
     return frozenset(_stem(word) for word in found - _STOP)
 
@@ -75,6 +75,6 @@ _LOOKALIKES = str.maketrans({"1": "l", "i": "l", "0": "o", "5": "s", "2": "z", "
 
 
 def skeleton(name: str) -> str:
-    """The same for names that a reader could take for one another: `list_items` and `1ist-ltems`."""
+    """Return a key that is equal for names that look alike to a reader, such as `list_items` and `1ist-ltems`."""
     bare = re.sub(r"[_.\-]", "", name).lower().translate(_LOOKALIKES)
     return bare.replace("rn", "m").replace("vv", "w")

@@ -1,9 +1,11 @@
 """
-Findings that the author of a tool has explained, beside the tool and in a sentence each:
+Attach to each finding the explanation that the tool's author has given for it.
+
+The author explains a finding beside the tool, in one sentence:
 
     @tool(read_only=True, metadata={"explained": {"ends-in-time": "It waits for the door bell."}})
 
-What is explained stays found, and is not counted as wrong.
+A finding that is explained is still reported, but does not count as wrong.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from .findings import Finding
 __all__ = ["EXPLAINED", "explained"]
 
 EXPLAINED = "explained"
-"""Where in `metadata` the explanations are, by the name of the law or the lint."""
+"""The key in `metadata` of the explanations, which are a mapping from the name of a law or lint to a sentence."""
 
 
 def explained(findings: Iterable[Finding], tools: Iterable[Tool]) -> Iterator[Finding]:
-    """*findings*, each with what the author of its tool says to it."""
+    """Yield *findings*, each with the explanation of its tool's author, or an empty text if there is none."""
     given = {tool.name: _explanations(tool) for tool in tools}
     for finding in findings:
         yield replace(finding, explanation=given.get(finding.tool, {}).get(finding.rule, ""))
@@ -30,5 +32,5 @@ def explained(findings: Iterable[Finding], tools: Iterable[Tool]) -> Iterator[Fi
 def _explanations(tool: Tool) -> dict[str, str]:
     found = (tool.facts.metadata or {}).get(EXPLAINED)
     listed = found.items() if isinstance(found, Mapping) else ()
-    # What says nothing explains nothing.
+    # An explanation of blanks becomes the empty text, which counts as none.
     return {rule: text.strip() for rule, text in listed if isinstance(text, str)}

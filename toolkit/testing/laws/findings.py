@@ -1,5 +1,5 @@
 """
-What is wrong with a tool: which law or lint says so, where, and what would be right.
+Findings: what is wrong with a tool, which law or lint found it, where it is, and how to mend it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ __all__ = ["Finding", "LawsBroken"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """
-    One thing wrong with one tool.
+    One fault of one tool.
 
     Attributes:
-        tool: Its name.
-        rule: The law or the lint, by its name: "round-trip".
-        place: Where: a parameter, a fact, a file; empty for the tool as a whole.
+        tool: The name of the tool.
+        rule: The name of the law or lint that found the fault, such as "round-trip".
+        place: The parameter, fact, file or line where the fault is; empty if it concerns the tool as a whole.
         message: What is wrong.
-        remedy: What would be right; for a lint a rewrite, ready to be copied where it can be.
-        arguments: The smallest arguments that show it, if it takes some.
-        explanation: Why it is to stay, in the words of the tool's author; empty if it is to be mended.
+        remedy: How to mend it. For a lint this is a rewrite, ready to be copied where that is possible.
+        arguments: The smallest arguments that show the fault; None if it shows without arguments.
+        explanation: The reason of the tool's author to leave it as it is; empty if the author has given none.
     """
 
     tool: str
@@ -40,11 +40,11 @@ class Finding:
         where = f", {self.place}" if self.place else ""
         shown = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
         last = f"explained: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
-        # Names, messages and arguments may come from strangers, and this is read in terminals.
+        # Names, messages and arguments may come from untrusted code, and the text is shown in terminals.
         return visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{shown}\n    {last}")
 
     def to_json(self) -> dict[str, Any]:
-        """The same as plain JSON."""
+        """Return the finding as plain JSON."""
         return {
             "tool": self.tool,
             "rule": self.rule,
@@ -58,10 +58,10 @@ class Finding:
 
 class LawsBroken(AssertionError):  # noqa: N818 -- named by what happened, as all our errors are
     """
-    Tools that do not keep the laws; every finding is told.
+    Raised if tools break laws. The message lists every finding.
 
     Attributes:
-        findings: What was found, in the order of the tools and the laws.
+        findings: The findings, in the order of the tools and the laws.
     """
 
     def __init__(self, findings: Sequence[Finding]) -> None:

@@ -1,5 +1,5 @@
 """
-What is under a folder, so that two moments can be compared.
+Snapshots of the entries under a folder, so that two points in time can be compared.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TypeAlias
 __all__ = ["Snapshot", "Watched", "differences"]
 
 Snapshot: TypeAlias = "dict[str, tuple[str, int, str]]"
-"""By path: the kind of entry, its permissions, and the digest of its content or where its link leads."""
+"""For each path: the kind of the entry, its permissions, and the digest of its content or the target of the link."""
 
 _MOST_TOLD = 5
 
 
 class Watched:
-    """A folder whose content is compared; files are read again only if they were touched."""
+    """A folder of which snapshots are taken. A file is read again only if its inode, size or times have changed."""
 
     def __init__(self, folder: str | os.PathLike[str], *, most: int = 20_000) -> None:
         self._folder = Path(folder)
@@ -29,7 +29,7 @@ class Watched:
             raise NotADirectoryError(f"{folder} is no folder; give one whose files must not change")
 
     def snapshot(self) -> Snapshot:
-        """Everything under the folder as it is now; links are not followed."""
+        """Return every entry under the folder as it is now. Links are not followed."""
         found: Snapshot = {}
         for root, folders, files in os.walk(self._folder):
             for name in sorted([*folders, *files]):
@@ -50,13 +50,13 @@ class Watched:
             key = path, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
             if key not in self._known:
                 self._known[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-        except OSError as error:  # it went meanwhile, or is not ours to read: that is what can be told
+        except OSError as error:  # the entry was deleted meanwhile, or this process may not read it
             return "unreadable", 0, type(error).__name__
         return "file", mode, self._known[key]
 
 
 def differences(before: Snapshot, after: Snapshot) -> str:
-    """What came, went and changed, in a few words; empty if nothing did."""
+    """Return in a few words which entries appeared, went or changed; an empty text if none did."""
     found = [f"{path} appeared" for path in after if path not in before]
     found += [f"{path} went" for path in before if path not in after]
     found += [f"{path} changed" for path in after if path in before and before[path] != after[path]]

@@ -1,8 +1,8 @@
 """
-Advice on tools as a model and a colleague read them; nothing is run, nothing has to be changed.
+Advice on how tools read to a model and to a colleague. No tool is run, and no advice has to be followed.
 
-Each lint is a function of one tool, or of all, and suggests a rewrite. The
-lints about what code does are in `code_lints`.
+Each lint is a function of one tool, or of all tools, and suggests a rewrite. The
+lints about what a tool's code does are in `code_lints`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ _MOST_CHARS_PER_PROPERTY = 250
 
 def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
     """
-    What could be better about *tools*, a catalog for instance; each finding's remedy is a suggested rewrite.
+    Return advice on *tools*; each finding's remedy is a suggested rewrite.
 
     Args:
-        explained: Whether what the author of a tool has explained is told, too.
+        tools: The tools to look at, such as a catalog.
+        explained: Whether the list includes the findings that the author of a tool has explained.
     """
     listed = list(tools)
     found = [finding for tool in listed if _is_ready(tool) for each in LINTS for finding in each(tool)]
@@ -42,7 +43,7 @@ def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
 
 
 def no_description(tool: Tool) -> Iterator[Finding]:
-    """A model is told what it does."""
+    """Yield a finding if the description only repeats the tool's name, so that a model is not told what it does."""
     if tool.description == words(tool.original or tool.name):
         sentence = f"{tool.description} ...: what it does, when to use it, what comes back."
         yield Finding(
@@ -54,7 +55,7 @@ def no_description(tool: Tool) -> Iterator[Finding]:
 
 
 def search_hint(tool: Tool) -> Iterator[Finding]:
-    """A hint is three to ten words, and no sentence."""
+    """Yield a finding if the search hint has fewer than three or more than ten words, or ends in a full stop."""
     hint = tool.facts.search_hint
     if hint is None:
         return
@@ -75,7 +76,7 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
 
 
 def deferred_without_hint(tool: Tool) -> Iterator[Finding]:
-    """What has to be found can be searched for."""
+    """Yield a finding if a deferred tool, which a model finds only by a search, has no search hint."""
     if tool.facts.defer and tool.facts.search_hint is None:
         yield Finding(
             tool=tool.name,
@@ -87,13 +88,13 @@ def deferred_without_hint(tool: Tool) -> Iterator[Finding]:
 
 
 def two_things(tool: Tool) -> Iterator[Finding]:
-    """One tool does one thing."""
+    """Yield a finding if the tool's name joins two things with `and`, because one tool should do one thing."""
     parts = words(tool.name).lower().split()
     if "and" not in parts[1:-1]:
         return
     middle = parts.index("and", 1)
     first, second = parts[:middle], parts[middle + 1 :]
-    # Of `read_and_write_file` the file belongs to both.
+    # In `read_and_write_file`, `file` is the object of both verbs.
     shared = second[1:] if len(first) == 1 and len(second) > 1 else []
     names = ["_".join(first + shared), "_".join(second)]
     yield Finding(
@@ -106,7 +107,7 @@ def two_things(tool: Tool) -> Iterator[Finding]:
 
 
 def deep_nesting(tool: Tool) -> Iterator[Finding]:
-    """Arguments are not nested deeper than a model gets right."""
+    """Yield a finding if arguments are nested more than three levels deep, because models get such arguments wrong."""
     path = max(_paths(tool.schema, tool.schema.get("$defs", {}), (), ()), key=len)
     if len(path) > _MOST_LEVELS:
         yield Finding(
@@ -119,7 +120,11 @@ def deep_nesting(tool: Tool) -> Iterator[Finding]:
 
 
 def large_schema(tool: Tool) -> Iterator[Finding]:
-    """A schema is not large for what it says: every request carries it."""
+    """
+    Yield a finding if the schema is large for its number of properties, because every request carries it.
+
+    A schema is large if it has more than 2,000 characters and more than 250 characters for each property.
+    """
     size = _size(tool.schema)
     properties = sum(1 for _ in _properties(tool.schema))
     if size <= _LARGE_CHARS or size <= _MOST_CHARS_PER_PROPERTY * max(properties, 1):
@@ -145,7 +150,7 @@ def large_schema(tool: Tool) -> Iterator[Finding]:
 
 
 def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
-    """No two names differ only in letters that look alike."""
+    """Yield a finding if two tools have names or aliases that differ only in letters that look alike."""
     taken: dict[str, str] = {}
     for tool in tools:
         for name in dict.fromkeys((tool.name, *tool.facts.aliases)):
@@ -178,12 +183,12 @@ def _is_ready(tool: Tool) -> bool:
     try:
         _ = tool.schema
     except DefinitionError:
-        return False  # the laws tell of it
+        return False  # the law `valid-schema` reports it
     return True
 
 
 def _hint(tool: Tool, given: list[str]) -> str:
-    """A hint of the right length: what was *given*, then words of the description and the name."""
+    """Return a hint of the right length: the words in *given* first, then words of the description and the name."""
     more = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
     more += words(tool.name).split()
     chosen = list(dict.fromkeys(word.lower() for word in given))[:_MOST_WORDS]
@@ -211,7 +216,11 @@ def _renamed(tool: Tool) -> str:
 def _paths(
     schema: Any, definitions: Mapping[str, Any], path: tuple[str, ...], inside: tuple[str, ...]
 ) -> Iterator[tuple[str, ...]]:
-    """The names that lead to every property, through objects, arrays and definitions; a circle is followed once."""
+    """
+    Yield the path of names to every property, through objects, arrays and definitions.
+
+    A definition that refers to itself is followed once.
+    """
     yield path
     if not isinstance(schema, Mapping):
         return

@@ -1,8 +1,8 @@
 """
-The laws that show only when a tool runs.
+The laws that can be checked only by running a tool.
 
-Tools that are read-only are run; others only if somebody names them. Each law
-is a function of a `Trial` and the arguments of one call, and says what is wrong.
+A tool is run if `may_run` permits it, or if the caller names it. Each law is a
+function of a `Trial` and the arguments of one call, and returns what is wrong.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ __all__ = ["RUN_LAWS", "Conditions", "may_run", "run_findings"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
     """
-    What tools are run with.
+    The conditions under which tools are run.
 
     Attributes:
-        folder: Where a read-only tool must change nothing.
-        state: What an idempotent tool leaves the same when it runs twice; the files in *folder* unless given.
-        resources: What their `Inject` parameters get.
+        folder: The folder in which a read-only tool must change nothing.
+        state: A function that returns the state which an idempotent tool leaves the same when it runs twice. Without
+            it, the state is the files in *folder*.
+        resources: The values for the tools' `Inject` parameters.
         timeout_seconds: How long one call may take.
     """
 
@@ -50,7 +51,7 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A tool that runs, and where."""
+    """A tool to run, its runner, and the conditions under which it runs."""
 
     tool: Tool
     runner: Runner
@@ -69,9 +70,9 @@ class RunLaw:
     A law that a tool keeps or breaks while it runs.
 
     Attributes:
-        fault: What is wrong with one call, None if nothing is.
-        remedy: What would be right.
-        applies: Whether there is anything to be found out; most laws always apply.
+        fault: A function that makes a call and returns what is wrong with it; None if nothing is wrong.
+        remedy: How to mend the tool.
+        applies: A function that returns whether the law can be checked in this trial. By default it always can.
     """
 
     fault: Callable[[Trial, Mapping[str, Any]], str | None]
@@ -80,17 +81,21 @@ class RunLaw:
 
 
 _MOST_SECONDS = 20.0
-"""How long one law may run one tool, in all."""
+"""How many seconds one law may run one tool, over all calls."""
 
 
 def may_run(tool: Tool) -> bool:
-    """Whether *tool* may be run unasked: it says that it changes nothing, stays here, and needs no one's word."""
+    """
+    Return whether *tool* may be run although the caller has not named it.
+
+    Its facts must say that it changes nothing, stays on this machine, and needs no approval.
+    """
     facts = tool.facts
     return facts.read_only and not facts.destructive and not facts.open_world and facts.approval == "never"
 
 
 def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator[Finding]:
-    """What *tool* does that it should not, with the smallest arguments that show it."""
+    """Run *tool*, and yield each law that it breaks, with the smallest arguments that show it."""
     try:
         strategy = arguments(tool)
         with running(tool, resources=conditions.resources, timeout_seconds=conditions.timeout_seconds) as runner:
@@ -119,16 +124,21 @@ def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator
             remedy="give `resources=`, or leave it out: `run=False`, or a catalog without it",
         )
     except Unsupported:
-        return  # `callable` tells of it
+        return  # the law `callable` reports it
 
 
 def _is_bounded(tool: Tool, conditions: Conditions) -> bool:
-    """Whether *tool* states a limit that is longer than anybody waits here: a dispatcher holds it to that."""
+    """Return whether *tool* states a longer timeout than the check waits; the dispatcher enforces that timeout."""
     return (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
 
 
 def _patient(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:
-    """*law* as long as there is time: what takes for ever is not tried again, nor made smaller."""
+    """
+    Return a function that applies *law* to one call as long as there is time left.
+
+    After a call that did not end, or after `_MOST_SECONDS`, it finds no fault. So the call that did not end is
+    neither tried again nor made smaller.
+    """
     limit = trial.runner.spent_seconds + _MOST_SECONDS
 
     def fault(given: Mapping[str, Any]) -> str | None:
@@ -139,7 +149,7 @@ def _patient(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | N
 
 
 def fails_as_declared(trial: Trial, given: Mapping[str, Any]) -> str | None:
-    """It answers, or raises what a model can act on."""
+    """Return what is wrong if the tool neither returns a result nor raises an error that a model can act on."""
     ran = trial.runner.run(given)
     if ran.error is not None and not ran.is_overdue:
         return f"it raised {type(ran.error).__name__}: {str(ran.error)[:300]}"
@@ -149,7 +159,7 @@ def fails_as_declared(trial: Trial, given: Mapping[str, Any]) -> str | None:
 
 
 def returns_what_it_says(trial: Trial, given: Mapping[str, Any]) -> str | None:
-    """What it returns has a JSON form, and fits the output schema."""
+    """Return what is wrong if the tool's return value has no JSON form, or does not fit the output schema."""
     ran = trial.runner.run(given)
     if ran.result is None or ran.result.kind != "ok" or not ran.returned:
         return None
@@ -157,7 +167,7 @@ def returns_what_it_says(trial: Trial, given: Mapping[str, Any]) -> str | None:
 
 
 def changes_nothing(trial: Trial, given: Mapping[str, Any]) -> str | None:
-    """A read-only tool leaves the files as they were."""
+    """Return which files changed if a read-only tool did not leave the files as they were."""
     before = trial.files()
     trial.runner.run(given)
     changed = differences(before, trial.files())
@@ -165,7 +175,7 @@ def changes_nothing(trial: Trial, given: Mapping[str, Any]) -> str | None:
 
 
 def twice_is_once(trial: Trial, given: Mapping[str, Any]) -> str | None:
-    """After an idempotent tool has run twice, the state is what it was after the first time."""
+    """Return what changed if an idempotent tool changes the state when it runs a second time."""
     trial.runner.run(given)
     once = trial.state()
     trial.runner.run(given)
@@ -183,13 +193,13 @@ def _has_files(trial: Trial) -> bool:
 
 def _has_state(trial: Trial) -> bool:
     facts, conditions = trial.tool.facts, trial.conditions
-    # What is read-only has been held against the files already.
+    # The law `read-only` has compared the files of a read-only tool already.
     has_state = conditions.state is not None or (conditions.folder is not None and not facts.read_only)
     return facts.idempotent and has_state
 
 
 RUN_LAWS: dict[str, RunLaw] = {
-    # First: what a tool has changed once may look the same ever after.
+    # This law comes first: after its first run a tool may find its change made, and leave the files as they are.
     "read-only": RunLaw(changes_nothing, "leave the files alone, or do not state `read_only=True`", _has_files),
     "declared-failures": RunLaw(
         fails_as_declared,
@@ -214,7 +224,7 @@ def _unsendable(tool: Tool, ran: Ran) -> str | None:
         return _without_form(value)
     try:
         form = output.encode(value)
-    except Exception as error:  # noqa: BLE001 -- codecs are anybody's code
+    except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
         return f"it returned {_named(value)}, which is not what its annotation says: {error}"
     wrong = "; ".join(map(str, flaws(form)))
     if not wrong and tool.output_schema is not None:
@@ -223,7 +233,7 @@ def _unsendable(tool: Tool, ran: Ran) -> str | None:
 
 
 def _without_form(value: Any) -> str | None:
-    """What in *value* has no JSON form of its own, where no annotation says more."""
+    """Return which part of *value* has no JSON form, for a tool without an output annotation; None if all parts do."""
     waiting, seen = [value], set()
     while waiting:
         each = waiting.pop()
@@ -237,7 +247,7 @@ def _without_form(value: Any) -> str | None:
         elif flaws(each):
             try:
                 Reader().codec(type(each)).encode(each)
-            except Exception:  # noqa: BLE001 -- no codec, or somebody's class is broken
+            except Exception:  # noqa: BLE001 -- there is no codec, or the user's class is broken
                 return f"it returned {_named(each)}, which has no JSON form"
     return None
 

@@ -1,7 +1,7 @@
 """
-The laws that every tool should keep, whatever it does: no tool is run here.
+The laws that every tool should keep and that can be checked without running the tool.
 
-Each law is a function of a tool that yields what it finds.
+Each law is a function of a tool that yields its findings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["LAWS", "SHAPE_LAWS", "Effort", "undescribed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How many examples a law tries, and where they begin: the same seed tries the same ones."""
+    """How many examples a law tries, and the seed of the random draws. The same seed tries the same examples."""
 
     examples: int = 60
     seed: int = 0
@@ -39,11 +39,11 @@ class Effort:
 Law = Callable[[Tool, Effort], Iterator[Finding]]
 
 _FEW = 4
-"""A tool that accepts fewer than one in so many of the calls that fit its schema promises too much."""
+"""A tool must accept at least one in this many of the calls that fit its schema. Otherwise it promises too much."""
 
 
 def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """What a model is told is a schema, and plain JSON."""
+    """Yield a finding if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
     for place, schema in (("its schema", tool.schema), ("its output schema", tool.output_schema)):
         try:
             wrong = "" if schema is None else "; ".join(map(str, flaws(schema)))
@@ -62,7 +62,7 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
 
 
 def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """There are arguments that fit, and most of what fits the schema is accepted."""
+    """Yield a finding if no arguments fit the schema, or if the tool accepts fewer than a quarter of those that do."""
     try:
         promised = fitting(Reading(tool.schema), f"`{tool.name}`")
         tried = drawn(promised, examples=effort.examples, seed=effort.seed)
@@ -89,7 +89,12 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
 
 
 def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """What does not fit is refused before anything is repaired, and the place of the mistake is told."""
+    """
+    Yield a finding if the tool does not refuse arguments that its schema refuses.
+
+    The check is made before any repair. The tool must raise `BadArgs`, and the error must name the place of the
+    mistake.
+    """
 
     def fault(mistake: Mistake) -> str | None:
         try:
@@ -98,14 +103,14 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
             if mistake.path and not any(problem.path for problem in error.problems):
                 return f"{mistake.what} was refused without its place: {error}"
             return None
-        except Exception as error:  # noqa: BLE001 -- whatever it raises, a caller does not expect it
+        except Exception as error:  # noqa: BLE001 -- a caller expects no exception but `BadArgs`
             return f"{mistake.what} raised {type(error).__name__} instead of BadArgs"
         return f"{mistake.what} was accepted, though the schema refuses it"
 
     try:
         found = smallest(mistaken_arguments(tool.schema), fault, examples=effort.examples, seed=effort.seed)
     except Unsupported:
-        return  # there is no mistake to be made
+        return  # the schema accepts everything, so no arguments are a mistake
     if found is not None:
         mistake, message = found
         yield Finding(
@@ -119,20 +124,25 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
 
 
 def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """Decoded and encoded, arguments mean what they meant; a second time changes nothing."""
+    """
+    Yield a finding if arguments do not survive decoding and encoding.
+
+    The arguments are decoded and encoded twice. The second round must give the same as the first, and neither may
+    raise.
+    """
 
     def fault(given: dict[str, Any]) -> str | None:
         try:
             once = _there_and_back(tool, given)
             again = _there_and_back(tool, once)
-        except Exception as error:  # noqa: BLE001 -- codecs are anybody's code
+        except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
             return f"decoding and encoding raised {type(error).__name__}: {error}"
         return None if identity(once) == identity(again) else f"encoded once it is {once!r}, and then {again!r}"
 
     try:
         found = smallest(arguments(tool), fault, examples=effort.examples, seed=effort.seed)
     except Unsupported:
-        return  # `callable` and `keeps-its-promise` tell of it
+        return  # the laws `callable` and `keeps-its-promise` report it
     if found is not None:
         yield Finding(
             tool=tool.name,
@@ -144,12 +154,16 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
 
 
 def parameters_are_described(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """A model reads what every parameter is for."""
+    """Yield a finding for each parameter that is not described, because a model has to know what it is for."""
     return undescribed(tool)
 
 
 def undescribed(tool: Tool) -> Iterator[Finding]:
-    """The parameters that say nothing of themselves; the linter tells of them in the same words."""
+    """
+    Yield a finding for each parameter that has no description.
+
+    The linter uses this function as well, so that it reports the same finding in the same words.
+    """
     definitions = tool.schema.get("$defs", {})
     for name, schema in tool.schema.get("properties", {}).items():
         if not _is_described(schema, definitions):
@@ -163,7 +177,7 @@ def undescribed(tool: Tool) -> Iterator[Finding]:
 
 
 def name_is_legal(tool: Tool, effort: Effort) -> Iterator[Finding]:
-    """Every provider takes its name."""
+    """Yield a finding if a provider does not accept the tool's name; one finding for each different message."""
     catalog = Catalog(tool)
     problems: dict[str, str] = {}
     for name in FORMATS:
@@ -186,19 +200,19 @@ def _refusal(tool: Tool, value: Any) -> str | None:
         accepted_by(tool, value)
     except BadArgs as error:
         return str(error) or "without a word"
-    except Exception as error:  # noqa: BLE001 -- somebody's codec
+    except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
         return f"its check raised {type(error).__name__}"
     return None
 
 
 def _there_and_back(tool: Tool, given: dict[str, Any]) -> dict[str, Any]:
     decoded = tool.about.checker.check(given)
-    # Defaults are the author's; what is sent is what has to come back.
+    # Only the arguments that were sent have to come back. Decoding adds the author's defaults, which are left out.
     return tool.encode({name: value for name, value in decoded.items() if name in given})
 
 
 def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
-    """Whether the schema of a parameter, or the definition it refers to, says what it is for."""
+    """Return whether the schema of a parameter, or the definition that it refers to, has a description."""
     if not isinstance(schema, Mapping):
         return False
     if schema.get("description"):
@@ -208,7 +222,7 @@ def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:
 
 
 SHAPE_LAWS: tuple[Law, ...] = (schema_is_valid,)
-"""Where one of these is broken, nothing can be drawn and nothing is."""
+"""The laws about the schema itself. If a tool breaks one, no arguments are drawn and no other law is checked."""
 
 LAWS: tuple[Law, ...] = (
     can_be_called,

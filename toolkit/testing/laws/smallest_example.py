@@ -1,5 +1,5 @@
 """
-The smallest value that shows a fault, found the same way every time.
+Find the smallest value that shows a fault. The same seed finds the same value.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["drawn", "smallest"]
 T = TypeVar("T")
 
 
-class _Shown(Exception, Generic[T]):  # noqa: N818 -- hypothesis wants an exception; it is a find
-    """A value with a fault."""
+class _Shown(Exception, Generic[T]):  # noqa: N818 -- hypothesis needs an exception, but this one is no error
+    """Raised to tell hypothesis that a value has a fault."""
 
     def __init__(self, value: Any, fault: T) -> None:
         super().__init__()
@@ -26,9 +26,15 @@ class _Shown(Exception, Generic[T]):  # noqa: N818 -- hypothesis wants an except
 
 def smallest(strategy: Strategy, fault: Callable[[Any], T | None], *, examples: int, seed: int) -> tuple[Any, T] | None:
     """
-    The smallest of *examples* values in which *fault* finds one, and what it finds; None if it finds none.
+    Return the smallest value of *strategy* that has a fault, together with the fault; None if no fault is found.
 
-    The same *seed* draws the same values. Of a fault that shows only sometimes, the shortest value seen is told.
+    If the fault shows only sometimes for the same value, the value with the shortest `repr` is returned.
+
+    Args:
+        strategy: The strategy that draws the values.
+        fault: A function that returns the fault of a value, or None if it has none.
+        examples: How many values are drawn.
+        seed: The seed of the random draws. The same seed draws the same values.
     """
     seen: list[tuple[Any, T]] = []
 
@@ -48,7 +54,7 @@ def smallest(strategy: Strategy, fault: Callable[[Any], T | None], *, examples: 
 
 
 def drawn(strategy: Strategy, *, examples: int, seed: int) -> list[Any]:
-    """About *examples* values of *strategy*."""
+    """Return about *examples* values of *strategy*."""
     found: list[Any] = []
     _run(strategy, found.append, examples, seed)
     return found

@@ -1,9 +1,9 @@
 """
-Running a tool as a dispatcher runs it, and seeing all that came of it.
+Run a tool as a dispatcher runs it, and keep the result, the exception and the return value.
 
-Arguments nobody thought of can keep a tool busy for ever. Every call has its
-time; a stream or a function that goes on is ended. What waits in C cannot be
-ended, and is left behind in its thread.
+Arguments that the tool's author did not think of can keep a tool busy for ever.
+Every call therefore has a time limit. A stream or a function that goes on after it
+is ended. A call that waits in C code cannot be ended, and is left behind in its thread.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ __all__ = ["Ran", "Runner", "running"]
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
 _MOST_LOOKS, _LOOK_SECONDS, _BUSY_SECONDS = 100, 0.002, 0.005
-# The instructions after which Python may let another thread run, and in which no C code waits.
+# Python may let another thread run after these instructions, and no C code waits in them.
 _TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
 
 
 class _Overdue(SystemExit):
-    """Raised in a call whose time is over; a thread that ends with it ends in silence."""
+    """Raised in a call whose time is over. It is a `SystemExit`, so that a thread that ends with it prints nothing."""
 
 
 @dataclass(slots=True)
 class Ran:
     """
-    What came of one call.
+    The outcome of one call.
 
     Attributes:
-        result: The result; None if it raised what is no answer, or did not end.
-        error: What it raised instead.
-        returned: What the function itself returned, in a list of one; empty if it did not, or streamed.
-        is_overdue: Whether it did not end in time.
+        result: The result; None if the dispatcher raised instead, or the call did not end.
+        error: The exception that was raised instead of a result.
+        returned: The return value of the function itself, in a list of one. The list is empty if the function did not
+            return, or streamed.
+        is_overdue: Whether the call did not end in time.
     """
 
     result: ToolResult | None = None
@@ -59,10 +60,10 @@ class Ran:
 
 class Runner:
     """
-    Runs one tool; `running` makes it.
+    Runs one tool, call by call. `running` makes a runner.
 
     Attributes:
-        stuck_on: The arguments of a call that did not end in time, if there was one.
+        stuck_on: The arguments of the last call that did not end in time; None if every call did.
         spent_seconds: How long all calls took together.
     """
 
@@ -76,10 +77,10 @@ class Runner:
 
     def run(self, arguments: Mapping[str, Any]) -> Ran:
         """
-        Call the tool once: the dispatcher repairs nothing and tries nothing again.
+        Call the tool once. The dispatcher repairs no arguments and retries no call.
 
-        On a busy machine the time can be over before the tool has had much of it. That is not the tool's fault, so
-        the call is made again.
+        On a busy machine the time can be over before the tool itself has run for half of it. That is not the tool's
+        fault, so the call is made again, up to `_MAX_STARTS` times in all.
         """
         for _ in range(_MAX_STARTS):
             ran = self._call_once(arguments)
@@ -97,10 +98,10 @@ class Runner:
         def call() -> None:
             try:
                 ran.result = self._dispatcher.call_sync(self._tool.name, dict(arguments))
-            except BaseException as raised:  # noqa: BLE001 -- that is what is looked for
+            except BaseException as raised:  # noqa: BLE001 -- the laws look for exceptions of every type
                 ran.error = raised
 
-        # In a thread of its own: an async function that never awaits keeps the dispatcher's loop for itself.
+        # The call has a thread of its own, because an async function that never awaits blocks the dispatcher's loop.
         thread = threading.Thread(target=call, name=f"trying {self._tool.name}", daemon=True)
         thread.start()
         thread.join(self._timeout_seconds + _GRACE_SECONDS)
@@ -114,7 +115,11 @@ class Runner:
 
 @contextlib.contextmanager
 def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds: float) -> Iterator[Runner]:
-    """A runner for *tool*, with a dispatcher of its own; what that would log is not, for it is told otherwise."""
+    """
+    Yield a runner for *tool* that has a dispatcher of its own.
+
+    Inside the block the logger `toolkit` logs nothing, because the findings report the same.
+    """
     watch = _Watch()
     dispatcher = Dispatcher(
         Catalog(replace(tool, function=watch.around(tool.function))),
@@ -130,16 +135,16 @@ def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds:
         yield runner
     if runner.stuck_on is None:
         dispatcher.close()
-    else:  # closing waits for what is under way, and that may be for ever
+    else:  # `close` waits for the calls under way, and these may never end
         threading.Thread(target=dispatcher.close, name=f"closing after {tool.name}", daemon=True).start()
 
 
 class _Watch:
     """
-    Sees what a function returns, and ends it when its time is over.
+    Watches one function: it keeps the return value, and ends a call whose time is over.
 
     Attributes:
-        returned: What it returned; what it streams is not kept.
+        returned: The values that the function returned. Items that the function streams are not kept.
     """
 
     def __init__(self) -> None:
@@ -151,39 +156,39 @@ class _Watch:
         self._left: float | None = None
 
     def begin(self, end: float) -> None:
-        """Forget the last call and watch another, which has until *end* on the monotonic clock."""
+        """Forget the last call and watch the next one, whose time is over at *end* on the monotonic clock."""
         self.returned.clear()
         self._end = end
         self._thread = self._entered = self._left = None
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of the call is."""
+        """Whether the time of the call is over."""
         return time.monotonic() > self._end
 
     def own_seconds(self) -> float:
-        """Return how long the function has run, or did run; 0 if it has not begun."""
+        """Return for how many seconds the function has run so far, or did run; 0 if it has not begun in time."""
         if self._entered is None:
             return 0.0
         return (self._left or time.monotonic()) - self._entered
 
     def stop(self) -> None:
         """
-        Raise in the thread of the call, if it runs Python code.
+        Raise `_Overdue` in the thread of the call, if that thread runs Python code.
 
-        One that waits in C uses nothing up, and would not hear of it before it comes back; until then Python 3.11
-        keeps every other thread waiting that is traced.
+        A thread that waits in C code is left alone. It uses no processor, and would see the exception only when it
+        returns to Python code. Until then, Python 3.11 keeps every other thread waiting that is traced.
         """
-        thread = self._thread  # read once: the call may end, and take it away, at any moment
+        thread = self._thread  # read only once, because the call may end and clear it at any moment
         if thread is not None and _is_running(thread, self._system_thread):
             ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Overdue))
 
     def around(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """*function*, watched; it runs as it always does."""
+        """Return *function* with a watch around it. The function itself runs as it always does."""
 
         def call(*args: Any, **keywords: Any) -> Any:
             with self._inside():
-                self._look_at_the_clock()  # now that the thread is known: `stop` may have come before
+                self._look_at_the_clock()  # `stop` may have been called before the thread was known
                 value = function(*args, **keywords)
             if inspect.isawaitable(value):
                 return self._awaited(value)
@@ -217,7 +222,7 @@ class _Watch:
 
     @contextlib.contextmanager
     def _inside(self) -> Iterator[None]:
-        """Keep the thread known while the function's own code runs in it, and when that began and ended."""
+        """Record the thread while the function's own code runs in it, and the times when that code began and ended."""
         self._system_thread = threading.get_native_id()
         self._thread = threading.get_ident()
         if self._entered is None and not self.is_over:
@@ -236,10 +241,13 @@ class _Watch:
 
 def _is_running(thread: int, system_thread: int) -> bool:
     """
-    Return whether *thread* runs Python code: at two places of it, or where Python lets others run, or for some time.
+    Return whether *thread* runs Python code.
 
-    A thread that waits in C stays at the one call that took it there, and uses no processor. A loop without calls
-    stays at its end, because that is the one place where Python takes its turn away.
+    It does if it is seen at two places in the code, or at an instruction where Python lets other threads run, or if
+    it uses the processor for some time.
+
+    A thread that waits in C code stays at the call that led there, and uses no processor. A loop without calls is
+    always seen at its end, because that is the only place where Python lets another thread run.
     """
     seen: set[tuple[int, int]] = set()
     worked = _processor_seconds(system_thread)
@@ -253,13 +261,18 @@ def _is_running(thread: int, system_thread: int) -> bool:
         seen.add((id(frame), place))
         if len(seen) > 1 or _processor_seconds(system_thread) - worked > _BUSY_SECONDS:
             return True
-        del frame  # a frame that is held here cannot be seen to end
+        del frame  # a reference would keep the frame alive here, and its end could not be seen
         time.sleep(_LOOK_SECONDS)
     return False
 
 
 def _processor_seconds(system_thread: int) -> float:
-    """Return how long the thread with this number of the system has kept a processor busy; 0 if that is not told."""
+    """
+    Return for how many seconds a thread has used the processor; 0 if the system does not say.
+
+    Args:
+        system_thread: The number that the operating system gives the thread.
+    """
     try:
         with open(f"/proc/self/task/{system_thread}/schedstat", "rb") as file:
             return int(file.read().split()[0]) / 1e9

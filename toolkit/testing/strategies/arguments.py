@@ -1,11 +1,11 @@
 """
-Strategies: arguments that fit a tool, arguments that do not, and calls of both.
+Strategies that draw arguments that fit a tool, arguments that do not fit it, and calls.
 
     @given(arguments(read_file))
     def test_it_reads_or_says_why(given): ...
 
-Everything is drawn straight from the schema, and held against the judge that a
-call has to pass. The smallest example is the smallest call.
+Every value is drawn from the schema, and then checked by the same validator that
+checks a call. Hypothesis shrinks an example to the smallest call.
 """
 
 from __future__ import annotations
@@ -27,25 +27,28 @@ from .unsupported import Unsupported
 __all__ = ["accepted_by", "arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"]
 
 _TRIES = 10
-"""How often a good call is drawn to make a bad one of, where hardly one is good."""
+"""How many times good arguments are drawn as the base for a mistake, if few of the drawn arguments fit."""
 
 
 def arguments(tool: Testable) -> Strategy:
     """
-    JSON arguments that *tool* accepts: a `Tool`, a function, or a bare schema.
+    Return a strategy for JSON arguments that *tool* accepts.
 
-    Of a tool they fit the schema, can be decoded, and pass its own `validate` unless that is async; of a schema
-    they fit that.
+    The arguments fit the tool's schema, can be decoded, and pass its own `validate`, unless that is async. For a bare
+    schema, the arguments fit the schema.
+
+    Args:
+        tool: A `Tool`, a function, or a bare schema.
 
     Raises:
-        Unsupported: Nothing fits the schema, or too little of what is drawn; also while drawing.
+        Unsupported: No value fits the schema, or too few of the drawn values do. It can also be raised while drawing.
     """
     subject = subject_of(tool)
     return _accepted(subject, fitting(subject.reading, subject.name))
 
 
 def values(tool: Tool | Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """The decoded Python arguments of *tool*, defaults filled in: what its function receives."""
+    """Return a strategy for the decoded Python arguments, with defaults, that the function of *tool* receives."""
     subject = subject_of(tool)
     if subject.tool is None:
         raise TypeError("values wants a tool or a function; a bare schema has nothing to decode with")
@@ -54,16 +57,18 @@ def values(tool: Tool | Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]
 
 def bad_arguments(tool: Testable) -> Strategy:
     """
-    Arguments that the schema of *tool* refuses, by jsonschema's verdict: near misses and hostile ones.
+    Return a strategy for arguments that the schema of *tool* refuses: near misses and hostile values.
+
+    The jsonschema validator decides whether the schema refuses them.
 
     Raises:
-        Unsupported: The schema accepts everything.
+        Unsupported: The schema accepts everything that was tried. It is raised while drawing.
     """
     return mistaken_arguments(tool).map(lambda mistake: mistake.made)
 
 
 def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
-    """The same with what is wrong, as a `Mistake`: in words, where, and the arguments."""
+    """Return a strategy for the arguments of `bad_arguments`, each as a `Mistake` that says what is wrong and where."""
     subject = subject_of(tool)
     judge, limits = subject.reading.judge, Limits.of(subject.reading.root.schema)
     good = _good(subject)
@@ -78,7 +83,7 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
         kind = draw(kinds)
         wanted = [change for change in changes if change[0] == kind]
         start = draw(st.integers(0, max(0, len(wanted) - 1)))
-        # Not every change is a mistake: the first one that is, from where the draw points to.
+        # Not every change is a mistake. Take the first change that is one, beginning where the draw points to.
         for what, path, make in [*wanted[start:], *wanted[:start], *changes]:
             made = make()
             if not _accepts(judge, made):
@@ -89,7 +94,7 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
 
 
 def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
-    """Calls of the tools of *catalog*, with arguments that fit."""
+    """Return a strategy for calls of the tools of *catalog*, with arguments that fit."""
     tools = list(catalog)
     if not tools:
         raise ValueError("there are no tools in the catalog, so there is nothing to call")
@@ -97,7 +102,7 @@ def calls(catalog: CatalogView) -> st.SearchStrategy[ToolCall]:
 
 
 def batches(catalog: CatalogView, *, most: int = 5) -> st.SearchStrategy[list[ToolCall]]:
-    """Lists of one to *most* calls, each with an id of its own."""
+    """Return a strategy for lists of one to *most* calls, in which each call has an id of its own."""
     if most < 1:
         raise ValueError(f"most has to be at least 1, got {most}")
 
@@ -113,16 +118,20 @@ def _calls_of(tool: Tool) -> st.SearchStrategy[ToolCall]:
 
 
 def _accepted(subject: Subject, strategy: Strategy) -> Strategy:
-    """What *strategy* draws and the tool accepts; a bare schema has been asked already."""
+    """
+    Return *strategy*, restricted to values that the tool accepts.
+
+    For a bare schema it is *strategy* itself, because its values fit the schema already.
+    """
     if subject.tool is None:
         return strategy
     tool = subject.tool
-    # The schema that is shown has fitted; whether what is enforced agrees is the tool's own affair.
+    # The values fit the schema that models see. Whether the tool accepts them is for the tool to decide.
     return Guard(lambda value: _refusal(tool, value), subject.name).of(strategy)
 
 
 def accepted_by(tool: Tool, value: Any) -> dict[str, Any]:
-    """What *tool* decodes *value* to; `BadArgs` if it refuses it. An async `validate` is not asked."""
+    """Return the decoded form of *value*; raise `BadArgs` if *tool* refuses it. An async `validate` is not called."""
     try:
         return tool.check(value)
     except DefinitionError:
@@ -135,7 +144,7 @@ def _refusal(tool: Tool, value: Any) -> Objection | None:
     except BadArgs as error:
         place = "/".join(map(str, error.problems[0].path)) if error.problems else ""
         return "validate" if tool.facts.validate is not None else "format", f"#/{place}"
-    except Exception:  # noqa: BLE001 -- somebody's codec; what cannot be checked is not accepted
+    except Exception:  # noqa: BLE001 -- a user's codec may raise anything; such a value is not accepted
         return "format", "#"
     return None
 
@@ -148,7 +157,7 @@ def _good(subject: Subject) -> Strategy | None:
 
 
 def _first(draw: st.DrawFn, strategy: Strategy, fits: Callable[[Any], bool]) -> Any:
-    """The first value that *fits*; the last of a few if none does."""
+    """Return the first drawn value that *fits*; the last one of `_TRIES` values if none of the others does."""
     for _ in range(_TRIES - 1):
         value = draw(strategy)
         if fits(value):
@@ -160,4 +169,4 @@ def _accepts(judge: Any, value: Any) -> bool:
     try:
         return bool(judge.is_valid(value))
     except (ArithmeticError, ValueError, RecursionError):
-        return False  # it cannot even be judged, so it is refused
+        return False  # a value that the validator cannot judge is refused

@@ -1,5 +1,5 @@
 """
-Arrays: what stands at each place, how many there are, whether they differ.
+Strategies for arrays: which items stand at each place, how many there are, and whether they have to differ.
 """
 
 from __future__ import annotations
@@ -15,14 +15,24 @@ from .unsupported import Impossible
 __all__ = ["arrays", "identity"]
 
 _MANY = 64
-"""From here on an array repeats itself, if it may."""
+"""If more than this many items have to be drawn, a few items are repeated, unless all items have to differ."""
 
 _MISSES = 10
-"""How many items may be drawn in vain where all have to differ."""
+"""How many items may be drawn in vain if all items have to differ."""
 
 
 def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> Made:
-    """Arrays that fit *parts*; *inner* makes what draws an item, *room* is how many there may be beyond the least."""
+    """
+    Return a strategy for arrays that fit *parts*.
+
+    Args:
+        parts: The schemas that the array has to fit.
+        inner: A function that returns what draws an item that fits some parts.
+        room: How many items an array may have beyond the smallest possible number.
+
+    Raises:
+        Impossible: No array fits.
+    """
     least = int(max((part.schema.get("minItems", 0) for part in parts), default=0))
     most = min((part.schema["maxItems"] for part in parts if "maxItems" in part.schema), default=None)
     heads, tail, limit = _places(parts, inner)
@@ -51,7 +61,11 @@ def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> M
 
 
 def identity(value: Any) -> Any:
-    """The same for values that JSON Schema takes for equal, and only for these: 1 is 1.0, and true is neither."""
+    """
+    Return a key that is equal for two values if, and only if, JSON Schema takes the values for equal.
+
+    For JSON Schema 1 equals 1.0, and true equals neither of them.
+    """
     if isinstance(value, list):
         return "array", *map(identity, value)
     if isinstance(value, dict):
@@ -60,7 +74,11 @@ def identity(value: Any) -> Any:
 
 
 def _places(parts: Parts, inner: Callable[[list[Part]], Made]) -> tuple[list[Made], Made | None, Impossible | None]:
-    """What draws the first items, what draws each one after them, and why there can be none of these."""
+    """
+    Return what draws the first items, what draws each later item, and the reason if there can be no later item.
+
+    If one of the first items is impossible, the first items end before it, and there can be no later item.
+    """
     heads: list[Made] = []
     for index in range(max((len(part.schema.get("prefixItems", ())) for part in parts), default=0) + 1):
         try:
@@ -88,13 +106,17 @@ def _contained(parts: Parts) -> list[Part]:
 
 
 def _wanted(parts: Parts, inner: Callable[[list[Part]], Made], first: int, most: int | None) -> tuple[list[Made], bool]:
-    """The items after the *first* ones that `contains` asks for; and whether that is all it asks."""
+    """
+    Return the items that `contains` requires after the *first* ones, and whether they are certain to satisfy it.
+
+    If there can be no such items, or they would exceed *most*, return no items and False.
+    """
     found: list[Made] = []
     for part in _contained(parts):
         try:
             made = inner([*_at(parts, first), part.below("contains")])
         except Impossible:
-            return [], False  # one of the first may do
+            return [], False  # one of the first items may satisfy `contains`
         found += [made] * int(part.schema.get("minContains", 1))
     return (found, True) if most is None or first + len(found) <= most else ([], False)
 
@@ -131,12 +153,17 @@ def _drawn(
 
 
 def _may_run_out(tail: Made | None, least: int) -> bool:
-    """Whether there may be fewer than *least* items that differ: nobody knows how many there are."""
+    """Return whether there may be fewer than *least* different items, because their number is not known."""
     return tail is not None and tail.count is None and least > 1
 
 
 def _differing(item: Strategy, least: int, most: int) -> Strategy:
-    """Items that differ. Where too few are found one comes twice, for a judge to refuse: hypothesis would be silent."""
+    """
+    Return a strategy for lists of different items.
+
+    If too few different items are found, one item comes twice, so that a judge refuses the list and counts it.
+    Hypothesis itself would throw the example away silently.
+    """
 
     @st.composite
     def items(draw: st.DrawFn) -> list[Any]:

@@ -1,5 +1,5 @@
 """
-A strategy, and what is known about what it draws.
+A strategy, together with what is known about the values that it draws.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ __all__ = ["Made", "one_of"]
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
     """
-    What draws values for a schema.
+    A strategy that draws values for a schema.
 
     Attributes:
-        strategy: The simplest value is the first to shrink to.
-        count: How many values there are at most; None if nobody knows, or there is no end to them.
-        exact: Whether every value fits; otherwise each has to be judged.
+        strategy: The strategy. Hypothesis shrinks to its simplest value.
+        count: How many values there are at most; None if the number is unknown or has no limit.
+        exact: Whether every value fits the schema. Otherwise each value has to be judged.
     """
 
     strategy: Strategy
@@ -29,7 +29,7 @@ class Made:
 
 
 def one_of(options: Iterable[Made]) -> Made:
-    """What draws from any of *options*, of which there is at least one."""
+    """Combine *options*, of which there is at least one, into one `Made` that draws from any of them."""
     made = list(options)
     if len(made) == 1:
         return made[0]

@@ -1,9 +1,9 @@
 """
-Drawing again until it fits.
+Draw values again until one fits.
 
-What hypothesis would silently throw away for ever is counted here: where
-nothing of a hundred draws has fitted, `Unsupported` names the keyword that
-refused most of them.
+Hypothesis would throw away values that do not fit silently and for ever, so they
+are counted here. If none of a hundred different values, or of thirty examples, has
+fitted, `Unsupported` is raised. It names the keyword that refused most of the values.
 """
 
 from __future__ import annotations
@@ -21,30 +21,36 @@ from .unsupported import Unsupported
 __all__ = ["Guard", "Objection", "failed_check"]
 
 _TRIES = 20
-"""How often one value is drawn anew before the example is given up."""
+"""How many times a value is drawn before hypothesis is told to reject the example."""
 
 _MOST_VALUES = 100
 _MOST_EXAMPLES = 30
-"""How many different values, and how many examples, may fail if none has ever fitted."""
+"""How many different values, and how many examples, may fail before the guard gives up, if no value has ever fitted."""
 
 Objection = tuple[str, str]
-"""The keyword that refuses a value, and its place."""
+"""The keyword that refuses a value, and the keyword's place in the schema."""
 
 
 class Guard:
-    """Holds what was drawn against a judge: *objection* says what is wrong with a value, None if nothing is."""
+    """
+    Filters drawn values, and gives up if none ever fits.
+
+    Args:
+        objection: A function that returns what is wrong with a value; None if nothing is wrong.
+        subject: The name of the tool or schema in error messages.
+    """
 
     def __init__(self, objection: Callable[[Any], Objection | None], subject: str) -> None:
         self._objection = objection
         self._subject = subject
         self._has_fitted = False
-        # By value: hypothesis begins with the simplest one, again and again.
+        # The refusals are kept by value, because hypothesis draws the simplest value again and again.
         self._refused: dict[Any, Objection] = {}
         self._examples = 0
 
     @classmethod
     def around(cls, strategy: Strategy, judge: Any, parts: Parts, subject: str) -> Strategy:
-        """What *strategy* draws and fits *parts*."""
+        """Return *strategy*, restricted to values that fit all of *parts*."""
         judges = [(judge.evolve(schema=part.schema), part.place) for part in parts]
 
         def objection(value: Any) -> Objection | None:
@@ -52,7 +58,7 @@ class Guard:
                 try:
                     error = next(each.iter_errors(value), None)
                 except (ArithmeticError, ValueError, RecursionError):
-                    return "schema", place  # jsonschema itself cannot tell, and so no call would be accepted
+                    return "schema", place  # jsonschema itself fails on the value, so no call would be accepted
                 if error is not None:
                     return str(error.validator), "/".join([place, *map(str, error.schema_path)])
             return None
@@ -60,7 +66,7 @@ class Guard:
         return cls(objection, subject).of(strategy)
 
     def of(self, strategy: Strategy) -> Strategy:
-        """What *strategy* draws and nothing is wrong with."""
+        """Return *strategy*, restricted to values that have no objection."""
 
         @st.composite
         def fitting(draw: st.DrawFn) -> Any:
@@ -73,7 +79,7 @@ class Guard:
                     return value
                 if not self._has_fitted:
                     self._refused[identity(value)] = wrong
-            # Where there are few choices hypothesis would have tried them all, and end before anybody gives up.
+            # If there are few choices, hypothesis would have tried them all, and end before the guard gives up.
             draw(st.integers())
             self._give_up_if_hopeless()
             return hypothesis.reject()
@@ -96,7 +102,11 @@ class Guard:
 
 @functools.cache
 def failed_check() -> type[Unsupported]:
-    """`Unsupported` as hypothesis wants to hear it: any other exception it would take for a bug, and shrink."""
+    """
+    Return a subclass of `Unsupported` that hypothesis takes for a failed health check.
+
+    Hypothesis would take any other exception for a bug in the test, and shrink the example.
+    """
 
     class FailedCheck(Unsupported, hypothesis.errors.FailedHealthCheck):
         pass

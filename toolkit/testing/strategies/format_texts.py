@@ -1,8 +1,9 @@
 """
-Texts of the forms that `format` and `contentEncoding` name.
+Strategies for texts of the forms that `format` and `contentEncoding` name.
 
-Every form that a codec of ours decodes is here, and those that other libraries'
-schemas name most. `format` is annotation, so a form that is not here is any text.
+The forms are all those that toolkit's own codecs decode, and those that schemas of
+other libraries name most. `format` is only an annotation, so for a form that is
+missing here any text will do.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["FORMS", "form"]
 
 
 def form(name: object) -> Strategy | None:
-    """Texts of the form *name*; None if it is not known."""
+    """Return a strategy for texts of the form *name*; None if the form is unknown."""
     return FORMS[name]() if isinstance(name, str) and name in FORMS else None
 
 
@@ -46,14 +47,15 @@ def _durations() -> Strategy:
         fraction = f".{microseconds:06d}" if microseconds else ""
         return f"{sign}P{days}DT{seconds}{fraction}S"
 
-    # Five bits of every example would go into a sign that few tools expect; one in three is enough.
+    # Few tools expect a negative duration, so one in three is enough. Otherwise five bits of every example would go
+    # into the sign.
     signs = st.sampled_from(["", "", "-"])
     amounts = st.tuples(signs, st.integers(0, 36_500), st.integers(0, 86_399), st.integers(0, 999_999))
     return amounts.map(written)
 
 
 def _uuids(version: int | None = None) -> Strategy:
-    # Hypothesis' own are random beyond its control, and do not shrink.
+    # The UUIDs of `st.uuids` are random beyond the control of hypothesis, and do not shrink.
     numbers = st.integers(0, 2**128 - 1)
     return numbers.map(lambda number: str(uuid.UUID(int=number, version=version)))
 
@@ -129,4 +131,4 @@ FORMS: dict[str, Callable[[], Strategy]] = {
     "base64": _base64,
     "base64url": functools.partial(_base64, b"-_"),
 }
-"""What makes a strategy, by the name of the form."""
+"""The function that makes the strategy, by the name of the form."""

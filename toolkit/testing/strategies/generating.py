@@ -1,10 +1,10 @@
 """
-From a schema to a strategy that draws what fits it.
+Make a strategy that draws values which fit a schema.
 
-Every part is drawn from what it says; what cannot be drawn directly (`not`,
-`oneOf`, multiples of a fraction) is drawn from the rest and judged, and drawn
-again. A schema that contains itself is followed a few times and then ends at
-the nearest leaf.
+Each part of a schema is drawn from its keywords. Some keywords (`not`, `oneOf`,
+multiples of a fraction) cannot be drawn from directly. Their values are drawn from
+the other keywords and judged, and drawn again if they do not fit. A schema that
+contains itself is followed a few times and then ends at the nearest leaf.
 """
 
 from __future__ import annotations
@@ -26,19 +26,25 @@ from .unsupported import Impossible, Unsupported
 __all__ = ["anything", "fitting", "nearly_fitting"]
 
 _DEPTHS = (3, 8, 20, 48)
-"""How often references that lead back to themselves are followed; more only if less allows no value at all."""
+"""How many times references that lead back to themselves are followed. More is tried if less allows no value at all."""
 
 _JUDGED = frozenset(["not", "oneOf", "if", "$dynamicRef"])
-"""What a value that is drawn from the rest may not fit."""
+"""Keywords that a value may fail to fit if it is drawn from the other keywords."""
 
 
 def fitting(reading: Reading, subject: str) -> Strategy:
-    """Values that fit the schema of *reading*; `Unsupported`, with *subject* named, if there are none to be had."""
+    """
+    Return a strategy for values that fit the schema of *reading*.
+
+    Raises:
+        Unsupported: No value fits, or too few of the drawn values do. The message names *subject*. It can also be
+            raised while drawing.
+    """
     return Guard.around(_drawn(reading, subject, judged=True), reading.judge, [reading.root], subject)
 
 
 def nearly_fitting(reading: Reading, subject: str) -> Strategy:
-    """The same before anybody has judged them: where hardly a value fits, there are those that do not."""
+    """Return the strategy of `fitting` without its judge. Where few values fit, it also draws values that do not."""
     return _drawn(reading, subject, judged=False)
 
 
@@ -64,18 +70,18 @@ def _drawn(reading: Reading, subject: str, *, judged: bool) -> Strategy:
 
 
 class _Generator:
-    """One strategy under construction, followed to one depth."""
+    """Builds one strategy, and follows references that lead back to themselves to one depth."""
 
     def __init__(self, reading: Reading, depth: int, subject: str, *, judged: bool) -> None:
         self._reading = reading
         self._depth = depth
         self._subject = subject
         self._judged = judged
-        # The parts are kept with what was made of them: they are known by their identity.
+        # The key holds the ids of the schemas. The parts are kept with the result, so that no id is used again.
         self._known: dict[tuple[Any, ...], tuple[Parts, Made | Impossible]] = {}
 
     def made(self, parts: Parts, depth: int) -> Made:
-        """What draws values that fit all of *parts*."""
+        """Return what draws values that fit all of *parts*; raise `Impossible` if no value does."""
         key = (depth, *(id(part.schema) for part in parts))
         if key not in self._known:
             try:
@@ -135,7 +141,7 @@ class _Generator:
                 return objects(flat, inner, self._fits)
 
     def _constants(self, parts: Parts, flat: Parts) -> Made | None:
-        """The constants that fit all of *parts*, if *flat* says that it is one of some."""
+        """Return what draws the constants that fit all of *parts*; None if *flat* has no `enum` and no `const`."""
         lists = [(part, "enum", part.schema["enum"]) for part in flat if "enum" in part.schema]
         lists += [(part, "const", [part.schema["const"]]) for part in flat if "const" in part.schema]
         if not lists:
@@ -150,13 +156,13 @@ class _Generator:
         return Made(st.sampled_from(fitting).map(copied), len(fitting))
 
     def _fits(self, part: Part, value: Any) -> bool:
-        # Where a part cannot be judged by itself, the judge of the whole has the last word.
+        # A part cannot be judged by itself if there are `$id`s. The validator of the whole schema judges it later.
         if self._reading.has_bases:
             return True
         try:
             return self._reading.judge.evolve(schema=part.schema).is_valid(value)
         except (ArithmeticError, ValueError, RecursionError):
-            return False  # jsonschema itself cannot tell
+            return False  # jsonschema itself fails on such a value
 
     def _guarded(self, parts: Parts, made: Made) -> Made:
         if made.exact or self._reading.has_bases or not self._judged:
@@ -165,7 +171,7 @@ class _Generator:
 
 
 def _possible(choices: Any, make: Callable[[Any], Made]) -> tuple[list[Made], list[Impossible]]:
-    """What can be made of *choices*, and why the others cannot."""
+    """Return what *make* makes of *choices*, and the reasons why the other choices are impossible."""
     made: list[Made] = []
     reasons: list[Impossible] = []
     for choice in choices:
@@ -177,7 +183,7 @@ def _possible(choices: Any, make: Callable[[Any], Made]) -> tuple[list[Made], li
 
 
 def anything() -> Strategy:
-    """Any JSON, small."""
+    """Return a strategy for small JSON values of any type."""
     leaves = st.one_of(
         st.none(),
         st.booleans(),

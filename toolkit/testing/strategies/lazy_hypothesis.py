@@ -1,7 +1,7 @@
 """
-Hypothesis, loaded when the first strategy is made, and missed with the remedy.
+Import hypothesis when the first strategy is made. If it is missing, the error says how to install it.
 
-`st` and `hypothesis` stand for the modules of these names.
+`st` and `hypothesis` stand for the modules `hypothesis.strategies` and `hypothesis`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
 
     class _Later:
-        """A module that is imported when somebody uses it."""
+        """A stand-in for a module, which is imported when one of its attributes is first used."""
 
         def __init__(self, name: str) -> None:
             self._name = name
@@ -35,7 +35,7 @@ else:
                     raise
                 raise ToolkitError(f"hypothesis is not installed; pip install '{DISTRIBUTION}[testing]'") from None
             found = getattr(module, name)
-            setattr(self, name, found)  # the next one finds it without asking
+            setattr(self, name, found)  # the next access finds the attribute without `__getattr__`
             return found
 
     hypothesis = _Later("hypothesis")

@@ -1,9 +1,9 @@
 """
-One mistake in good arguments, and arguments that nobody would send by mistake.
+Make one mistake in good arguments, or make arguments that a caller would send only on purpose, to do harm.
 
-A mistake is made at one place of a value: a key less or more, another type, a
-number just beyond a bound that the schema names. Whether it is one, the judge
-decides: a number for a text is none where both are welcome.
+A mistake is a change at one place of a value: one key fewer or more, another type,
+or a number just beyond a bound that the schema names. The validator decides whether
+a change is a mistake: a number in place of a text is none if the schema allows both.
 """
 
 from __future__ import annotations
@@ -20,18 +20,22 @@ __all__ = ["KINDS", "Change", "Limits", "Mistake", "hostilities", "mistakes", "n
 
 Path: TypeAlias = "tuple[str | int, ...]"
 Change: TypeAlias = "tuple[str, Path, Callable[[], Any]]"
-"""What may be a mistake: in words, where, and what makes the arguments with it; a copy of its own each time."""
+"""
+A change that may be a mistake: what it is in words, its place, and a function that makes the changed arguments.
+
+The function makes a new copy at each call.
+"""
 _BESIDE = "unexpected"
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """
-    One change to good arguments, or arguments that only nearly were.
+    One change to good arguments that makes them bad, or drawn arguments that only nearly fit.
 
     Attributes:
-        what: In words.
-        path: Where.
+        what: The mistake, in words.
+        path: The place of the mistake in the arguments.
         made: The arguments with the mistake in them.
     """
 
@@ -42,7 +46,13 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds that a schema names anywhere, and the numbers and sizes just beyond them."""
+    """
+    Values at and just beyond the bounds that a schema names, at any depth.
+
+    Attributes:
+        numbers: Each bound of a number, and that bound plus and minus one.
+        sizes: Each bound of a length or a number of items, plus and minus one. Only bounds up to 10,000 count.
+    """
 
     numbers: tuple[int | float, ...]
     sizes: tuple[int, ...]
@@ -64,7 +74,7 @@ class Limits:
 
 
 def mistakes(value: Any, limits: Limits) -> list[Change]:
-    """Every small change to *value* that could be a mistake."""
+    """Return every small change to *value* that could be a mistake."""
     found: list[Change] = []
     for path, here in _places(value, ()):
         if path:
@@ -85,7 +95,7 @@ def mistakes(value: Any, limits: Limits) -> list[Change]:
 
 
 def hostilities(value: Any) -> list[Change]:
-    """Every place of *value* taken by what should hurt nobody."""
+    """Return changes that put each hostile value at each place of *value*; a tool must survive all of them."""
     places = [path for path, _ in _places(value, ()) if path]
     return [
         (what, path, functools.partial(_changed, value, path, other))
@@ -95,7 +105,11 @@ def hostilities(value: Any) -> list[Change]:
 
 
 def not_objects() -> list[Change]:
-    """What is no object at all. Null is not among it: some models send that for no arguments."""
+    """
+    Return changes that replace all arguments with a value that is not an object.
+
+    Null is not among these values, because some models send null if there are no arguments.
+    """
     return [(what, (), functools.partial(copied, made)) for what, made in _NOT_OBJECTS.items()]
 
 
@@ -129,7 +143,7 @@ def _holder(value: Any, path: Path) -> Any:
     return functools.reduce(lambda holder, key: holder[key], path[:-1], value)
 
 
-# What may stand in the place of a value, by its type.
+# Values that may replace a value by mistake, by the type of the value.
 
 
 def _others(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
@@ -260,4 +274,8 @@ KINDS = (
     *_HOSTILE,
     *_NOT_OBJECTS,
 )
-"""What can be wrong, in words; what people and models do most comes first, and is what an example shrinks to."""
+"""
+The kinds of mistakes, in words.
+
+The mistakes that people and models make most often come first, because an example shrinks to the first kind.
+"""

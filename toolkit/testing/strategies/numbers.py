@@ -1,9 +1,9 @@
 """
-Numbers within bounds, and multiples.
+Strategies for numbers within bounds, and for multiples.
 
-An integer in JSON Schema is any number without a fraction: `5.0` is one too,
-and models send it. Large integers are compared with floats exactly, as Python
-and jsonschema do.
+An integer in JSON Schema is any number without a fraction. `5.0` is an integer too,
+and models send it. Large integers are compared with floats exactly, as Python and
+jsonschema compare them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Bound: TypeAlias = "tuple[int | float, bool, Part, str]"
 
 
 def numbers(parts: Parts, *, whole: bool) -> Made:
-    """Numbers that fit *parts*; without fractions if *whole*."""
+    """Return a strategy for numbers that fit *parts*; the numbers have no fractions if *whole* is true."""
     low = _bound(parts, ("minimum", "exclusiveMinimum"), max)
     high = _bound(parts, ("maximum", "exclusiveMaximum"), min)
     step = _step(parts)
@@ -44,7 +44,11 @@ def numbers(parts: Parts, *, whole: bool) -> Made:
 
 
 def _bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any]) -> Bound | None:
-    """The bound that all others are implied by, and whether it is excluded itself."""
+    """
+    Return the narrowest bound that *parts* name, which implies all others; None if they name no bound.
+
+    The second item of the result says whether the bound itself is excluded.
+    """
     found = [
         (part.schema[keyword], keyword.startswith("exclusive"), part, keyword)
         for part in parts
@@ -58,11 +62,11 @@ def _bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any
 
 
 def _step(parts: Parts) -> Fraction | None:
-    """The least number that is a multiple of all that *parts* name."""
+    """Return the least common multiple of all `multipleOf` in *parts*; None if there is none."""
     step: Fraction | None = None
     for part in parts:
         if "multipleOf" in part.schema:
-            # By way of repr: 0.1 is meant, not 0.1000000000000000055.
+            # The fraction is read from the repr, because the author means 0.1 and not 0.1000000000000000055.
             each = Fraction(repr(part.schema["multipleOf"]))
             step = each if step is None else _common(step, each)
     return step
@@ -83,13 +87,13 @@ def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> I
     if first is not None and last is not None and first > last:
         return
     count = None if first is None or last is None else last - first + 1
-    # jsonschema divides floats its own way, so a multiple of a fraction is judged.
+    # jsonschema divides floats in its own way, so a multiple of a fraction has to be judged.
     exact = step is None or step.denominator == 1
     multiples = st.integers(first, last)
     if factor != 1:
         multiples = multiples.map(lambda number: number * factor)
     yield Made(multiples, count, exact)
-    # Beyond these a float would be another number.
+    # Beyond 2**53 a float cannot hold every integer, and would be another number.
     small = _EXACT // factor
     first, last = max(-small, -small if first is None else first), min(small, small if last is None else last)
     if first <= last:
@@ -120,7 +124,14 @@ def _floats(low: Bound | None, high: Bound | None) -> Iterator[Made]:
 
 
 def _float_beside(limit: float, *, up: bool, excluded: bool) -> float:
-    """The nearest float on the right side of *limit*, which may be an integer beyond all floats."""
+    """
+    Return the float that is nearest to *limit* and within it.
+
+    Args:
+        limit: A number, which may be an integer beyond all floats.
+        up: Whether *limit* is a lower bound, so that the float must not be less than it.
+        excluded: Whether *limit* itself is outside the bound.
+    """
     side = math.inf if up else -math.inf
     try:
         number = float(limit)

@@ -1,7 +1,7 @@
 """
-Objects: which properties there are, which have to come together, what else there may be.
+Strategies for objects: which properties there are, which ones must come together, and which further ones may be added.
 
-The smallest object has what is required and nothing more.
+The smallest object has the required properties and no others.
 """
 
 from __future__ import annotations
@@ -24,12 +24,22 @@ _MOST_TRIES = 8
 
 
 def objects(parts: Parts, inner: Inner, fits: Callable[[Part, Any], bool]) -> Made:
-    """Objects that fit *parts*; *inner* makes what draws a value, *fits* says whether a name fits a part."""
+    """
+    Return a strategy for objects that fit *parts*.
+
+    Args:
+        parts: The schemas that the object has to fit.
+        inner: A function that returns what draws a value that fits some parts.
+        fits: A function that returns whether the name of a property fits a part.
+
+    Raises:
+        Impossible: No object fits.
+    """
     return _Object(parts, inner, fits).made()
 
 
 class _Object:
-    """One kind of object: its known properties, and how further ones are found."""
+    """Builds the strategy for one kind of object: its known properties, and the way to find names of further ones."""
 
     def __init__(self, parts: Parts, inner: Inner, fits: Callable[[Part, Any], bool]) -> None:
         self._parts = parts
@@ -57,12 +67,12 @@ class _Object:
         if keys is None and len(self._required) + len(optional) < self._least:
             raise self._impossible("minProperties", f"is more than the {len(self._known)} properties there are")
         if self._least > len(self._required) or (self._most is not None and self._together):
-            self._is_exact = False  # how many there are is a matter of luck
+            self._is_exact = False  # the number of properties in a drawn object depends on chance
         count = self._count(optional) if keys is None else None
         return Made(self._drawn(optional, keys), count, self._is_exact)
 
     def _count(self, optional: list[str]) -> int | None:
-        """How many objects there are at most, of the known properties alone."""
+        """Return how many objects of known properties there are at most; None if the number is unknown."""
         total = 1
         for name in [*self._required, *optional]:
             count = self._counts[name]
@@ -72,7 +82,11 @@ class _Object:
         return total
 
     def _names(self) -> Iterable[str]:
-        """Every name that is mentioned, in the order of the schema; required ones that have no entry come last."""
+        """
+        Return every name that the schema mentions, in the order of the schema.
+
+        Names without an entry in `properties` come last: those that are required, alone or together with others.
+        """
         mentioned = [name for part in self._parts for name in part.schema.get("properties", ())]
         return dict.fromkeys([*mentioned, *self._required, *self._with_others(self._together)])
 
@@ -98,7 +112,7 @@ class _Object:
         return [part.below("propertyNames") for part in self._parts if "propertyNames" in part.schema]
 
     def _at(self, name: str) -> list[Part]:
-        """What the value of the property *name* has to fit."""
+        """Return the schemas that the value of the property *name* has to fit."""
         found: list[Part] = []
         is_evaluated = False
         for part in self._parts:
@@ -118,10 +132,10 @@ class _Object:
             ]
         return found
 
-    # Names that nobody mentions.
+    # Names that the schema does not mention.
 
     def _keys(self) -> Strategy | None:
-        """Names of further properties; None if there can be none."""
+        """Return a strategy for the names of further properties; None if there can be none."""
         patterns = {source: part for part in self._parts for source in part.schema.get("patternProperties", ())}
         found = [matching(source, 0, None) for source in patterns]
         closing = [part.schema.get("additionalProperties") for part in self._parts]
@@ -143,7 +157,7 @@ class _Object:
             return None
 
     def _value(self, name: str) -> Strategy | None:
-        """What draws the value of a property that nobody mentions; None if there can be none of this name."""
+        """Return what draws the value of a further property; None if no further property can have this name."""
         if name in self._known or name in self._forbidden or not all(self._fits(part, name) for part in self._named()):
             return None
         parts = self._at(name)
@@ -155,7 +169,7 @@ class _Object:
                 self._further[key] = None
         return self._further[key]
 
-    # Drawing.
+    # How an object is drawn.
 
     def _drawn(self, optional: list[str], keys: Strategy | None) -> Strategy:
         known, required, least = self._known, self._required, self._least
@@ -196,7 +210,7 @@ class _Object:
                 return
 
     def _with_others(self, names: Iterable[str]) -> dict[str, None]:
-        """*names* and what has to come with them."""
+        """Return *names* and the names of all properties that must come with them."""
         found = dict.fromkeys(names)
         waiting = list(found)
         while waiting:
@@ -216,7 +230,7 @@ def _required(parts: Parts) -> list[str]:
 
 
 def _together(parts: Parts) -> Mapping[str, list[str]]:
-    """By name, the properties that it does not come without."""
+    """Return for each name the properties that must come with it."""
     found: dict[str, list[str]] = {}
     for part in parts:
         for name, others in part.schema.get("dependentRequired", {}).items():

@@ -1,10 +1,11 @@
 r"""
-Texts in which a pattern is found, of a length that is wanted.
+Strategies for texts of a given length in which a pattern is found.
 
-Drawn from the pattern's tree, so that no engine has to backtrack, and so that
-one repeat can be as long as the rest leaves room for: `^[a-z]+$` with at least
-thirty characters is no matter of luck. What the tree cannot say (lookarounds,
-backreferences, `\b`) is left to whoever judges the text.
+The texts are drawn from the syntax tree of the pattern, so that no regex engine has
+to backtrack. One repeat can be as long as the other parts of the pattern leave room
+for, so that drawing `^[a-z]+$` with at least thirty characters does not depend on
+chance. The tree does not hold lookarounds, backreferences and `\b`, so the caller
+has to judge whether a text fits them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,24 @@ __all__ = ["letters_between", "matching"]
 _ANY = Chars(".", int(re.DOTALL), 0, 1, wide=False)
 _PADDING = Repeat(0, UNBOUNDED, _ANY, 1)
 _MORE = 8
-"""How much longer than it has to be a repeat is made."""
+"""How many more items than its minimum a repeat may have."""
 _LONG = 200
-"""From here on a text repeats itself: every character that is drawn makes an example slower to find and to shrink."""
+"""
+A text that has to be longer than this repeats a short piece.
+
+Every character that is drawn makes an example slower to find and to shrink.
+"""
 
 
 def matching(pattern: str, least: int, most: int | None) -> Strategy | None:
-    """Texts of *least* to *most* characters that fit *pattern*, mostly; None if every one would be too long."""
+    """
+    Return a strategy for texts of *least* to *most* characters that fit *pattern*.
+
+    Some of the texts may not fit, so the caller has to judge them.
+
+    Returns:
+        The strategy; None if every text that fits *pattern* would be longer than *most*.
+    """
     tree = read(pattern)
     if irregular(tree) and compile_pattern(pattern).fast_limit >= _LONG:
         return st.from_regex(pattern)
@@ -43,7 +55,7 @@ def matching(pattern: str, least: int, most: int | None) -> Strategy | None:
 
 
 def _steered(items: list[Node], least: int, most: int | None) -> Strategy:
-    """One after the other; the item that can grow most takes up what is missing."""
+    """Draw *items* one after the other. The item that can grow most is as long as the length of the text requires."""
     index, growing = max(enumerate(items), key=lambda each: _growth(each[1]))
     before = [_drawn(item) for item in items[:index]]
     after = [_drawn(item) for item in items[index + 1 :]]
@@ -60,14 +72,18 @@ def _steered(items: list[Node], least: int, most: int | None) -> Strategy:
         longest = min(high, shortest + _MORE)
         if most is not None:
             longest = min(longest, most - len(start) - len(end))
-        longest = max(longest, shortest)  # then the text is too long, and its judge says so
+        longest = max(longest, shortest)  # if the text becomes too long, its judge refuses it
         return f"{start}{draw(letters_between(letters, shortest, longest))}{end}"
 
     return text()
 
 
 def letters_between(letters: Strategy, least: int, most: int) -> Strategy:
-    """Texts of *least* to *most* of *letters*."""
+    """
+    Return a strategy for texts of *least* to *most* characters of *letters*.
+
+    If *least* is more than `_LONG`, a text has exactly *least* characters, and repeats a short piece.
+    """
     if least <= _LONG:
         return st.text(letters, min_size=least, max_size=most)
     pieces = st.text(letters, min_size=1, max_size=_MORE)
@@ -92,6 +108,6 @@ def _drawn(node: Node) -> Strategy:
             made = st.lists(_drawn(body), min_size=low, max_size=min(high, low + 3)).map("".join)
         case Atomic(body):
             made = _drawn(body)
-        case _:  # what consumes nothing, or nobody knows
+        case _:  # a node that consumes no text, or of an unknown kind
             made = st.just("")
     return made

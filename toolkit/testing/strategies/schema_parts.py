@@ -1,9 +1,9 @@
 """
-A schema taken apart: what has to hold of one value, all at once.
+Split a schema into the parts that one value has to fit, all at the same time.
 
-A value has to fit a list of `Part`s. `flattened` follows references and `allOf`,
-so that the list speaks for itself; `alternatives` takes one way through every
-`anyOf`, `oneOf`, `if` and `dependentSchemas`, so that nothing is left to choose.
+A value has to fit a list of `Part`s. `flattened` follows references and `allOf`, so
+that every part a value has to fit is in the list. `alternatives` takes one option of
+every `anyOf`, `oneOf`, `if` and `dependentSchemas`, so that no choice is left.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .unsupported import Impossible
 __all__ = ["TYPES", "Flat", "Part", "Parts", "Reading", "types_of"]
 
 TYPES = ("null", "boolean", "integer", "number", "string", "array", "object")
-"""The simplest first: that is what an example shrinks to."""
+"""The JSON types. The simplest type comes first, because an example shrinks to it."""
 
 _MOST_ALTERNATIVES = 64
 _MOST_STEPS = 2000
@@ -31,9 +31,9 @@ class Part:
     A schema that a value has to fit.
 
     Attributes:
-        schema: A mapping, or true or false.
-        resolver: What answers its references.
-        place: Where it stands, from the root: "#/properties/name".
+        schema: The schema: a mapping, or true or false.
+        resolver: The object that resolves the references in the schema.
+        place: The place of the schema, from the root: "#/properties/name".
     """
 
     schema: Any
@@ -41,7 +41,7 @@ class Part:
     place: str
 
     def below(self, *steps: str | int) -> Part:
-        """The schema inside this one that *steps* lead to."""
+        """Return the schema inside this one that *steps* lead to."""
         schema = self.schema
         for step in steps:
             schema = schema[step]
@@ -49,7 +49,7 @@ class Part:
 
     @property
     def inside(self) -> Any:
-        """What answers the references of the schemas inside."""
+        """The resolver of the references in the schemas inside this one."""
         if not isinstance(self.schema.get("$id"), str):
             return self.resolver
         from referencing.jsonschema import DRAFT202012
@@ -59,11 +59,15 @@ class Part:
 
 Parts: TypeAlias = Sequence[Part]
 Flat: TypeAlias = tuple[list[Part], int]
-"""Parts that speak for themselves, and whether, 1 or 0, a reference was followed that leads back to itself."""
+"""
+Parts in which every reference and `allOf` was followed, and a number.
+
+The number is 1 if a reference was followed that leads back to itself, and otherwise 0.
+"""
 
 
 def types_of(parts: Parts) -> list[str]:
-    """The JSON types that all of *parts* take, the simplest first; `Impossible` if there is none."""
+    """Return the JSON types that all of *parts* allow, the simplest first; raise `Impossible` if there is none."""
     left = set(TYPES) - {"integer"}
     for part in parts:
         kinds = part.schema.get("type")
@@ -84,12 +88,13 @@ def types_of(parts: Parts) -> list[str]:
 
 class Reading:
     """
-    One schema, read.
+    A schema that was read once, so that values can be drawn from its parts.
 
     Attributes:
-        judge: Its validator.
-        root: All of it.
-        has_bases: Whether `$id`s give references inside another meaning: parts cannot be judged by themselves.
+        judge: The validator of the schema.
+        root: The whole schema, as a part.
+        has_bases: Whether `$id`s inside the schema change what references mean there. If they do, a part cannot be
+            judged by itself.
     """
 
     def __init__(self, schema: Any) -> None:
@@ -99,7 +104,14 @@ class Reading:
         self._recursive = self._leading_back()
 
     def flattened(self, parts: Parts) -> Flat:
-        """*parts* and what they refer to. No part in it is true; one that is false is `Impossible`."""
+        """
+        Return *parts* and all parts that their references and `allOf` lead to.
+
+        No part of the result has the schema true, and no schema comes twice.
+
+        Raises:
+            Impossible: A part has the schema false.
+        """
         found: list[Part] = []
         seen: set[int] = set()
         steps = 0
@@ -120,7 +132,14 @@ class Reading:
         return found, steps
 
     def alternatives(self, parts: Parts) -> list[Flat]:
-        """*parts* as `flattened` gives them, with every choice made, in all ways that may be possible; bounded."""
+        """
+        Return the ways to make every choice in *parts*, each as `flattened` returns it.
+
+        Only ways that may be possible are returned. The number of ways and the steps to find them are bounded.
+
+        Raises:
+            Impossible: No way was found.
+        """
         reasons: list[Impossible] = []
         ways = self._chosen(tuple(parts), frozenset(), reasons, [_MOST_STEPS])
         found = list(islice(ways, _MOST_ALTERNATIVES))
@@ -149,7 +168,7 @@ class Reading:
         yield flat, steps
 
     def _rank(self, option: tuple[Part, ...]) -> tuple[int, int]:
-        """How simple the simplest value of an option is: its type, and how many properties it has to have."""
+        """Return how simple the simplest value of an option is: by its type, then by its required properties."""
         try:
             flat, _ = self.flattened(option)
             return TYPES.index(types_of(flat)[0]), sum(len(part.schema.get("required", ())) for part in flat)
@@ -157,7 +176,11 @@ class Reading:
             return len(TYPES), 0
 
     def _leading_back(self) -> frozenset[int]:
-        """The targets of references from which one can come back to them."""
+        """
+        Return the ids of the schemas from which references lead back to the same schema.
+
+        Set `has_bases` on the way.
+        """
         direct: dict[int, set[int]] = {}
         waiting = [self.root]
         while waiting:
@@ -192,7 +215,14 @@ def _reached(direct: Mapping[int, set[int]], start: int) -> set[int]:
 
 
 def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
-    """What the references of *part* lead to; *maybe* it is no schema, and they are none."""
+    """
+    Yield the schemas that the references of *part* lead to.
+
+    Args:
+        part: The part with the references.
+        maybe: Whether *part* may be no schema, so that its `$ref` may be no reference. A reference that cannot be
+            resolved is then skipped, and not an error.
+    """
     from referencing.exceptions import Unresolvable
 
     for keyword in ("$ref", "$dynamicRef"):
@@ -209,7 +239,7 @@ def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
 
 
 def _choices(part: Part) -> Iterator[tuple[str, list[tuple[Part, ...]]]]:
-    """Where *part* leaves a choice: what tells the choice from others, and the parts that each option adds."""
+    """Yield each choice that *part* leaves: the key of the choice, and the parts that each option adds."""
     schema = part.schema
     for keyword in ("anyOf", "oneOf"):
         if keyword in schema:

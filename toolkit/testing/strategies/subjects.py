@@ -1,5 +1,5 @@
 """
-What a strategy can be made for: a tool, a function, or a bare schema.
+The subjects that a strategy can be made for: a tool, a function, or a bare schema.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from .schema_parts import Reading
 __all__ = ["Subject", "Testable", "subject_of"]
 
 Testable: TypeAlias = "Tool | Callable[..., Any] | Mapping[str, Any] | bool"
-"""A tool, a function that is or could be one, or a schema."""
+"""A tool, a function that is or could be a tool, or a schema."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
     """
-    What arguments are drawn for.
+    The tool or the schema for which arguments are drawn.
 
     Attributes:
-        name: What it is called in messages.
-        reading: Its schema.
+        name: Its name in messages.
+        reading: Its schema, after reading.
         tool: The tool; None for a bare schema.
     """
 
@@ -35,7 +35,13 @@ class Subject:
 
 
 def subject_of(thing: Testable) -> Subject:
-    """What *thing* is; `DefinitionError` for a schema that is none, `TypeError` for what is nothing of this."""
+    """
+    Return *thing* as a subject.
+
+    Raises:
+        DefinitionError: *thing* is a mapping, but not a valid schema.
+        TypeError: *thing* is neither a tool nor a function nor a schema.
+    """
     if isinstance(thing, (Mapping, bool)):
         check_schema(thing, "the schema")
         return Subject("the schema", Reading(thing), None)

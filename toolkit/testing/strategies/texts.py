@@ -1,5 +1,5 @@
 """
-Strings of a length, a pattern, a form.
+Strategies for strings that have to fit a length, a pattern or a form.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .unsupported import Impossible
 __all__ = ["texts"]
 
 _MORE = 16
-"""How much longer than it has to be a text is made."""
+"""How many characters more than its minimum length a text may have."""
 
 
 def texts(parts: Parts) -> Made:
-    """Strings that fit *parts*."""
+    """Return a strategy for strings that fit *parts*; raise `Impossible` if there are none."""
     least, most = _lengths(parts)
     patterns = [(part.schema["pattern"], part) for part in parts if "pattern" in part.schema]
     forms = [found for part in parts for found in _forms(part.schema) if found is not None]
@@ -26,7 +26,8 @@ def texts(parts: Parts) -> Made:
         longest = least + _MORE if most is None else min(most, least + _MORE)
         letters = st.characters(codec="utf-8")
         return Made(letters_between(letters, least, longest), 1 if most == 0 else None)
-    # The form is only a remark, the length is the law; where there is a pattern, either may have to give way.
+    # The form is only an annotation, but length and pattern are binding. A text of the form has to be judged if there
+    # is a length or a pattern. A text of the pattern always has to be judged, and need not have the form.
     options = [Made(found, exact=not patterns and not least and most is None) for found in forms[:1]]
     for pattern, part in patterns[:1]:
         found = matching(pattern, least, most)

@@ -1,9 +1,9 @@
 """
-What cannot be drawn, and why.
+The errors for schemas from which no values can be drawn, with the reason.
 
-`Unsupported` names the keyword and its place in the schema. `Impossible` is the
-same before anybody has given up: a union drops the member that raised it, an
-object the optional property.
+`Unsupported` names the keyword and its place in the schema. `Impossible` says the
+same of one part of a schema, while other parts may still give a value: a union drops
+the member that raised it, and an object drops the optional property.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["Impossible", "Unsupported"]
 
 class Unsupported(ToolkitError):  # noqa: N818 -- named by what happened, as all our errors are
     """
-    No values can be drawn for a schema, or too few of those that are drawn fit it.
+    No values can be drawn for a schema, or too few of the drawn values fit it.
 
     Attributes:
-        keyword: The keyword of the schema that is in the way.
-        place: Where it stands: "#/properties/name/pattern".
+        keyword: The keyword of the schema that prevents it.
+        place: The place of the keyword in the schema: "#/properties/name/pattern".
     """
 
     def __init__(self, message: str, *, keyword: str, place: str) -> None:
@@ -33,7 +33,10 @@ class Impossible(Exception):  # noqa: N818 -- a state to recover from, not an er
     No value fits this part of a schema.
 
     Attributes:
-        is_starved: Whether it is only that references lead too deep for what was allowed.
+        keyword: The keyword of the schema that no value fits.
+        place: The place of the keyword in the schema.
+        why: The reason, as the end of a sentence.
+        is_starved: Whether the only reason is that references lead deeper than the allowed depth.
     """
 
     def __init__(self, keyword: str, place: str, why: str, *, is_starved: bool = False) -> None:
