@@ -22,7 +22,7 @@ bed bleed breed deed embed exceed fed feed heed hundred id indeed led naked need
 shed speed succeed unused weed
 """
 _VERBS = """
-abort accept access accumulate acquire activate adapt add adjust advance aggregate allocate allow alter amend
+abort accept access accumulate acquire act activate adapt add adjust advance aggregate allocate allow alter amend
 analyse analyze announce answer append apply approve arrange ask assemble assert assign assume attach attempt
 authenticate await back balance base batch become begin bind block book bootstrap bound break bring build bump
 bypass cache calculate call cancel capture carry cast catch change charge check choose claim classify clean
