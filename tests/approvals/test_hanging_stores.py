@@ -21,7 +21,7 @@ from toolkit.permissions import Permissions
 
 pytestmark = pytest.mark.anyio
 
-SOON = 0.1
+SOON = 0.3
 LATE = 60.0
 LIMITS = pytest.mark.parametrize(
     ("timeout_seconds", "store_seconds"), [(SOON, LATE), (None, SOON)], ids=["the call's limit", "the store's limit"]
@@ -365,10 +365,13 @@ async def test_a_store_that_hangs_for_ever_holds_up_neither_other_work_nor_later
         return sum(numbers)
 
     mill.store.hangs_in = {"add"}
-    results = [await mill.call(timeout_seconds=0.02) for _ in range(70)]  # there are 32 threads, and 32 replacements
-    assert {result.kind for result in results} == {"timeout"}
     held = "all 64 threads are held by calls that cannot be stopped (`keep request` 64 times)"
-    assert any(held in result.text for result in results)
+    for _ in range(1000):  # there are 32 threads, and 32 replacements; on a busy machine a call may not reach one
+        result = await mill.call(timeout_seconds=0.02)
+        assert result.kind == "timeout"
+        if held in result.text:
+            break
+    assert held in result.text
     large = json.dumps({"numbers": [1] * 200_000})
     assert (await asyncio.wait_for(mill.dispatcher.call("total", large), 30)).value == 200_000
     release.set()

@@ -17,7 +17,7 @@ from toolkit.concurrency.thread_pool import Threads
 
 pytestmark = pytest.mark.anyio
 
-SOON = 0.02
+SOON = 0.3
 
 
 class Store(MemoryApprovals):
@@ -175,7 +175,7 @@ async def test_what_fails_too_late_is_logged(desk, caplog):
     for work, on_late in ((fail, None), (desk.hang, refuse)):
         desk.release.clear()
         with pytest.raises(StoreTimeoutError):
-            await desk.runner.run("hang", "", work, seconds=SOON, on_late=on_late)
+            await desk.runner.run("hang", "", work, seconds=1.0, on_late=on_late)
         desk.release.set()
         await until(lambda: desk.threads.given_up == 0)
     assert "a store that was to hang failed after its caller had gone: KeyError('gone')" in caplog.text
