@@ -373,17 +373,17 @@ def test_cached_properties_that_were_being_worked_out_are_open_in_a_child():
 def test_every_cached_property_is_open_in_a_child():
     """A class that gets one later says so too."""
     package = Path(toolkit.__file__).parent
-    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.name != "forks.py"}
+    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.name != "_forks.py"}
     cached = {path.name for path, text in texts.items() if "@cached_property" in text}
     assert cached == {path.name for path, text in texts.items() if "@unlock_properties_in_children" in text}
 
 
 # Locks that no child needs, and why.
 NOT_NEEDED = {
-    "abandoned.py": "a job's lock is for its own thread and caller, and a child forgets its parent's jobs",
+    "concurrency/abandoned.py": "a job's lock is for its own thread and caller, and a child forgets its parent's jobs",
     "approvals/store_runner.py": "the same",
-    "background.py": "a child leaves its parent's loop alone and makes its own",
-    "sandbox/lookout.py": "it makes a new lock in another process",
+    "concurrency/background_loop.py": "a child leaves its parent's loop alone and makes its own",
+    "sandbox/recheck.py": "it makes a new lock in another process",
     "workspace/space.py": "it has a lock for each process",
 }
 

@@ -274,7 +274,7 @@ async def test_a_call_that_waits_for_its_store_can_be_cancelled(release):
     mill.store.hangs_in = {"add"}
     assert await cancel(mill.dispatcher.call("cut", {"wood": "oak"}), lambda: mill.store.entered) < 5
     release.set()
-    await until(lambda: [packed.state for packed in mill.store._kept.values()] == ["denied"])
+    await until(lambda: [packed.state for packed in list(mill.store._kept.values())] == ["denied"])
     mill.dispatcher.close()
 
 

@@ -16,7 +16,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeVar
-from weakref import ref
+from weakref import ReferenceType, ref
 
 from ..approvals.identity import canonical_arguments
 from ..approvals.previews import PreviewFailed, unchanged
@@ -71,10 +71,22 @@ class OnItsWay(Protocol):
 
 
 class _LimitedStore:
-    """The store of approvals, limited to the time that the call of *case* may wait for it."""
+    """
+    The store of approvals, limited to the time that the call of *case* may wait for it.
+
+    The call owns this object by way of its approval, so this object refers to the call weakly.
+    """
 
     def __init__(self, case: OnItsWay) -> None:
-        self._case = case
+        self._settings = case.settings
+        self._first_deadline = case.deadline
+        self._case_reference = ref(case)
+
+    @property
+    def _deadline(self) -> Deadline:
+        """The deadline of the call, which is extended when the call ends."""
+        case = self._case_reference()
+        return self._first_deadline if case is None else case.deadline
 
     async def run(
         self,
@@ -84,23 +96,30 @@ class _LimitedStore:
         *,
         on_late: Callable[[ApprovalStore, T], object] | None = None,
     ) -> T:
-        runner, left = self._case.settings.store_runner, self._case.deadline.left()
-        return await runner.run(operation, name, work, seconds=left, on_late=on_late)
+        left = self._deadline.left()
+        return await self._settings.store_runner.run(operation, name, work, seconds=left, on_late=on_late)
 
     async def run_at_end(
         self, operation: str, name: str, work: Callable[[ApprovalStore], T], *, is_cancelled: bool = False
     ) -> T:
-        settings = self._case.settings
-        left: float | None = settings.cleanup_seconds
+        left: float | None = self._settings.cleanup_seconds
         if not is_cancelled:
-            left = self._case.deadline.extended(settings.cleanup_seconds).left()
-        return await settings.store_runner.run(operation, name, work, seconds=left, must_happen=True)
+            left = self._deadline.extended(self._settings.cleanup_seconds).left()
+        return await self._settings.store_runner.run(operation, name, work, seconds=left, must_happen=True)
 
     def detach(self, operation: str, work: Callable[[ApprovalStore], object]) -> None:
-        self._case.settings.store_runner.detach(operation, work)
+        self._settings.store_runner.detach(operation, work)
 
     async def within(self, work: Awaitable[T]) -> T:
-        return await self._case.within(work)
+        return await _call_of(self._case_reference).within(work)
+
+
+def _call_of(reference: ReferenceType[OnItsWay]) -> OnItsWay:
+    """Return the call that *reference* refers to, which has to be under way."""
+    case = reference()
+    if case is None:
+        raise RuntimeError("a call was judged after it had ended")
+    return case
 
 
 class Hearing:
@@ -122,10 +141,7 @@ class Hearing:
 
     @property
     def _case(self) -> OnItsWay:
-        case = self._case_reference()
-        if case is None:
-            raise RuntimeError("a call was judged after it had ended")
-        return case
+        return _call_of(self._case_reference)
 
     async def result(self, asked: Sequence[str] = (), *, is_replaced: bool = False) -> ToolResult | None:
         """
