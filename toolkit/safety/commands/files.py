@@ -57,7 +57,7 @@ _UNPACKS_ONE = frozenset({
     "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress",
 })  # fmt: skip
 _BACKS_UP = frozenset({"sed", "gsed", "perl", "ruby"})
-_HANDS_ON = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
+_NAME_SOURCES = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
 _FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname"})
 
 
@@ -170,14 +170,14 @@ def files_of(args: Args) -> Iterator[FileUse]:
     elif (row := FILES.get(name)) is not None:
         yield from _row_files(args, row, args.words, is_known=True)
         yield from _subcommand_files(args)
-        yield from _named_by_others(args)
+        yield from _files_with_derived_names(args)
         if name not in NAMES_ONLY:
-            yield from _handed_on(command)
+            yield from _files_passed_to(command)
     elif name not in NAMES_ONLY:
         # A word with a blank is more often a text than a name.
         words = [word for word in args.words if not re.search(r"\s", word)]
         yield from _row_files(args, FileRow(), words, is_known=False)
-        yield from _handed_on(command)
+        yield from _files_passed_to(command)
     yield from _output_files(args)
     if name not in NAMES_ONLY:
         yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
@@ -193,14 +193,14 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
     holds = not row.if_any or args.has(*row.if_any.split()) or "inplace" in args.words
     reads_trees = row.trees == "always" or (row.trees != "" and args.has(*row.trees.split()))
     letters = row.operands if holds else row.operands.replace("w", "r")
-    left_out = _left_out(args)
-    operands = [word for word in args.operands_of(words) if word not in left_out]
+    excluded = _words_not_files(args)
+    operands = [word for word in args.operands_of(words) if word not in excluded]
     name = args.command.name
     for at, word in enumerate(operands):
         is_last = row.last and at == len(operands) - 1 and at > 0 and not args.values("-t", "--target-directory")
         letter = row.last if is_last else letters[min(at, len(letters) - 1)]
         if letter == "w" and is_last:
-            yield from _written_into(args, operands[:-1], word)
+            yield from _copy_targets(args, operands[:-1], word)
         elif letter in _USES:
             yield FileUse(word.rpartition("@")[2], _USES[letter], tree=reads_trees)
         if _ASSIGNED.fullmatch(word):
@@ -211,7 +211,7 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
         yield from _option_files(words)
 
 
-def _left_out(args: Args) -> set[str]:
+def _words_not_files(args: Args) -> set[str]:
     """Return the words that are values of options and not files: excluded names, and messages."""
     has_message = args.command.name in WITH_MESSAGE
     return {
@@ -229,8 +229,8 @@ def _options_of(text: str) -> tuple[str, ...]:
 
 def _at_file(value: str) -> str:
     """Return the file in `@file`, `name=@file;type=x`, `file:name` and `id=x,src=file`."""
-    found = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
-    return next(filter(None, found.groups()), value) if found else value
+    match = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
+    return next(filter(None, match.groups()), value) if match else value
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -255,7 +255,7 @@ def _output_files(args: Args) -> Iterator[FileUse]:
             yield FileUse(value, "write")
 
 
-def _named_by_others(args: Args) -> Iterator[FileUse]:
+def _files_with_derived_names(args: Args) -> Iterator[FileUse]:
     """Yield the files that get their name from an address, from a suffix, or from a pattern for backups."""
     name = args.command.name
     if (name == "wget" and not args.has("-O", "--output-document")) or (
@@ -263,11 +263,11 @@ def _named_by_others(args: Args) -> Iterator[FileUse]:
     ):
         folder = args.value("-P", "--directory-prefix", "--output-dir", "-d", "--dir") or ""
         for word in args.words:
-            if found := _ADDRESS_FILE.search(word):
-                yield FileUse(_join(folder, found[1]), "write")
+            if match := _ADDRESS_FILE.search(word):
+                yield FileUse(_join(folder, match[1]), "write")
     for word in args.operands:
-        if name in _UNPACKS_ONE and (found := _PACKED.fullmatch(word)):
-            yield FileUse(found[1], "write")
+        if name in _UNPACKS_ONE and (match := _PACKED.fullmatch(word)):
+            yield FileUse(match[1], "write")
     if name in _BACKS_UP:
         patterns = [word[2:] for word in args.words if word.startswith("-i")] + args.values("--in-place")
         for pattern in patterns:
@@ -276,7 +276,7 @@ def _named_by_others(args: Args) -> Iterator[FileUse]:
                 yield from (FileUse(pattern.replace("*", file), "write") for file in names)
 
 
-def _written_into(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:
+def _copy_targets(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:
     """Yield the target of a copy, and the names that the sources would have in it."""
     if not target.endswith("/") or args.has("-r", "-R", "-a", "--recursive", "--archive"):
         yield FileUse(target, "write")
@@ -314,20 +314,20 @@ def _subcommand_files(args: Args) -> Iterator[FileUse]:
                 yield use
 
 
-def _handed_on(command: SimpleCommand) -> Iterator[FileUse]:
+def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
     """Yield the names that `find -exec`, `| xargs` and `$(...)` pass to a command."""
     row = FILES.get(command.name, FileRow())
     use: Use = "write" if row.operands.endswith("w") and not row.if_any else "read"
-    givers = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
+    sources = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
     if not {"xargs", "parallel"}.isdisjoint(command.via):
-        givers += command.fed_by
+        sources += command.fed_by
     if command.outer is not None and command.outer.name in ("find", "fd"):
-        givers.append(command.outer)
-    for giver in givers:
-        if giver.name not in _HANDS_ON:
+        sources.append(command.outer)
+    for source in sources:
+        if source.name not in _NAME_SOURCES:
             continue
-        words = giver.plain[1:]
-        if giver.name == "find":
+        words = source.plain[1:]
+        if source.name == "find":
             yield from (FileUse(value, use, dots=True) for option, value in pairwise(words) if option in _FIND_NAMES)
         yield from (FileUse(word, use) for word in words if not word.startswith("-"))
 

@@ -36,7 +36,7 @@ _SCRATCH = re.compile(r"/(tmp|var/tmp|private/tmp|dev/shm|var/folders)/[^/*?]+")
 _EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
 
-_DEVICES_MEANT_FOR_IT = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
+_HARMLESS_DEVICES = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
 _NOT_WRITTEN: tuple[tuple[re.Pattern[str], Danger], ...] = (
     (re.compile(r"/dev/(tcp|udp)/.*"), Danger("deny", "opens a connection to another machine")),
     (
@@ -76,30 +76,30 @@ def spell_out(target: str) -> list[str] | None:
     waiting, names = [_RANGE.sub(_list_range, target)], []
     while waiting:
         text = waiting.pop()
-        found = _BRACES.search(text)
-        if found is None:
+        match = _BRACES.search(text)
+        if match is None:
             names.append(text)
         else:
-            waiting += [text[: found.start()] + each + text[found.end() :] for each in found.group(1).split(",")]
+            waiting += [text[: match.start()] + part + text[match.end() :] for part in match.group(1).split(",")]
         if len(waiting) + len(names) > _MOST_NAMES:
             return None
     return names
 
 
-def _list_range(found: re.Match[str]) -> str:
+def _list_range(match: re.Match[str]) -> str:
     """Write `{a..c}` as `{a,b,c,}`, with a comma even for a range of one letter."""
-    first, last = sorted((ord(found[1]), ord(found[2])))
+    first, last = sorted((ord(match[1]), ord(match[2])))
     return "{" + ",".join(map(chr, range(first, last + 1))) + ",}"
 
 
 def _worst(dangers: Iterable[Danger | None]) -> Danger | None:
-    found = [danger for danger in dangers if danger is not None]
-    return min(found, key=lambda danger: danger.word != "deny", default=None)
+    real_dangers = [danger for danger in dangers if danger is not None]
+    return min(real_dangers, key=lambda danger: danger.word != "deny", default=None)
 
 
 def _writing(name: str) -> Danger | None:
     path = _normal(name)
-    if _DEVICES_MEANT_FOR_IT.fullmatch(path) or _SCRATCH.match(path):
+    if _HARMLESS_DEVICES.fullmatch(path) or _SCRATCH.match(path):
         return None
     for pattern, danger in _NOT_WRITTEN:
         if pattern.fullmatch(path):

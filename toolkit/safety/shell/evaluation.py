@@ -68,16 +68,16 @@ def runs_unseen_text(command: SimpleCommand) -> bool:
     if not command.literal[0]:
         return False
     if command.name in ("eval", "trap"):
-        return any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command))
+        return any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command))
     if command.name not in (*SHELLS, "source", "."):
         return False
-    if any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command)):
+    if any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command)):
         return True
     reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
     return reads and bool(command.fed_by) and known_input(command) is None and not any(_shell_texts(command))
 
 
-def _known_words(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
+def _words_with_literal(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
     return zip(command.plain[1:], command.literal[1:], strict=True)
 
 
@@ -102,8 +102,8 @@ def _runs_as_number(value: str) -> bool:
     """
     for begins in _OPENS_SUBSCRIPT.finditer(value):
         depth = 1
-        for found in _IN_SUBSCRIPT.finditer(value, begins.end()):
-            sign = found.group()
+        for match in _IN_SUBSCRIPT.finditer(value, begins.end()):
+            sign = match.group()
             if sign in ("$(", "${", "`"):
                 return True
             # A quoted bracket does not end a subscript. So after a quote or a backslash the subscript counts as never
@@ -129,7 +129,10 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
         # The shell may join the words. Of a word with a live substitution only a subscript counts, because
         # `[info] $(date)` is a message.
-        yield "".join(word if known else "".join(_SUBSCRIPT.findall(word)) for word, known in _known_words(command))
+        yield "".join(
+            word if is_literal else "".join(_SUBSCRIPT.findall(word))
+            for word, is_literal in _words_with_literal(command)
+        )
     if (
         command.name in _READERS
         or (evaluates and into_variable)
@@ -146,6 +149,6 @@ def _refuse_made_texts(script: Script) -> None:
     for command in script.commands:
         if command.name not in _RUN_TEXTS:
             continue
-        for word, known in _known_words(command):
-            if not known and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
+        for word, is_literal in _words_with_literal(command):
+            if not is_literal and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
                 raise CannotParse(f"`{command.name}` runs a text that is made while it runs")

@@ -30,11 +30,11 @@ def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
     if start is None or end is None:
         raise CannotParse("a here-document without an end")
     written = text[start.start_byte : start.end_byte]
-    found = _DELIMITER.fullmatch(written)
-    if found is None:
+    match = _DELIMITER.fullmatch(written)
+    if match is None:
         raise CannotParse(f"the end `{written[:40]}` of a here-document is not understood")
-    delimiter = found.group(found.lastgroup or "bare")
-    expands = found.lastgroup == "bare" and not written.startswith("\\")
+    delimiter = match.group(match.lastgroup or "bare")
+    expands = match.lastgroup == "bare" and not written.startswith("\\")
     first = text.find("\n", start.end_byte) + 1
     for child in node.children:
         if child.type not in ("heredoc_body", "heredoc_end") and child.end_byte >= first:

@@ -32,8 +32,8 @@ def refuse(why: str) -> NoReturn:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
-    found = pattern.match(text, at, end)
-    return found.end() if found else at
+    match = pattern.match(text, at, end)
+    return match.end() if match else at
 
 
 class WordOutline(ABC):
@@ -114,14 +114,14 @@ class WordOutline(ABC):
         return at
 
     def _subscript_end(self, at: int) -> int:
-        found = _OPENS_SUBSCRIPT.match(self.text, at)
-        if found is None:
+        match = _OPENS_SUBSCRIPT.match(self.text, at)
+        if match is None:
             return at
-        if "\\\n" in found.group():
+        if "\\\n" in match.group():
             refuse("a name over two lines")
-        if found["next"]:
+        if match["next"]:
             whole = _SUBSCRIPT.match(self.text, at)
-            return whole.end() if whole else refuse(f"the subscript behind `{found.group()}` is not understood")
+            return whole.end() if whole else refuse(f"the subscript behind `{match.group()}` is not understood")
         return at
 
     def _inside(self, at: int) -> int:
@@ -285,11 +285,11 @@ class WordOutline(ABC):
         """Step over the here-documents that begin with this line."""
         waiting, self.heredocs = self.heredocs, []
         for written, strips_tabs in waiting:
-            found = _DELIMITER.fullmatch(written)
-            if found is None:
+            match = _DELIMITER.fullmatch(written)
+            if match is None:
                 refuse(f"the end `{written[:40]}` of a here-document is not understood")
-            delimiter = found.group(found.lastgroup or "bare")
-            expands = found.lastgroup == "bare" and not written.startswith("\\")
+            delimiter = match.group(match.lastgroup or "bare")
+            expands = match.lastgroup == "bare" and not written.startswith("\\")
             begins = self.at
             end = self._body_end(delimiter, strips_tabs=strips_tabs, joins=expands)
             behind = self.at
