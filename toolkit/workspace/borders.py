@@ -90,7 +90,7 @@ class Borders:
         Opening the place will show whether there is a link.
         """
         whole = os.path.normpath(os.path.join(self._folders.root, path))
-        spot = self._spot(whole)
+        spot = self._spot_of(whole)
         if spot is not None:
             self._judge([whole], access)
         return spot
@@ -106,7 +106,7 @@ class Borders:
             # A preview or a rule may have judged the other place.
             raise Safety(f"{shown(path)} means two places, because `..` follows a link; write it without `..`")
         place = places[0]
-        spot = self._spot(place.path)
+        spot = self._spot_of(place.path)
         # `outside(path)` would follow the links again, and might judge another place than the one that is opened.
         reason = self._folders._outside(path, place.path, access)  # noqa: SLF001 -- reads no links; a related class
         if spot is None or reason is not None:
@@ -124,7 +124,7 @@ class Borders:
             if rule is not None:
                 raise Safety(_kept(name, rule))
 
-    def _spot(self, whole: str) -> Spot | None:
+    def _spot_of(self, whole: str) -> Spot | None:
         for folder in self._held:
             if whole == folder.path:
                 return Spot(folder, ".", whole)

@@ -97,7 +97,7 @@ class _OpenHow(ctypes.Structure):
 
 
 _OPENAT2 = 437
-_SAME_NUMBER = frozenset(("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64"))
+_OPENAT2_MACHINES = frozenset(("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64"))
 _NO_MAGIC_LINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _RESOLVE = _NO_MAGIC_LINKS | _NO_SYMLINKS | _BENEATH
 
@@ -105,7 +105,7 @@ _RESOLVE = _NO_MAGIC_LINKS | _NO_SYMLINKS | _BENEATH
 @cache
 def kernel_has_openat2() -> bool:
     """Return whether `openat2` exists and is not forbidden. The system is asked only once."""
-    if sys.platform != "linux" or os.uname().machine not in _SAME_NUMBER:
+    if sys.platform != "linux" or os.uname().machine not in _OPENAT2_MACHINES:
         return False
     folder = os.open("/", LOOK | _CLOSE_ON_EXEC)
     try:

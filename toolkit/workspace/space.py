@@ -90,8 +90,8 @@ class Workspace:
         # The options are read once, in the form that the checks get. So a one-shot iterable, or another working folder
         # later, makes no difference.
         lifted = several(unprotected, "unprotected")
-        running = [code_rule for code_rule in _running() if code_rule.pattern not in lifted]
-        self._protected = [*running, *(_make_absolute(entry) for entry in several(protected, "protected"))]
+        code_rules = [code_rule for code_rule in _running() if code_rule.pattern not in lifted]
+        self._protected = [*code_rules, *(_make_absolute(entry) for entry in several(protected, "protected"))]
         self._unprotected = [
             pattern for pattern in lifted if pattern not in {own_rule.pattern for own_rule in _running()}
         ]
@@ -192,16 +192,16 @@ class Workspace:
 
         The default of *max_bytes* is `max_read_bytes`.
         """
-        most = self.max_read_bytes if max_bytes is None else max_bytes
+        limit = self.max_read_bytes if max_bytes is None else max_bytes
         fd = self._opened(path)
         try:
-            content = content_of(fd, most)
+            content = content_of(fd, limit)
         except OSError as error:
             raise told(error, path, doing="read") from error
         finally:
             os.close(fd)
         if content is None:
-            raise ToolError(f"{quoted(path)} holds more than {most:,} bytes; read a part of it")
+            raise ToolError(f"{quoted(path)} holds more than {limit:,} bytes; read a part of it")
         return content
 
     def stat(self, path: str) -> Entry:

@@ -281,11 +281,11 @@ def _opened(folder: int, name: str) -> int:
 def _is_same(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
     """Return whether the file still has its name, and was not written to while it was read."""
     try:
-        named = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        by_name = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
     now = os.fstat(fd)
-    return os.path.samestat(named, now) and (now.st_mtime_ns, now.st_size) == (before.st_mtime_ns, before.st_size)
+    return os.path.samestat(by_name, now) and (now.st_mtime_ns, now.st_size) == (before.st_mtime_ns, before.st_size)
 
 
 def _compare(old: _OldFile | None, expected: str | EllipsisType | None, path: str) -> None:

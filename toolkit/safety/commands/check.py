@@ -55,8 +55,8 @@ def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
     # Reasons to deny come first. Equal reasons are given once.
     findings.sort(key=lambda finding: finding[1].word != "deny")
     reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in findings))
-    more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-    return Finding(findings[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + more)
+    remainder = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+    return Finding(findings[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + remainder)
 
 
 @cache
@@ -148,8 +148,8 @@ def _values(script: Script) -> dict[str, list[str]]:
             texts = [assignment.value]
         elif len(known_values) < _MOST_DERIVED:
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
-            filled = islice(_fill_in_text(assignment.value, values), _MOST_DERIVED)
-            ends = [text for text in filled if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
+            texts_filled_in = islice(_fill_in_text(assignment.value, values), _MOST_DERIVED)
+            ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
             texts = ends + [before + text for before in known_values for text in ends]
         else:
             texts = []

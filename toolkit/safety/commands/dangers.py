@@ -27,7 +27,7 @@ __all__ = ["dangers"]
 def dangers(args: Args) -> Iterator[Danger]:
     """Yield everything that is dangerous about a command by itself."""
     name = args.command.name
-    is_question = args.words[-1:] in _QUESTIONS
+    is_question = args.words[-1:] in _INFORMATION_OPTIONS
     for ready in _by_name().get(name, ()):
         if _holds(ready, args) and not (is_question and _only_asks(ready.row, args)):
             yield Danger(ready.row.verdict, ready.row.why)
@@ -243,7 +243,7 @@ def _signals(args: Args) -> Iterator[Danger | None]:
         yield Danger("ask", "kills the first process, or all of its own group")
 
 
-def _owns(args: Args) -> Iterator[Danger | None]:
+def _changes_permissions(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `chmod`, `chown` and `chgrp` on files outside of the project."""
     recursive = args.has("-R", "--recursive")
     for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
@@ -252,7 +252,7 @@ def _owns(args: Args) -> Iterator[Danger | None]:
             yield Danger("ask", "changes who may read and change what matters")
 
 
-_QUESTIONS = (("--help",), ("--version",))
+_INFORMATION_OPTIONS = (("--help",), ("--version",))
 _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _removes),
     "find": _finds,
@@ -269,5 +269,5 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     "dd": _dumps,
     "kill": _signals,
     **dict.fromkeys(("curl", "wget"), _downloads),
-    **dict.fromkeys(("chmod", "chown", "chgrp"), _owns),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _changes_permissions),
 }

@@ -27,7 +27,7 @@ _TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
 # Variables that can make a harmless name mean something else.
-_POWERFUL = re.compile(
+_POWERFUL_VARIABLE = re.compile(
     r"LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|BASH_LOADABLES_PATH|HOME|SHELL"
     r"|CDPATH|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|COMMON_DIR|ALLOW_PROTOCOL"
     r"|DIR|WORK_TREE|OBJECT_DIRECTORY)|VISUAL|FCEDIT|\w*(PAGER|EDITOR|BROWSER|ASKPASS)|KUBECTL_EXTERNAL_DIFF"
@@ -157,13 +157,19 @@ def whole(script: Script) -> Iterator[tuple[str, Danger]]:
     if script.spawns_in_loop:
         yield "&", Danger("ask", "starts programs in a loop and waits for none of them")
     # `IFS= read -r line` sets IFS only for reading this line. It does not affect later commands.
-    reading = [id(setting) for command in script.commands if command.name == "read" for setting in command.assignments]
+    set_for_read = [
+        id(setting) for command in script.commands if command.name == "read" for setting in command.assignments
+    ]
     for assignment in script.assignments:
-        if id(assignment) not in reading and _POWERFUL.fullmatch(assignment.name) and not _is_harmless(assignment):
+        if (
+            id(assignment) not in set_for_read
+            and _POWERFUL_VARIABLE.fullmatch(assignment.name)
+            and not _is_harmless(assignment)
+        ):
             yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
     for command in script.commands:
         sets = command.name in ("read", "mapfile", "readarray", "getopts") or command.plain[:2] == ("printf", "-v")
-        if sets and any(map(_POWERFUL.fullmatch, command.plain[1:])):
+        if sets and any(map(_POWERFUL_VARIABLE.fullmatch, command.plain[1:])):
             yield command.source, Danger("ask", "changes which programs run, or how")
 
 

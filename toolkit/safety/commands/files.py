@@ -40,9 +40,9 @@ from .targets import TOO_MANY, Danger, spell_out
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
 Use: TypeAlias = Literal["read", "write"]
-_USES: dict[str, Use] = {"r": "read", "w": "write"}
+_USE_BY_LETTER: dict[str, Use] = {"r": "read", "w": "write"}
 # The texts that the shell would insert. Any other text that is computed at run time stays as it is.
-_STANDS_FOR = (
+_SUBSTITUTIONS = (
     (re.compile(r"^(?:\$HOME|\$\{HOME\})(?=/|$)"), "~"),
     (re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`|\$\(git rev-parse --show-toplevel\))(?=/|$)"), "."),
     (re.compile(r"\$GIT_DIR|\$\{GIT_DIR\}|\$\(git rev-parse (?:--absolute-git-dir|--git-(?:common-)?dir)\)"), ".git"),
@@ -94,10 +94,10 @@ class CommandFiles:
 
     def protecting(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
         """Return the rule that protects the file in *use* if the command runs in one of *folders*, or None."""
-        names = spell_out(_fill_in(use.word))
+        names = spell_out(_fill_in_variables(use.word))
         for name in names or ():
             for folder in folders:
-                rule = self._rule(_join(_fill_in(folder), name), use)
+                rule = self._rule(_join(_fill_in_variables(folder), name), use)
                 if rule is not None:
                     return rule
         return None
@@ -131,11 +131,11 @@ class CommandFiles:
         rule = self._rule_by_name(path, use)
         if rule is not None or self._folders is None or "$" in path:
             return rule
-        whole = self._whole(path)
-        rule = self._rule_by_name(whole, use)
-        if rule is not None or is_glob(whole):
+        absolute = self._whole(path)
+        rule = self._rule_by_name(absolute, use)
+        if rule is not None or is_glob(absolute):
             return rule
-        return self._rule_on_disk(whole, use)
+        return self._rule_on_disk(absolute, use)
 
     def _rule_by_name(self, path: str, use: FileUse) -> Protected | None:
         if is_glob(path):
@@ -201,8 +201,8 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
         letter = row.last if is_last else letters[min(at, len(letters) - 1)]
         if letter == "w" and is_last:
             yield from _copy_targets(args, operands[:-1], word)
-        elif letter in _USES:
-            yield FileUse(word.rpartition("@")[2], _USES[letter], tree=reads_trees)
+        elif letter in _USE_BY_LETTER:
+            yield FileUse(word.rpartition("@")[2], _USE_BY_LETTER[letter], tree=reads_trees)
         if _ASSIGNED.fullmatch(word):
             # `dd of=file` writes the file. An awk program may write to a file that a variable names.
             is_written = word.startswith("of=") or (name in SCRIPTS and any(">" in text for text in words))
@@ -345,9 +345,9 @@ def _with_braces_spelled_out(args: Args) -> Args:
     return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
 
 
-def _fill_in(word: str) -> str:
+def _fill_in_variables(word: str) -> str:
     if "$" in word or "`" in word:
-        for pattern, text in _STANDS_FOR:
+        for pattern, text in _SUBSTITUTIONS:
             word = pattern.sub(text, word)
     return word
 

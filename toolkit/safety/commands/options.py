@@ -79,7 +79,7 @@ _WHOLE_OF: dict[str, frozenset[str]] = {
     for name in names.split()
 }
 # Short options whose value may be joined to them: the letters of `-oLogLevel=ERROR` are not options.
-_GLUED = {
+_LETTERS_WITH_VALUE = {
     "ssh": "BbcDEeFIiJLlmOopQRSWw",
     "scp": "cDFiJloPSX",
     "sftp": "BbcDFiJloPRSsX",
@@ -114,7 +114,7 @@ class Args:
     def options(self) -> frozenset[str]:
         """Every option that there may be: `-fdx` is `-fdx`, `-f`, `-d` and `-x`; `--force=yes` is `--force`."""
         options: set[str] = set()
-        glued = _GLUED.get(self.command.name)
+        glued = _LETTERS_WITH_VALUE.get(self.command.name)
         for word in self.words:
             if word == "--":
                 break
@@ -137,11 +137,11 @@ class Args:
 
     @cached_property
     def _long_options(self) -> tuple[str, ...]:
-        whole = _WHOLE_OF.get(self.command.name, _NO_OPTIONS)
+        never_abbreviated = _WHOLE_OF.get(self.command.name, _NO_OPTIONS)
         return tuple(
             option
             for option in self.options
-            if option.startswith("--") and option not in _WHOLE and option not in whole
+            if option.startswith("--") and option not in _WHOLE and option not in never_abbreviated
         )
 
     @cached_property

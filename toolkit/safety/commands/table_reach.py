@@ -31,7 +31,7 @@ _REMOVES = "removes software"
 _SOURCES = "changes where packages come from"
 _PACKAGES = "changes which software is installed"
 _CONTAINERS = "docker podman nerdctl"
-_HELD_SOCKET = r".*(docker|containerd|podman|crio|dockershim)[\w-]*\.sock"
+_CONTAINER_SOCKET = r".*(docker|containerd|podman|crio|dockershim)[\w-]*\.sock"
 _FORWARDS = r"(?i)(-o)?\s*(remoteforward|localforward|dynamicforward|tunnel)\s*[= ](?!\s*(no|none)$).*"
 _SSH_SENDS = r"(?i)(-o)?\s*(sendenv|remotecommand)\s*[= ](?!\s*(none|lang|lc_[a-z*]+)$).*"
 _WGETRC = (
@@ -100,7 +100,12 @@ REACH: tuple[Row, ...] = (
     Row("rsync", _THEIR_NAMES, options="--trust-sender --insecure-links --write-devices"),
     Row("lynx", _CHOICE, options="-locexec"),
     Row("lynx", _CHOICE, word=r"(?i)lynx(exec|prog|cgi):.*"),
-    Row("nc ncat netcat", "reaches the service that runs the containers", options="-U --unixsock", word=_HELD_SOCKET),
+    Row(
+        "nc ncat netcat",
+        "reaches the service that runs the containers",
+        options="-U --unixsock",
+        word=_CONTAINER_SOCKET,
+    ),
     Row("nmap", _LOADS, options="--datadir --script-updatedb"),
     Row("nmap", _SETTINGS, options="--resume"),
     Row("http https httpie", "installs a package, which runs its scripts", "plugins install|cli plugins install"),

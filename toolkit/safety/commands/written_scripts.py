@@ -101,17 +101,17 @@ def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
             yield next(iter(unseen((*command.fed_by, *command.inner))), _UNSEEN)
 
 
-def _outcomes(command: SimpleCommand, written: _FileContent) -> Iterator[Outcome]:
-    if written.text is None:
-        yield written.danger
+def _outcomes(command: SimpleCommand, content: _FileContent) -> Iterator[Outcome]:
+    if content.text is None:
+        yield content.danger
         return
-    spoken = language(command.name) or _language_of(written.text)
+    spoken = language(command.name) or _language_of(content.text)
     if spoken is not None:
-        yield from code_dangers(spoken, written.text)
+        yield from code_dangers(spoken, content.text)
     elif command.name in _READ_SCRIPTS:
         yield _UNSEEN
     else:
-        yield WrittenText(written.text)
+        yield WrittenText(content.text)
 
 
 def _language_of(text: str) -> str | None:

@@ -28,8 +28,8 @@ _TAKE_VALUES = frozenset(
     {"set", "read", "mapfile", "readarray", "printf", "declare", "typeset", "export", "readonly", "local"}
 )
 # Bash expands the values of these variables, or reads them as commands, by itself.
-_EXPANDED = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
-_ALWAYS_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
+_EXPANDED_VARIABLES = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
+_VARIABLES_THAT_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
 _SUBSTITUTES = re.compile(r"\$\(|`|<\(")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _SIGNS = re.compile(r"[;&|<>()$`\n]")
@@ -38,7 +38,7 @@ _RUN_TEXTS = frozenset({
     "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
     "flock", "npx",
 })  # fmt: skip
-_INSIDE = frozenset({"$()", "``", "<()"})
+_SUBSTITUTION_MARKS = frozenset({"$()", "``", "<()"})
 
 
 def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
@@ -49,18 +49,14 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
         evaluates: Whether the script computes numbers or names from variables.
     """
     _refuse_variables(script)
-    assigned = [assignment.unexpanded for assignment in script.assignments]
+    values = [assignment.unexpanded for assignment in script.assignments]
     texts = [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
-    for value in (*assigned, *texts):
+    for value in (*values, *texts):
         if _runs_as_number(value):
             raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
-    if (
-        evaluates
-        and any("[" in value for value in assigned)
-        and any("$" in value or "`" in value for value in assigned)
-    ):
+    if evaluates and any("[" in value for value in values) and any("$" in value or "`" in value for value in values):
         raise CannotParse("the values that it puts together may run if they are used as a number")
-    _refuse_made_texts(script)
+    _refuse_composed_texts(script)
 
 
 def runs_unseen_text(command: SimpleCommand) -> bool:
@@ -116,15 +112,15 @@ def _runs_as_number(value: str) -> bool:
 
 def _refuse_variables(script: Script) -> None:
     for assignment in script.assignments:
-        if assignment.name in _ALWAYS_RUN:
+        if assignment.name in _VARIABLES_THAT_RUN:
             raise CannotParse(f"shells run what `{assignment.name}` holds")
-        if assignment.name in _EXPANDED and unescaped_live(assignment.value):
+        if assignment.name in _EXPANDED_VARIABLES and unescaped_live(assignment.value):
             raise CannotParse(f"shells expand what `{assignment.name}` holds")
 
 
 def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     """Yield the texts that a command may put into a variable."""
-    into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
+    into_variable = command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.via)
     takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
     if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
         # The shell may join the words. Of a word with a live substitution only a subscript counts, because
@@ -143,7 +139,7 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
                 yield redirection.target.replace("\\$", "$").replace("\\`", "`")
 
 
-def _refuse_made_texts(script: Script) -> None:
+def _refuse_composed_texts(script: Script) -> None:
     """Refuse `trap "x $y"` and similar commands if the inserted value may hold further commands."""
     odd = {assignment.name for assignment in script.assignments if _SIGNS.search(assignment.unexpanded)}
     for command in script.commands:

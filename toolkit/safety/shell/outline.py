@@ -184,14 +184,14 @@ class LineOutline(WordOutline):
                     refuse("a descriptor without a redirection")
                 redirects += 1
                 continue
-            written = self.text[begins:end].replace(_JOINED, "")
-            if not words and _ASSIGNMENT.match(written):
+            word = self.text[begins:end].replace(_JOINED, "")
+            if not words and _ASSIGNMENT.match(word):
                 assigns += 1
                 continue
-            if not words and _JOINED in self.text[begins:end] and _RESERVED.fullmatch(written):
+            if not words and _JOINED in self.text[begins:end] and _RESERVED.fullmatch(word):
                 refuse("a reserved word over two lines")
             words.append((begins, end))
-            declares = declares or (len(words) == 1 and written in _DECLARES)
+            declares = declares or (len(words) == 1 and word in _DECLARES)
         if sign == "(":
             if len(words) != 1 or assigns or redirects or prefix:
                 refuse("`(` is not understood here")

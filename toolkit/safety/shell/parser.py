@@ -170,9 +170,9 @@ def _read(text: str, via: tuple[str, ...]) -> Reader:
         raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
     if match := _INVISIBLE.search(text):
         raise CannotParse(f"it holds the character U+{ord(match.group()):04X}, which cannot be seen")
-    for sign, most, name in _MOST_SIGNS:
-        if text.count(sign) > most:
-            raise CannotParse(f"it has more than {most} {name}")
+    for sign, max_count, name in _MOST_SIGNS:
+        if text.count(sign) > max_count:
+            raise CannotParse(f"it has more than {max_count} {name}")
     try:
         source = text.encode()
     except UnicodeEncodeError:
@@ -207,17 +207,17 @@ def _tree(source: bytes) -> Any:
     language = _language()
     from tree_sitter import Parser
 
-    most = 200 + len(source) // _PIECE * 8
+    max_reads = 200 + len(source) // _PIECE * 8
     reads = 0
 
     def read(offset: int, _: object) -> bytes:
         nonlocal reads
         reads += 1
-        return source[offset : offset + _PIECE] if reads <= most else b""
+        return source[offset : offset + _PIECE] if reads <= max_reads else b""
 
     # Threads must not share a parser, and a new one costs next to nothing. Only the language is cached.
     tree = Parser(language).parse(read)
-    if reads > most:
+    if reads > max_reads:
         raise CannotParse("it is too tangled")
     return tree
 

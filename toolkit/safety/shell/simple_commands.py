@@ -67,7 +67,7 @@ class SimpleCommands(Expansions):
             redirections += around.tail.redirections
             chunks += around.tail.words
             end = max([end, *(chunk[1] for chunk in around.tail.words)])
-        chunks = self._behind_keyword(chunks, assignments)
+        chunks = self._split_off_assignments(chunks, assignments)
         self.word_spans.add(tuple(chunk[:2] for chunk in chunks))
         words_read = [self.word_of(chunk, tilde_after="=") for chunk in chunks]
         sources = [self.text_between(start, stop) for start, stop, _ in chunks]
@@ -95,7 +95,7 @@ class SimpleCommands(Expansions):
             )
         )
 
-    def _behind_keyword(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
+    def _split_off_assignments(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
         """
         Remove the assignments that follow `time` or `coproc` from the words.
 
@@ -136,13 +136,13 @@ class SimpleCommands(Expansions):
         for child in node.children:
             self.visit(child, inside)
         if any(
-            descendant.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(descendant))
+            descendant.type in ("raw_string", "ansi_c_string") and _hides_substitution(self.source_of(descendant))
             for descendant in below(node)
         ):
             raise CannotParse("a quoted substitution that a test may run")
         if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
             raise CannotParse("a quoted substitution that a test may run")
-        self._no_other_signs(node)
+        self._refuse_other_signs(node)
         self.word_spans.add(((node.start_byte, node.end_byte),))
         around = around.opened()
         opening, closing = node.children[0], node.children[-1]
@@ -161,7 +161,7 @@ class SimpleCommands(Expansions):
             )
         )
 
-    def _no_other_signs(self, node: Node) -> None:
+    def _refuse_other_signs(self, node: Node) -> None:
         """
         Refuse signs such as `&` or `;` inside a test.
 
@@ -169,13 +169,13 @@ class SimpleCommands(Expansions):
         """
         kind = node.children[0].type
         covered = [descendant for descendant in below(node) if descendant.type in _COVERS_SIGNS]
-        rest, at = "", node.children[0].end_byte
+        uncovered, at = "", node.children[0].end_byte
         for descendant in covered:
             if descendant.start_byte >= at:
-                rest += self.text[at : descendant.start_byte] + "x"
+                uncovered += self.text[at : descendant.start_byte] + "x"
                 at = descendant.end_byte
-        rest += self.text[at : node.children[-1].start_byte]
-        if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", rest, flags=re.DOTALL)):
+        uncovered += self.text[at : node.children[-1].start_byte]
+        if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", uncovered, flags=re.DOTALL)):
             raise CannotParse(f"a sign inside `{kind}` that ends a command")
 
     def assigned(self, node: Node, around: Around) -> None:
@@ -226,9 +226,9 @@ class SimpleCommands(Expansions):
         chunks = self.chunks(targets, before_redirection=True)
         if operator.type.endswith("-"):
             # `<&-` closes a descriptor. The words that follow belong to the command, even if they touch the sign.
-            target, rest = Word("", is_literal=True), chunks
+            target, chunks_behind = Word("", is_literal=True), chunks
         elif chunks:
-            target, rest = self.word_of(chunks[0]), chunks[1:]
+            target, chunks_behind = self.word_of(chunks[0]), chunks[1:]
             self.targets.add(chunks[0][:2])
         else:
             raise CannotParse("a redirection without a target")
@@ -236,7 +236,7 @@ class SimpleCommands(Expansions):
             raise CannotParse(f"bash expands the target of `{operator.type}` twice")
         redirection = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
         self.redirections.append(redirection)
-        return [redirection], rest
+        return [redirection], chunks_behind
 
     def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
         text, expands = heredoc_text(node, self.text)
@@ -248,18 +248,18 @@ class SimpleCommands(Expansions):
                 for part in child.children if expands else ():
                     self.visit(part, around._replace(quoted=True))
             elif child.type in ("file_redirect", "herestring_redirect"):
-                more, words = self.redirect(child, around)
+                new_redirections, words = self.redirect(child, around)
                 if words:
                     raise CannotParse("words after a redirection")
-                redirections += more
+                redirections += new_redirections
             elif self.is_word(child):
                 self.visit(child, around)
                 parts.append(child)
         is_literal = not expands or ("$" not in text and "`" not in text and "\\" not in text)
-        here = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=is_literal)
-        self.redirections.append(here)
-        return [here, *redirections], self.chunks(parts)
+        heredoc_redirection = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=is_literal)
+        self.redirections.append(heredoc_redirection)
+        return [heredoc_redirection, *redirections], self.chunks(parts)
 
 
-def _hides(text: str) -> bool:
+def _hides_substitution(text: str) -> bool:
     return "$(" in text or "`" in text

@@ -117,8 +117,8 @@ class Reader(SimpleCommands):
 
     def chain(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)
-        *most, last = node.children
-        for child in most:
+        *children_before, last = node.children
+        for child in children_before:
             self.visit(child, around._replace(tail=None))
         self.visit(last, around)
 
@@ -157,9 +157,9 @@ class Reader(SimpleCommands):
                 if heredoc is not None:
                     raise CannotParse("two here-documents for one command")
                 heredoc = child
-            new_redirections, more = self.redirect(child, around)
+            new_redirections, new_words = self.redirect(child, around)
             redirections += new_redirections
-            words += more
+            words += new_words
         inner = tuple(self.commands[mark:])
         mark = len(self.commands)
         if around.tail is not None:

@@ -65,13 +65,13 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
     bare: list[str] = []
     literal, spans_read, at, quoted = True, 0, 0, False
     while at < len(text):
-        here = text[at]
+        character = text[at]
         if (end := spans.get(start + at)) is not None:
             plain.append(text[at : end - start])
             expansions.append(len(plain) - 1)
             bare.append("x")
             literal, spans_read, at = False, spans_read + 1, end - start
-        elif here == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
+        elif character == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
             following = text[at + 1 : at + 2]
             if not following:
                 raise CannotParse("it ends in a backslash")
@@ -79,32 +79,32 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
                 plain.append(following)
                 bare.append("x")
             at += 2
-        elif here == '"':
+        elif character == '"':
             quoted, at = not quoted, at + 1
             bare.append("x")
-        elif not quoted and here == "'":
+        elif not quoted and character == "'":
             end = _closing_quote(text, at + 1)
             plain.append(text[at + 1 : end])
             bare.append("x")
             at = end + 1
         elif not quoted and text.startswith("$'", at):
             end = _closing_quote(text, at + 2, escapes=True)
-            value, is_exact = _ansi(text[at + 2 : end])
+            value, is_exact = _decode_ansi(text[at + 2 : end])
             plain.append(value)
             bare.append("x")
             literal, at = literal and is_exact, end + 1
         elif not quoted and text.startswith('$"', at):
             # This is a translated string. The words that it becomes depend on the locale.
             literal, at = False, at + 1
-        elif here == "`" or (here == "$" and text[at + 1 : at + 2] in tuple("({[")):
+        elif character == "`" or (character == "$" and text[at + 1 : at + 2] in tuple("({[")):
             raise CannotParse(f"a substitution in {_shown(text)} is not understood")
-        elif not quoted and here in " \t\n;|&<>()":
-            raise CannotParse(f"{here!r} in {_shown(text)} is not understood")
+        elif not quoted and character in " \t\n;|&<>()":
+            raise CannotParse(f"{character!r} in {_shown(text)} is not understood")
         else:
-            if here == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
+            if character == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
                 literal = False  # the grammar takes `$IFS/` for text; the shell does not
-            plain.append(here)
-            bare.append("x" if quoted else here)
+            plain.append(character)
+            bare.append("x" if quoted else character)
             at += 1
     if quoted or spans_read != sum(1 for offset in spans if start <= offset < start + len(text)):
         raise CannotParse(f"the quotes in {_shown(text)} are not understood")
@@ -131,7 +131,7 @@ def _closing_quote(text: str, at: int, *, escapes: bool = False) -> int:
     raise CannotParse(f"the quotes in {_shown(text)} are not understood")
 
 
-def _ansi(text: str) -> tuple[str, bool]:
+def _decode_ansi(text: str) -> tuple[str, bool]:
     """Return the text inside `$'...'`, and whether every escape in it is certainly one character."""
     is_exact = True
 
