@@ -106,8 +106,8 @@ class SafetyChecks:
 
     def judge(self, accesses: Iterable[Access]) -> list[Finding]:
         """Return every finding against *accesses*, in their order. The list is empty if there is none."""
-        found = (self._judged(name, access) for access in accesses for name in self._checks)
-        return [finding for finding in found if finding is not None]
+        findings = (self._judged(name, access) for access in accesses for name in self._checks)
+        return [finding for finding in findings if finding is not None]
 
     def _judged(self, name: str, access: Access) -> Finding | None:
         by = f"check `{name}`"
@@ -115,13 +115,13 @@ class SafetyChecks:
             kinds = self._kinds[name]
             if kinds is not None and access.kind not in kinds:
                 return None
-            return _sound(self._checks[name].judge(access), by)
+            return _validate_finding(self._checks[name].judge(access), by)
         except Exception as error:  # noqa: BLE001 -- after any error the access was not judged
             _log.warning("%s failed", by, exc_info=True)
             return _refusal(by, f"{by} failed ({type(error).__name__}), so nothing is let through; mend it")
 
 
-def _sound(finding: object, by: str) -> Finding | None:
+def _validate_finding(finding: object, by: str) -> Finding | None:
     """Return the finding of a check under the check's name, or a refusal if the finding is not valid."""
     if finding is None:
         return None
@@ -131,8 +131,8 @@ def _sound(finding: object, by: str) -> Finding | None:
         return None  # a check cannot lift a restriction
     if isinstance(finding, Coroutine):
         finding.close()
-    said = repr(finding.word) if isinstance(finding, Finding) else f"a {type(finding).__name__}"
-    return _refusal(by, f"{by} answered with {said}; mend it: it returns a Finding that asks or denies, or None")
+    answer = repr(finding.word) if isinstance(finding, Finding) else f"a {type(finding).__name__}"
+    return _refusal(by, f"{by} answered with {answer}; mend it: it returns a Finding that asks or denies, or None")
 
 
 def _refusal(by: str, reason: str) -> Finding:
@@ -175,7 +175,7 @@ class _ProtectedFileCheck:
         except ValueError as error:
             return _refusal(self.name, str(error))
         # Judge the file under each of its names: a link called notes.txt may lead to .env, and .env to another file.
-        for path in {each: None for place in places for each in (*place.passed, place.path)}:
+        for path in {name: None for place in places for name in (*place.passed, place.path)}:
             rule = self._files.protecting(path, _reads_or_writes(access))
             if rule is None and _reads_or_writes(access) == "write":
                 rule = protecting_repository(self._files, path)
@@ -217,9 +217,9 @@ def _reads_or_writes(access: Access) -> Literal["read", "write"]:
 
 
 def _protected(path: str, rule: Protected) -> str:
-    kept = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
+    restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
     return (
-        f"{shown(path)} is, or holds, {rule.what}, and tools {kept} that; "
+        f"{shown(path)} is, or holds, {rule.what}, and tools {restriction} that; "
         f"leave it to a person, or lift `{rule.pattern}` with SafetyChecks(unprotected=...)"
     )
 
@@ -228,15 +228,15 @@ def _protected(path: str, rule: Protected) -> str:
 
 
 def _named(checks: Iterable[Check]) -> dict[str, Check]:
-    found: dict[str, Check] = {}
+    by_name: dict[str, Check] = {}
     for check in checks:
         name = getattr(check, "name", None)
         if not isinstance(name, str) or not name or not callable(getattr(check, "judge", None)):
             raise TypeError(f"further: {check!r} is no check; it needs a `name` and a method `judge(access)`")
-        if name in found:
+        if name in by_name:
             raise ValueError(f"further: there are two checks {name!r}; give one another name")
-        found[name] = check
-    return found
+        by_name[name] = check
+    return by_name
 
 
 def _kinds(check: Check) -> frozenset[str] | None:
@@ -245,36 +245,36 @@ def _kinds(check: Check) -> frozenset[str] | None:
 
 
 def _table(protected: list[str | os.PathLike[str] | Protected], unprotected: list[str]) -> list[Protected]:
-    known = [rule.pattern for rule in BUILT_IN]
+    patterns = [rule.pattern for rule in BUILT_IN]
     for pattern in unprotected:
-        if pattern not in known:
-            raise ValueError(f"unprotected: there is no built-in pattern {pattern!r}{_meant(pattern, known)}")
+        if pattern not in patterns:
+            raise ValueError(f"unprotected: there is no built-in pattern {pattern!r}{_meant(pattern, patterns)}")
     lifted = set(unprotected)
-    given = [_given(each) for each in protected]
-    own = [] if _OWN in lifted else [Protected(each, _OWN_WHAT, "not written") for each in _own_folders()]
-    return [*(rule for rule in BUILT_IN if rule.pattern not in lifted), *given, *map(_on_disk, (*own, *given))]
+    added = [_given(entry) for entry in protected]
+    own = [] if _OWN in lifted else [Protected(entry, _OWN_DESCRIPTION, "not written") for entry in _config_patterns()]
+    return [*(rule for rule in BUILT_IN if rule.pattern not in lifted), *added, *map(_resolve_pattern, (*own, *added))]
 
 
 _OWN = ".config/toolkit/**"
-_OWN_WHAT = next(rule.what for rule in BUILT_IN if rule.pattern == _OWN)
+_OWN_DESCRIPTION = next(rule.what for rule in BUILT_IN if rule.pattern == _OWN)
 
 
-def _own_folders() -> list[str]:
+def _config_patterns() -> list[str]:
     """Return the patterns of the user's toolkit configuration under XDG_CONFIG_HOME and under `~/.config`."""
     bases = (os.environ.get("XDG_CONFIG_HOME", ""), os.path.expanduser("~/.config"))
     return [f"{base}/toolkit/**" for base in bases if os.path.isabs(base)]
 
 
-def _given(each: str | os.PathLike[str] | Protected) -> Protected:
-    if isinstance(each, Protected):
-        return each
-    pattern = each if isinstance(each, str) else os.path.abspath(each)
+def _given(entry: str | os.PathLike[str] | Protected) -> Protected:
+    if isinstance(entry, Protected):
+        return entry
+    pattern = entry if isinstance(entry, str) else os.path.abspath(entry)
     if os.path.isabs(pattern) and os.path.isdir(pattern):
         pattern = f"{pattern.rstrip('/')}/**"
     return Protected(pattern, "a file that the application protects")
 
 
-def _on_disk(rule: Protected) -> Protected:
+def _resolve_pattern(rule: Protected) -> Protected:
     """Return *rule* with the links in its folders followed, if its pattern begins at the root of the disk."""
     if not os.path.isabs(rule.pattern):
         return rule
@@ -287,6 +287,6 @@ def _on_disk(rule: Protected) -> Protected:
     return replace(rule, pattern="/".join((folder, *names[plain:])))
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    names = nearest(name, known) or list(known)[:10]
-    return f"; did you mean {' or '.join(f'`{each}`' for each in names)}?"
+def _meant(name: str, candidates: Iterable[str]) -> str:
+    names = nearest(name, candidates) or list(candidates)[:10]
+    return f"; did you mean {' or '.join(f'`{candidate}`' for candidate in names)}?"

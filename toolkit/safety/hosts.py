@@ -43,16 +43,16 @@ class AllowedHosts:
 
     def __init__(self, hosts: Iterable[str] = ()) -> None:
         self._hosts: set[tuple[str, int | None]] = set()
-        for each in several(hosts, "allowed_hosts", "hosts"):
-            star, text = ("*.", each[2:]) if each.startswith("*.") else ("", each)
+        for entry in several(hosts, "allowed_hosts", "hosts"):
+            star, text = ("*.", entry[2:]) if entry.startswith("*.") else ("", entry)
             is_bare = text.count(":") > 1 and not text.startswith("[")
             try:
                 host, port = _split(f"[{text}]" if is_bare else text)
             except ValueError as error:
-                raise ValueError(f"allowed_hosts: {each!r}: {error}; a host is written `localhost:8080`") from None
-            found = _found(host)
-            if found is not None and found.is_final:
-                raise ValueError(f"allowed_hosts: {each!r} is {found.what}, which nobody can allow; leave it out")
+                raise ValueError(f"allowed_hosts: {entry!r}: {error}; a host is written `localhost:8080`") from None
+            kind = _found(host)
+            if kind is not None and kind.is_final:
+                raise ValueError(f"allowed_hosts: {entry!r} is {kind.what}, which nobody can allow; leave it out")
             self._hosts.add((star + host, port))
 
     def __contains__(self, place: tuple[str, int]) -> bool:
@@ -80,8 +80,8 @@ def judged(url: str, allowed: AllowedHosts = _NOBODY) -> Finding | None:
 
 def unreachable(address: Address) -> str | None:
     """Return the kind of *address*, such as "a private address", or None if it is public."""
-    found = _found_address(address)
-    return found.what if found else None
+    kind = _kind_of_address(address)
+    return kind.what if kind else None
 
 
 def _problem(url: str, allowed: AllowedHosts) -> str | None:
@@ -95,14 +95,14 @@ def _problem(url: str, allowed: AllowedHosts) -> str | None:
     if "@" in match[2]:
         return "the address holds a user name or a password; leave out what stands before the `@`"
     host, port = _split(match[2])
-    found = _found(host)
-    if found is None:
+    kind = _found(host)
+    if kind is None:
         return None
-    if found.is_final:
-        return f"{_shown(host)} is {found.what}, which is never reached; use another host"
+    if kind.is_final:
+        return f"{_shown(host)} is {kind.what}, which is never reached; use another host"
     if (host, port or _DEFAULT_PORTS[match[1].lower()]) in allowed:
         return None
-    return f"{_shown(host)} is {found.what}; if tools may reach it, name it in SafetyChecks(allowed_hosts=...)"
+    return f"{_shown(host)} is {kind.what}; if tools may reach it, name it in SafetyChecks(allowed_hosts=...)"
 
 
 def _shown(text: str) -> str:
@@ -176,13 +176,13 @@ def _found(host: str) -> _Kind | None:
     if host in _METADATA_NAMES:
         return _METADATA
     try:
-        return _found_address(ip_address(host))
+        return _kind_of_address(ip_address(host))
     except ValueError:
         is_private = "." not in host or f".{host}".endswith(_PRIVATE_NAMES)
         return _Kind("a name inside a machine or a private network", False) if is_private else None
 
 
-def _found_address(address: Address) -> _Kind | None:
+def _kind_of_address(address: Address) -> _Kind | None:
     # A connection may reach any of these addresses, so the worst kind counts.
     return max(filter(None, map(_kind, _meant(address))), key=lambda kind: kind.is_final, default=None)
 
@@ -191,7 +191,7 @@ def _kind(address: Address) -> _Kind | None:
     for kind, networks in _NETWORKS:
         if any(address in network for network in networks):
             return kind
-    return _RESERVED if address.version == 6 and address not in _HANDED_OUT else None
+    return _RESERVED if address.version == 6 and address not in _GLOBAL_UNICAST else None
 
 
 def _meant(address: Address) -> Iterator[Address]:
@@ -217,7 +217,7 @@ def _meant(address: Address) -> Iterator[Address]:
 _METADATA = _Kind("a metadata service with credentials", True)
 _RESERVED = _Kind("a reserved address", True)
 _NAT64 = ip_network("64:ff9b::/96")
-_HANDED_OUT = ip_network("2000::/3")
+_GLOBAL_UNICAST = ip_network("2000::/3")
 # The tables are our own, because `ipaddress` calls different networks private in different versions of Python.
 _NETWORKS = [
     (kind, [ip_network(each) for each in networks.split()])

@@ -62,27 +62,32 @@ def may_meet(glob: str, pattern: str, *, dots: bool = False, aimed: bool = False
 
 def _walk(left: tuple[_Token, ...], right: tuple[_Token, ...], *, is_aimed: bool) -> bool:
     """Step through both token lists at once. A `*` takes any number of letters of the other list."""
-    waiting, seen = [(0, 0, is_aimed)], set()
+    waiting, visited = [(0, 0, is_aimed)], set()
     while waiting:
         state = waiting.pop()
-        if state in seen:
+        if state in visited:
             continue
-        seen.add(state)
+        visited.add(state)
         i, j, aimed = state
-        one = left[i] if i < len(left) else _END
-        other = right[j] if j < len(right) else _END
-        if one is _END and other is _END and aimed:
+        left_token = left[i] if i < len(left) else _END
+        right_token = right[j] if j < len(right) else _END
+        if left_token is _END and right_token is _END and aimed:
             return True
-        if one is None:
+        if left_token is None:
             waiting.append((i + 1, j, aimed))
-        if other is None:
+        if right_token is None:
             waiting.append((i, j + 1, aimed))
-        if one is None and other is not _END:
+        if left_token is None and right_token is not _END:
             waiting.append((i, j + 1, aimed))
-        if other is None and one is not _END:
+        if right_token is None and left_token is not _END:
             waiting.append((i + 1, j, aimed))
-        if one is not None and other is not None and _END not in (one, other) and _may_be_equal(one, other):
-            says = isinstance(other, str) and _says_letter(one) and (other.isalnum() or i == j == 0)
+        if (
+            left_token is not None
+            and right_token is not None
+            and _END not in (left_token, right_token)
+            and _may_be_equal(left_token, right_token)
+        ):
+            says = isinstance(right_token, str) and _says_letter(left_token) and (right_token.isalnum() or i == j == 0)
             waiting.append((i + 1, j + 1, aimed or says))
     return False
 

@@ -69,17 +69,17 @@ class Folders:
     def __init__(
         self, folders: Sequence[str | os.PathLike[str]], *, read_only: Sequence[str | os.PathLike[str]] = ()
     ) -> None:
-        self.writable = tuple(_folder(each) for each in several(folders, "folders", "folders"))
-        self.read_only = tuple(_folder(each) for each in several(read_only, "read_only_folders", "folders"))
+        self.writable = tuple(_folder(folder) for folder in several(folders, "folders", "folders"))
+        self.read_only = tuple(_folder(folder) for folder in several(read_only, "read_only_folders", "folders"))
         if not self.writable:
             raise ValueError("tools need at least one folder to start from; name it in `folders`")
         if both := set(self.writable) & set(self.read_only):
             raise ValueError(f"the folder {min(both)!r} cannot be both writable and read-only; name it once")
         self.root = self.writable[0]
-        self._names = {each: folded(each) for each in (*self.writable, *self.read_only)}
-        self._only_read = [self._names[each] for each in self.read_only]
+        self._names = {folder: folded(folder) for folder in (*self.writable, *self.read_only)}
+        self._only_read = [self._names[folder] for folder in self.read_only]
         # No tool can change the links above the root. So they are followed once, and not again for every path.
-        is_fixed = not any(_is_inside(self.root, each) for each in self.writable if each != self.root)
+        is_fixed = not any(_is_inside(self.root, folder) for folder in self.writable if folder != self.root)
         self._start = self.root if is_fixed else "/"
 
     def places(self, path: str) -> tuple[Place, ...]:
@@ -124,18 +124,18 @@ class Folders:
 
     def _outside(self, path: str, place: str, access: Literal["read", "write"]) -> str | None:
         leads = f"{shown(path)} leads to {shown(place)}, which" if place != path else shown(path)
-        inner = max((each for each in self._names if _is_inside(place, each)), key=len, default=None)
+        inner = max((folder for folder in self._names if _is_inside(place, folder)), key=len, default=None)
         if inner is None:
-            known = ", ".join(map(shown, self.writable))
-            return f"{leads} is outside the folders of this workspace ({known}); {_REMEDY}"
+            writable = ", ".join(map(shown, self.writable))
+            return f"{leads} is outside the folders of this workspace ({writable}); {_REMEDY}"
         if access == "read":
             return None
         names = folded(place)
         depth = len(self._names[inner])
         # The comparison ignores case: on some disks VENDOR is the same folder as vendor, which is read-only.
-        if any(len(each) >= depth and each == names[: len(each)] for each in self._only_read):
+        if any(len(folder) >= depth and folder == names[: len(folder)] for folder in self._only_read):
             return f"{leads} is in a folder that is only read; {_REMEDY}"
-        if any(each[: len(names)] == names for each in self._names.values()):
+        if any(folder[: len(names)] == names for folder in self._names.values()):
             return f"{leads} is, or holds, a folder of this workspace; change what is in it instead"
         return None
 
@@ -186,11 +186,11 @@ def _followed(path: str, root: str, *, start: str = "/") -> Place:
 
     The walk begins at *start* if *path* is relative and *start* is its resolved root. Otherwise it begins at `/`.
     """
-    written = os.path.join(os.path.abspath(root), path)
+    whole = os.path.join(os.path.abspath(root), path)
     if os.name == "nt":  # pragma: no cover -- `realpath` knows the drives, shares and junctions of Windows
-        return Place(os.path.realpath(written), (os.path.abspath(written),))
-    at, rest = (start, path) if start == root and not path.startswith("/") else ("/", written)
-    passed = [os.path.normpath(written)]
+        return Place(os.path.realpath(whole), (os.path.abspath(whole),))
+    at, rest = (start, path) if start == root and not path.startswith("/") else ("/", whole)
+    passed = [os.path.normpath(whole)]
     links = 0
     waiting = rest.split("/")[::-1]
     while waiting:

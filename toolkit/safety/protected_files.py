@@ -52,7 +52,7 @@ class ProtectedFiles:
     """
 
     def __init__(self, table: Iterable[Protected]) -> None:
-        self._shapes = [_shape(each) for each in table]
+        self._shapes = [_shape(rule) for rule in table]
         self._starred = [shape for shape in self._shapes if shape.clue is not None]
         self._named: dict[str, list[_Shape]] = {}
         for shape in self._shapes:
@@ -61,7 +61,7 @@ class ProtectedFiles:
         # One search for these texts rules out most paths, so that their names are not matched against any pattern.
         self._clues = re.compile("|".join(re.escape(shape.clue or "") for shape in self._starred))
         self._first_names = "\n".join(self._named)
-        self._met: dict[tuple[str, bool], list[_Shape]] = {}
+        self._shapes_by_glob: dict[tuple[str, bool], list[_Shape]] = {}
 
     def protecting(
         self, path: str, access: Literal["read", "write"], *, with_content: bool | None = None
@@ -83,7 +83,7 @@ class ProtectedFiles:
             return next((shape.rule for shape in self._shapes if shape.is_anchored), None)
         has_clue = self._clues.search("/".join(names)) is not None
         for start, name in enumerate(names):
-            shapes = [shape for each in _readings(name) for shape in self._named.get(each, ())]
+            shapes = [shape for reading in _readings(name) for shape in self._named.get(reading, ())]
             if has_clue and self._clues.search(name):
                 shapes += [shape for shape in self._starred if (shape.clue or "") in name]
             for shape in shapes:
@@ -113,10 +113,13 @@ class ProtectedFiles:
 
     def _shapes_met_by(self, name: str, *, dots: bool) -> list[_Shape]:
         """Return every pattern whose first name *name* may stand for, if *name* also says something about it."""
-        if (name, dots) in self._met:
-            return self._met[name, dots]
+        if (name, dots) in self._shapes_by_glob:
+            return self._shapes_by_glob[name, dots]
         if not is_glob(name):
-            shapes = [*self._named.get(name, ()), *(shape for shape in self._starred if _is(name, shape.names[0]))]
+            shapes = [
+                *self._named.get(name, ()),
+                *(shape for shape in self._starred if _name_matches(name, shape.names[0])),
+            ]
         else:
             # One search covers all first names, because most globs match none of them.
             texts = re.findall(f"(?m)^{regex_of(name)}$", self._first_names)
@@ -126,14 +129,14 @@ class ProtectedFiles:
                 # With dots, `*` stands for every secret in the folder, even though it says nothing about their names.
                 if may_meet(name, shape.first, dots=dots, aimed=not (dots and name.strip("*?") == ""))
             ]
-        if len(self._met) < _MOST_REMEMBERED:
-            self._met[name, dots] = shapes
+        if len(self._shapes_by_glob) < _MOST_REMEMBERED:
+            self._shapes_by_glob[name, dots] = shapes
         return shapes
 
 
 def protecting(path: str, access: Literal["read", "write"]) -> Protected | None:
     """Return the rule that protects *path* by the built-in patterns, or None if no rule does."""
-    return _everybodys().protecting(path, access)
+    return _default_table().protecting(path, access)
 
 
 def folded(path: str) -> tuple[str, ...]:
@@ -149,7 +152,9 @@ def folded(path: str) -> tuple[str, ...]:
         text = text.lower()
     else:
         text = unicodedata.normalize("NFKC", text)
-        text = "".join(each for each in text if unicodedata.category(each) != "Cf" and each not in _SELECTORS)
+        text = "".join(
+            character for character in text if unicodedata.category(character) != "Cf" and character not in _SELECTORS
+        )
         # Convert to capitals and back: some letters, such as the dotless i, are equal to others only in capitals.
         text = unicodedata.normalize("NFKC", text.upper().casefold())
     names = text.replace("\\", "/").split("/")
@@ -192,23 +197,23 @@ class _Shape:
         if "**" in text or ".." in text.split("/"):
             raise ValueError(f"the pattern {rule.pattern!r} cannot be matched; `**` stands at an end, and `..` nowhere")
         self.rule = rule
-        self.names = tuple(map(_compiled, names))
+        self.names = tuple(map(_compile_name, names))
         self.first, self.texts = names[0], names
         texts = re.split(r"[*?]", names[0])
         self.clue = max(texts, key=len) if len(texts) > 1 else None
-        self.but = tuple(_compiled("/".join(folded(each))) for each in rule.but)
+        self.but = tuple(_compile_name("/".join(folded(exception))) for exception in rule.but)
 
     def matches(self, names: tuple[str, ...], start: int, *, is_write: bool, with_content: bool) -> bool:
         if not is_write and self.rule.level == "not written":
             return False
         end = start + len(self.names)
-        if not all(map(_is, names[start:end], self.names)):
+        if not all(map(_name_matches, names[start:end], self.names)):
             return False
         if end > len(names):
             return with_content  # the path is a folder that holds the protected file
         if end < len(names):
             return self.is_tree
-        return not all(any(_is(each, but) for but in self.but) for each in _readings(names[-1]))
+        return not all(any(_name_matches(reading, but) for but in self.but) for reading in _readings(names[-1]))
 
     def may_match(self, names: tuple[str, ...], start: int, *, is_write: bool, dots: bool) -> bool:
         """Check whether names that are globs may match the pattern. The caller has already compared the first name."""
@@ -221,29 +226,29 @@ class _Shape:
             return False
         if end > len(names):
             return is_write
-        return self.is_tree if end < len(names) else not any(_is(names[-1], but) for but in self.but)
+        return self.is_tree if end < len(names) else not any(_name_matches(names[-1], but) for but in self.but)
 
 
 _shape = lru_cache(maxsize=1024)(_Shape)
 
 
-def _compiled(name: str) -> str | re.Pattern[str]:
+def _compile_name(name: str) -> str | re.Pattern[str]:
     if "*" not in name and "?" not in name:
         return name
-    return re.compile("".join({"*": ".*", "?": "."}.get(each, re.escape(each)) for each in name), re.DOTALL)
+    return re.compile("".join({"*": ".*", "?": "."}.get(letter, re.escape(letter)) for letter in name), re.DOTALL)
 
 
-def _is(name: str, wanted: str | re.Pattern[str]) -> bool:
+def _name_matches(name: str, pattern: str | re.Pattern[str]) -> bool:
     readings = _readings(name)
-    if isinstance(wanted, str):
-        return wanted in readings
-    return any(map(wanted.fullmatch, readings))
+    if isinstance(pattern, str):
+        return pattern in readings
+    return any(map(pattern.fullmatch, readings))
 
 
-def _rows(level: Level, table: dict[str, str], but: dict[str, str]) -> Iterator[Protected]:
-    for what, patterns in table.items():
+def _rows(level: Level, table: dict[str, str], exceptions: dict[str, str]) -> Iterator[Protected]:
+    for description, patterns in table.items():
         for pattern in patterns.split():
-            yield Protected(pattern, what, level, tuple(but.get(what, "").split()))
+            yield Protected(pattern, description, level, tuple(exceptions.get(description, "").split()))
 
 
 # Patterns are separated by blanks. A blank inside a name is written as `?`.
@@ -334,7 +339,7 @@ _RUN_CODE = {
     "toolkit's own rules, hooks, skills, servers or audit log": """
         .toolkit/** .config/toolkit/** *.audit.jsonl *.audit.jsonl.*""",
 }
-_BUT = {
+_EXCEPTIONS = {
     "an environment file with secrets": """
         .env.example .env.sample .env.template .env.dist .env-example .env-sample .env-template
         .env_example .env_sample .env_template example.env sample.env template.env""",
@@ -343,11 +348,11 @@ _BUT = {
 }
 
 BUILT_IN: tuple[Protected, ...] = (
-    *_rows("neither read nor written", _SECRETS, _BUT),
-    *_rows("not written", _RUN_CODE, _BUT),
+    *_rows("neither read nor written", _SECRETS, _EXCEPTIONS),
+    *_rows("not written", _RUN_CODE, _EXCEPTIONS),
 )
 
 
 @cache
-def _everybodys() -> ProtectedFiles:
+def _default_table() -> ProtectedFiles:
     return ProtectedFiles(BUILT_IN)

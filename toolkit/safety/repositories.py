@@ -27,10 +27,10 @@ def protecting_repository(files: ProtectedFiles, path: str) -> Protected | None:
         files: The list of protected files. A pattern that the user has lifted does not hold here either.
         path: A whole path.
     """
-    found = _SETTINGS.fullmatch(path)
-    if found is None or not _is_repository(found[1]):
+    match = _SETTINGS.fullmatch(path)
+    if match is None or not _is_repository(match[1]):
         return None
-    return files.protecting(f"repository.git/{found[2]}", "write")
+    return files.protecting(f"repository.git/{match[2]}", "write")
 
 
 def _is_repository(folder: str) -> bool:

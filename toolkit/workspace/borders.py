@@ -50,7 +50,7 @@ class Borders:
         self._folders = folders
         self._protected = protected
         # The innermost folder comes first, because it decides.
-        self._held = sorted(held, key=lambda each: len(each.path), reverse=True)
+        self._held = sorted(held, key=lambda folder: len(folder.path), reverse=True)
 
     def reach(self, path: str, access: Literal["read", "write"], action: Callable[[Spot], T]) -> T:
         """
@@ -66,7 +66,7 @@ class Borders:
         """
         attempts: list[Callable[[str, Literal["read", "write"]], Spot | None]] = [self._followed] * _MOST_TRIES
         if access == "read" and isinstance(path, str) and _PLAIN.fullmatch(path):
-            attempts.insert(0, self._direct)
+            attempts.insert(0, self._direct_spot)
         for spot_of in attempts:
             spot = spot_of(path, access)
             if spot is None:
@@ -83,14 +83,14 @@ class Borders:
         """Return whether tools may not read the content of *path*, which is absolute and without links."""
         return self._protected.protecting(path, "read") is not None
 
-    def _direct(self, path: str, access: Literal["read", "write"]) -> Spot | None:
+    def _direct_spot(self, path: str, access: Literal["read", "write"]) -> Spot | None:
         """
         Return the place of *path* if no link is on the way, or None if it is outside of every folder.
 
         Opening the place will show whether there is a link.
         """
         whole = os.path.normpath(os.path.join(self._folders.root, path))
-        spot = self._spot(whole)
+        spot = self._spot_of(whole)
         if spot is not None:
             self._judge([whole], access)
         return spot
@@ -106,14 +106,14 @@ class Borders:
             # A preview or a rule may have judged the other place.
             raise Safety(f"{shown(path)} means two places, because `..` follows a link; write it without `..`")
         place = places[0]
-        spot = self._spot(place.path)
+        spot = self._spot_of(place.path)
         # `outside(path)` would follow the links again, and might judge another place than the one that is opened.
         reason = self._folders._outside(path, place.path, access)  # noqa: SLF001 -- reads no links; a related class
         if spot is None or reason is not None:
             reason = reason or f"{shown(path)} is in no folder that this workspace holds open"
             # The remedy is the same, but it has another name here.
             raise Safety(reason.replace("SafetyChecks(", "Workspace("))
-        self._judge({each: None for found in places for each in (*found.passed, found.path)}, access)
+        self._judge({name: None for candidate in places for name in (*candidate.passed, candidate.path)}, access)
         return spot
 
     def _judge(self, names: Iterable[str], access: Literal["read", "write"]) -> None:
@@ -124,7 +124,7 @@ class Borders:
             if rule is not None:
                 raise Safety(_kept(name, rule))
 
-    def _spot(self, whole: str) -> Spot | None:
+    def _spot_of(self, whole: str) -> Spot | None:
         for folder in self._held:
             if whole == folder.path:
                 return Spot(folder, ".", whole)
@@ -135,8 +135,8 @@ class Borders:
 
 
 def _kept(path: str, rule: Protected) -> str:
-    kept = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
+    restriction = "neither read nor write" if rule.level == "neither read nor written" else "do not write"
     return (
-        f"{shown(path)} is, or holds, {rule.what}, and tools {kept} that; "
+        f"{shown(path)} is, or holds, {rule.what}, and tools {restriction} that; "
         f"leave it to a person, or lift `{rule.pattern}` with Workspace(unprotected=...)"
     )

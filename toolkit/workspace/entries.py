@@ -53,21 +53,21 @@ def listed(folder: int, start: str) -> list[Entry]:
         folder: The folder's descriptor. It stays open.
         start: The text that the path of each entry begins with.
     """
-    found = []
+    listing = []
     with os.scandir(folder) as entries:
-        for each in entries:
-            name = each.name
+        for dir_entry in entries:
+            name = dir_entry.name
             if name[0] == "." and TEMPORARY.fullmatch(name):
                 continue
             try:
-                status = each.stat(follow_symlinks=False)
+                status = dir_entry.stat(follow_symlinks=False)
             except OSError:
                 continue
             # At the start of a path, a `~` would be read as a user's home folder.
             path = f"./{name}" if name[0] == "~" and not start else start + name
-            found.append(entry_of(path, name, status))
-    found.sort(key=_by_name)
-    return found
+            listing.append(entry_of(path, name, status))
+    listing.sort(key=_by_name)
+    return listing
 
 
 _by_name = itemgetter(1)

@@ -92,12 +92,12 @@ _PLAIN = frozenset(("", ".", ".."))
 # The first way: one system call.
 
 
-class _How(ctypes.Structure):
+class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
 _OPENAT2 = 437
-_SAME_NUMBER = frozenset(("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64"))
+_OPENAT2_MACHINES = frozenset(("x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64"))
 _NO_MAGIC_LINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
 _RESOLVE = _NO_MAGIC_LINKS | _NO_SYMLINKS | _BENEATH
 
@@ -105,11 +105,11 @@ _RESOLVE = _NO_MAGIC_LINKS | _NO_SYMLINKS | _BENEATH
 @cache
 def kernel_has_openat2() -> bool:
     """Return whether `openat2` exists and is not forbidden. The system is asked only once."""
-    if sys.platform != "linux" or os.uname().machine not in _SAME_NUMBER:
+    if sys.platform != "linux" or os.uname().machine not in _OPENAT2_MACHINES:
         return False
     folder = os.open("/", LOOK | _CLOSE_ON_EXEC)
     try:
-        os.close(_by_openat2(folder, ".", LOOK | _CLOSE_ON_EXEC, 0))
+        os.close(_open_by_openat2(folder, ".", LOOK | _CLOSE_ON_EXEC, 0))
     except (OSError, AttributeError):  # an old kernel, a filter, or another Python
         return False
     finally:
@@ -126,7 +126,7 @@ def _system() -> tuple[Callable[..., int], Callable[..., Any]]:
     ctypes are refused in a preview.
     """
     call = ctypes.CDLL(None, use_errno=True).syscall
-    call.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_How), ctypes.c_size_t]
+    call.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_OpenHow), ctypes.c_size_t]
     call.restype = ctypes.c_long
     fail = ctypes.PyDLL(None, use_errno=True).PyErr_SetFromErrno
     fail.argtypes = [ctypes.py_object]
@@ -134,16 +134,16 @@ def _system() -> tuple[Callable[..., int], Callable[..., Any]]:
     return call, fail
 
 
-def _by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
+def _open_by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
     # Python's own `open` calls the audit hooks. This function has to call them too, or a preview could write.
     sys.audit("open", path, None, flags)
     call, fail = _system()
     name = os.fsencode(path)
-    how = _How(flags, mode, _RESOLVE)
+    how = _OpenHow(flags, mode, _RESOLVE)
     for attempt in range(_MOST_TRIES):
-        opened = call(_OPENAT2, fd, name, ctypes.byref(how), ctypes.sizeof(how))
-        if opened >= 0:
-            return opened
+        new_fd = call(_OPENAT2, fd, name, ctypes.byref(how), ctypes.sizeof(how))
+        if new_fd >= 0:
+            return new_fd
         try:
             fail(OSError)
         except (BlockingIOError, InterruptedError):  # a rename or a signal came in between
@@ -155,7 +155,7 @@ def _by_openat2(fd: int, path: str, flags: int, mode: int) -> int:
 # The second way: a walk from descriptor to descriptor.
 
 
-def _by_walking(fd: int, path: str, flags: int, mode: int) -> int:
+def _open_by_walking(fd: int, path: str, flags: int, mode: int) -> int:
     *folders, last = path.split("/")
     at = fd
     try:
@@ -181,17 +181,17 @@ def open_step(fd: int, name: str) -> int:
 
 def _opened(fd: int, name: str, flags: int, mode: int) -> int:
     try:
-        opened = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=fd)
+        new_fd = os.open(name, flags | _NO_FOLLOW, mode, dir_fd=fd)
     except NotADirectoryError:
         # With O_DIRECTORY, the system reports a link at the end as "not a folder", and not as a link.
         if stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
         raise
     # With O_PATH, the link itself is opened.
-    if flags & LOOK == LOOK and stat.S_ISLNK(os.fstat(opened).st_mode):
-        os.close(opened)
+    if flags & LOOK == LOOK and stat.S_ISLNK(os.fstat(new_fd).st_mode):
+        os.close(new_fd)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-    return opened
+    return new_fd
 
 
-_WAYS: dict[Way, Callable[[int, str, int, int], int]] = {"openat2": _by_openat2, "walk": _by_walking}
+_WAYS: dict[Way, Callable[[int, str, int, int], int]] = {"openat2": _open_by_openat2, "walk": _open_by_walking}

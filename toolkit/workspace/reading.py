@@ -26,8 +26,8 @@ def content_of(fd: int, max_bytes: int) -> bytes | None:
     if os.fstat(fd).st_size > max_bytes:
         return None
     pieces: list[bytes] = []
-    left = max_bytes + 1  # one more byte, because the file may be growing
-    while left and (piece := os.read(fd, min(left, _MOST_AT_ONCE))):
+    bytes_left = max_bytes + 1  # one more byte, because the file may be growing
+    while bytes_left and (piece := os.read(fd, min(bytes_left, _MOST_AT_ONCE))):
         pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces) if left else None
+        bytes_left -= len(piece)
+    return b"".join(pieces) if bytes_left else None

@@ -90,9 +90,11 @@ class Workspace:
         # The options are read once, in the form that the checks get. So a one-shot iterable, or another working folder
         # later, makes no difference.
         lifted = several(unprotected, "unprotected")
-        running = [each for each in _running() if each.pattern not in lifted]
-        self._protected = [*running, *(_fixed(each) for each in several(protected, "protected"))]
-        self._unprotected = [each for each in lifted if each not in {one.pattern for one in _running()}]
+        code_rules = [code_rule for code_rule in _running() if code_rule.pattern not in lifted]
+        self._protected = [*code_rules, *(_make_absolute(entry) for entry in several(protected, "protected"))]
+        self._unprotected = [
+            pattern for pattern in lifted if pattern not in {own_rule.pattern for own_rule in _running()}
+        ]
         self._folders = Folders([root, *several(folders, "folders")], read_only=several(read_only, "read_only"))
         self.root = self._folders.root
         table = _table(self._protected, self._unprotected)
@@ -150,7 +152,7 @@ class Workspace:
         So each file has exactly one name, even a file that does not exist yet. Raises `Safety` if a tool may not read
         it.
         """
-        return self._reach(path, "read", _placed, doing="read")
+        return self._reach(path, "read", _path_of, doing="read")
 
     def is_kept(self, path: str, access: Literal["read", "write"]) -> bool:
         """
@@ -190,16 +192,16 @@ class Workspace:
 
         The default of *max_bytes* is `max_read_bytes`.
         """
-        most = self.max_read_bytes if max_bytes is None else max_bytes
+        limit = self.max_read_bytes if max_bytes is None else max_bytes
         fd = self._opened(path)
         try:
-            content = content_of(fd, most)
+            content = content_of(fd, limit)
         except OSError as error:
             raise told(error, path, doing="read") from error
         finally:
             os.close(fd)
         if content is None:
-            raise ToolError(f"{quoted(path)} holds more than {most:,} bytes; read a part of it")
+            raise ToolError(f"{quoted(path)} holds more than {limit:,} bytes; read a part of it")
         return content
 
     def stat(self, path: str) -> Entry:
@@ -253,7 +255,7 @@ class Workspace:
                 f"{quoted(path)} would get {len(data):,} bytes, and no more than {self.max_write_bytes:,} are written "
                 f"at once; write less, or raise Workspace(max_write_bytes=...)"
             )
-        old, made = self._reach(
+        old, new_folders = self._reach(
             _file(path),
             "write",
             lambda spot: written(
@@ -261,7 +263,7 @@ class Workspace:
             ),
             doing="written",
         )
-        return Written(path=self.shown(path), old=old, created_folders=tuple(map(self.shown, made)))
+        return Written(path=self.shown(path), old=old, created_folders=tuple(map(self.shown, new_folders)))
 
     def sweep(self, *, older_than_seconds: float = 3600.0) -> list[str]:
         """
@@ -271,14 +273,14 @@ class Workspace:
         it is not older than *older_than_seconds*.
         """
         before = time.time() - older_than_seconds
-        gone: list[str] = []
+        removed_paths: list[str] = []
         for folder in self._folders.writable:
             below = [entry.path for entry in self.walk(folder) if entry.kind == "folder"]
             for path in (folder, *below):
-                gone += (os.path.join(path, name) for name in self._swept(path, before))
-        return [self.shown(path) for path in dict.fromkeys(gone)]
+                removed_paths += (os.path.join(path, name) for name in self._sweep_folder(path, before))
+        return [self.shown(path) for path in dict.fromkeys(removed_paths)]
 
-    def _swept(self, path: str, before: float) -> list[str]:
+    def _sweep_folder(self, path: str, before: float) -> list[str]:
         def sweep(spot: Spot) -> list[str]:
             fd = open_beneath(spot.folder, spot.inner.rpartition("/")[0] or ".", READ | os.O_DIRECTORY)
             try:
@@ -333,10 +335,10 @@ class Workspace:
             raise told(error, path, doing=doing) from error
 
     def _start(self, path: str) -> str:
-        shown = self.shown(path) if isinstance(path, str) else ""
-        if shown == ".":
+        prefix = self.shown(path) if isinstance(path, str) else ""
+        if prefix == ".":
             return ""
-        return shown if shown.endswith("/") else f"{shown}/"
+        return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
 def _looked_at(spot: Spot) -> tuple[Spot, os.stat_result]:
@@ -347,7 +349,7 @@ def _looked_at(spot: Spot) -> tuple[Spot, os.stat_result]:
         os.close(fd)
 
 
-def _placed(spot: Spot) -> str:
+def _path_of(spot: Spot) -> str:
     with suppress(FileNotFoundError):  # a link on the way would have been reported all the same
         _looked_at(spot)
     return spot.path
@@ -383,8 +385,8 @@ def _running() -> list[Protected]:
     return [Protected(f"{place}/**", "the code that this program runs", "not written") for place in sorted(places)]
 
 
-def _fixed(each: str | os.PathLike[str] | Protected) -> str | os.PathLike[str] | Protected:
-    return Path(os.path.abspath(each)) if isinstance(each, os.PathLike) else each
+def _make_absolute(entry: str | os.PathLike[str] | Protected) -> str | os.PathLike[str] | Protected:
+    return Path(os.path.abspath(entry)) if isinstance(entry, os.PathLike) else entry
 
 
 def _held(path: str, way: Way | None) -> Folder:

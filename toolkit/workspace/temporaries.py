@@ -25,12 +25,12 @@ def temporary_name() -> str:
 def swept(folder: int, before: float) -> list[str]:
     """Remove the temporary files of an open folder that were not written to since *before*. Return their names."""
     with os.scandir(folder) as names:
-        found = sorted(each.name for each in names if TEMPORARY.fullmatch(each.name))
-    gone = []
-    for name in found:
+        temporary_names = sorted(entry.name for entry in names if TEMPORARY.fullmatch(entry.name))
+    removed = []
+    for name in temporary_names:
         with suppress(OSError):  # another process removed it, or it may not be removed
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and status.st_mtime <= before:
                 os.unlink(name, dir_fd=folder)
-                gone.append(name)
-    return gone
+                removed.append(name)
+    return removed

@@ -49,7 +49,7 @@ def walked(
             continue
         below = f"{inner}{entry.name}"
         if not is_hidden(os.path.join(spot.folder.path, below)):
-            waiting.append((iter(_listed_or_none(spot, below, f"{entry.path}/")), f"{below}/"))
+            waiting.append((iter(_entries_or_empty(spot, below, f"{entry.path}/")), f"{below}/"))
 
 
 def entries_beneath(spot: Spot, inner: str, start: str) -> list[Entry]:
@@ -61,7 +61,7 @@ def entries_beneath(spot: Spot, inner: str, start: str) -> list[Entry]:
         os.close(fd)
 
 
-def _listed_or_none(spot: Spot, inner: str, start: str) -> list[Entry]:
+def _entries_or_empty(spot: Spot, inner: str, start: str) -> list[Entry]:
     try:
         return entries_beneath(spot, inner, start)
     except OSError:

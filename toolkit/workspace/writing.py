@@ -80,13 +80,13 @@ def written(
             parents = _parents(spot, above, closing, undoing)
             folder = parents.fds[-1]
             is_new = not _is_file(folder, name, path)
-            temporary, fd = _temporary(folder, 0o666 if is_new else 0o600, closing, undoing)
-            _fill(fd, data)
+            temporary, fd = _create_temporary(folder, 0o666 if is_new else 0o600, closing, undoing)
+            _write_all(fd, data)
             with lock:
-                old = _present(folder, name, path, max_old_bytes)
+                old = _read_present(folder, name, path, max_old_bytes)
                 _compare(old, expected, path)
                 if old is not None:
-                    _take_after(fd, old.status)
+                    _copy_owner_and_mode(fd, old.status)
                 _check_unmoved(spot, above, folder)
                 _put(folder, temporary, name, path, only_if_new=expected is None)
             undoing.pop_all()
@@ -94,8 +94,8 @@ def written(
             if error.errno == errno.ELOOP or isinstance(error, ToolError):  # the guard's error, in a preview, is both
                 raise
             raise told(error, path, doing="written", after="what was there is as it was") from error
-        for each in parents.fds:
-            _flush(each, path)
+        for parent_fd in parents.fds:
+            _flush(parent_fd, path)
     return (None if old is None else old.content), parents.made
 
 
@@ -117,7 +117,7 @@ def _parents(spot: Spot, above: str, closing: ExitStack, undoing: ExitStack) -> 
         fd = open_beneath(spot.folder, above or ".", LOOK | os.O_DIRECTORY)
         closing.callback(os.close, fd)
         return _Parents([fd], [])
-    changed, made = [], []
+    changed, new_folders = [], []
     at, whole = spot.folder.fd, spot.folder.path
     for name in above.split("/"):
         whole = os.path.join(whole, name)
@@ -126,13 +126,13 @@ def _parents(spot: Spot, above: str, closing: ExitStack, undoing: ExitStack) -> 
         except FileNotFoundError:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=at)
-                made.append(whole)
+                new_folders.append(whole)
                 undoing.callback(_remove_folder, at, name)
             changed.append(at)
             below = open_step(at, name)
         closing.callback(os.close, below)
         at = below
-    return _Parents([*changed, at], made)
+    return _Parents([*changed, at], new_folders)
 
 
 def _remove_folder(fd: int, name: str) -> None:
@@ -171,7 +171,7 @@ def _flush(folder: int, path: str) -> None:
 # Functions for the temporary file.
 
 
-def _temporary(folder: int, mode: int, closing: ExitStack, undoing: ExitStack) -> tuple[str, int]:
+def _create_temporary(folder: int, mode: int, closing: ExitStack, undoing: ExitStack) -> tuple[str, int]:
     name = temporary_name()
     fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=folder)
     closing.callback(os.close, fd)
@@ -184,14 +184,14 @@ def _remove_file(folder: int, name: str) -> None:
         os.unlink(name, dir_fd=folder)
 
 
-def _fill(fd: int, data: bytes) -> None:
+def _write_all(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
     os.fsync(fd)
 
 
-def _take_after(fd: int, old: os.stat_result) -> None:
+def _copy_owner_and_mode(fd: int, old: os.stat_result) -> None:
     """Give the file the owner and the permission bits of the old one."""
     new = os.fstat(fd)
     # Set the group and the user separately: a user may give a file to a group of theirs, but not to another user.
@@ -225,7 +225,7 @@ _NO_SECOND_NAMES = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errn
 # Functions for the file that is already there.
 
 
-class _Old(NamedTuple):
+class _OldFile(NamedTuple):
     content: bytes
     status: os.stat_result
     is_there: bool
@@ -243,7 +243,7 @@ def _is_file(folder: int, name: str, path: str) -> bool:
     return True
 
 
-def _present(folder: int, name: str, path: str, max_bytes: int) -> _Old | None:
+def _read_present(folder: int, name: str, path: str, max_bytes: int) -> _OldFile | None:
     """
     Return the file that is there, read from one descriptor, or None if there is none.
 
@@ -262,7 +262,7 @@ def _present(folder: int, name: str, path: str, max_bytes: int) -> _Old | None:
                 f"{shown(path)} holds more than {max_bytes:,} bytes, too many to be replaced in one go; "
                 f"choose another name, or raise Workspace(max_read_bytes=...)"
             )
-        return _Old(content, status, _is_same(fd, status, folder, name))
+        return _OldFile(content, status, _is_same(fd, status, folder, name))
     finally:
         os.close(fd)
 
@@ -281,14 +281,14 @@ def _opened(folder: int, name: str) -> int:
 def _is_same(fd: int, before: os.stat_result, folder: int, name: str) -> bool:
     """Return whether the file still has its name, and was not written to while it was read."""
     try:
-        named = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        by_name = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return False
     now = os.fstat(fd)
-    return os.path.samestat(named, now) and (now.st_mtime_ns, now.st_size) == (before.st_mtime_ns, before.st_size)
+    return os.path.samestat(by_name, now) and (now.st_mtime_ns, now.st_size) == (before.st_mtime_ns, before.st_size)
 
 
-def _compare(old: _Old | None, expected: str | EllipsisType | None, path: str) -> None:
+def _compare(old: _OldFile | None, expected: str | EllipsisType | None, path: str) -> None:
     if expected is ...:
         return
     if expected is None:

@@ -49,18 +49,18 @@ def judged(text: str, files: CommandFiles | None = None) -> Finding | None:
         script = parsed(text)
     except CannotParse as problem:
         return Finding("ask", _BY, f"the command cannot be read, so nobody knows what it would do: {problem}")
-    found = list(_found(script, files or _files_of_everybody()))
-    if not found:
+    findings = list(_found(script, files or _default_files()))
+    if not findings:
         return None
     # Reasons to deny come first. Equal reasons are given once.
-    found.sort(key=lambda each: each[1].word != "deny")
-    reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in found))
-    more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-    return Finding(found[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + more)
+    findings.sort(key=lambda finding: finding[1].word != "deny")
+    reasons = list(dict.fromkeys(f"`{_shown(part)}` {danger.why}" for part, danger in findings))
+    remainder = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+    return Finding(findings[0][1].word, _BY, "; ".join(reasons[:_MOST_REASONS]) + remainder)
 
 
 @cache
-def _files_of_everybody() -> CommandFiles:
+def _default_files() -> CommandFiles:
     return CommandFiles()
 
 
@@ -68,20 +68,20 @@ def _found(script: Script, files: CommandFiles, level: int = 0) -> Iterator[tupl
     yield from whole(script)
     values = _values(script)
     try:
-        folders = folders_of(script.commands, lambda word: _filled_in(word, values))
+        folders = folders_of(script.commands, lambda word: _fill_in_text(word, values))
     except TooManyFolders as problem:
         yield script.commands[0].source, Danger("ask", str(problem))
         return
-    yield from _of_commands(script, values, folders, files)
-    yield from _of_redirections(script, values, folders, files)
+    yield from _command_dangers(script, values, folders, files)
+    yield from _redirection_dangers(script, values, folders, files)
     for command, outcome in written_and_run(script):
         if not isinstance(outcome, WrittenText):
             yield command.source, outcome
         elif level < _MOST_TEXTS_IN_TEXTS:
-            yield from _of_text(command, outcome.text, files, level)
+            yield from _text_dangers(command, outcome.text, files, level)
 
 
-def _of_commands(
+def _command_dangers(
     script: Script, values: Mapping[str, Sequence[str]], folders: Sequence[str], files: CommandFiles
 ) -> Iterator[tuple[str, Danger]]:
     whole_folders = [folder for folder in folders if folder.startswith(("/", "~", "$HOME"))]
@@ -94,7 +94,7 @@ def _of_commands(
     for command in script.commands:
         for danger in flows(command, files):
             yield command.source, danger
-        for reading in [command, *_filled(command, values)]:
+        for reading in [command, *_fill_in_command(command, values)]:
             is_denied = False
             for below in _in_folders(reading, whole_folders):
                 readings += 1
@@ -109,27 +109,27 @@ def _of_commands(
                 yield command.source, danger
 
 
-def _of_redirections(
+def _redirection_dangers(
     script: Script, values: Mapping[str, Sequence[str]], folders: Sequence[str], files: CommandFiles
 ) -> Iterator[tuple[str, Danger]]:
     for redirection in script.redirections:
         if redirection.operator.startswith("<<") or redirection.moves:
             continue
-        shown = f"{redirection.operator} {redirection.target}"
-        for target in _filled_in(redirection.target, values):
+        part = f"{redirection.operator} {redirection.target}"
+        for target in _fill_in_text(redirection.target, values):
             use = FileUse(target, "write" if redirection.writes else "read")
-            dangers = [files.danger(use, folders), *_of_target(redirection, target, folders)]
-            yield from ((shown, danger) for danger in dangers if danger is not None)
+            dangers = [files.danger(use, folders), *_target_dangers(redirection, target, folders)]
+            yield from ((part, danger) for danger in dangers if danger is not None)
 
 
-def _of_target(redirection: Redirection, target: str, folders: Sequence[str]) -> Iterator[Danger | None]:
+def _target_dangers(redirection: Redirection, target: str, folders: Sequence[str]) -> Iterator[Danger | None]:
     if redirection.writes:
         for folder in folders:
             if not folder or folder.startswith(("/", "~", "$HOME")):
                 yield writing(_below(folder, target) if folder else target)
 
 
-def _of_text(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
+def _text_dangers(command: SimpleCommand, text: str, files: CommandFiles, level: int) -> Iterator[tuple[str, Danger]]:
     """Yield the dangers of a script that the line itself writes and then runs."""
     try:
         script = parsed(text)
@@ -143,17 +143,17 @@ def _values(script: Script) -> dict[str, list[str]]:
     """Return every value that the text itself gives to a variable."""
     values: dict[str, list[str]] = {}
     for assignment in script.assignments:
-        known = values.setdefault(assignment.name, [])
+        known_values = values.setdefault(assignment.name, [])
         if assignment.is_literal:
             texts = [assignment.value]
-        elif len(known) < _MOST_DERIVED:
+        elif len(known_values) < _MOST_DERIVED:
             # `x=$y/z` is filled in. The value of `x+=z` may also be appended to the values before.
-            filled = islice(_filled_in(assignment.value, values), _MOST_DERIVED)
-            ends = [text for text in filled if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
-            texts = ends + [before + text for before in known for text in ends]
+            texts_filled_in = islice(_fill_in_text(assignment.value, values), _MOST_DERIVED)
+            ends = [text for text in texts_filled_in if not _UNKNOWN.search(text) and len(text) <= _LONGEST_DERIVED]
+            texts = ends + [before + text for before in known_values for text in ends]
         else:
             texts = []
-        known += [text for text in dict.fromkeys(texts) if text not in known]
+        known_values += [text for text in dict.fromkeys(texts) if text not in known_values]
     for command in script.commands:
         if command.name == "set":
             words = [word for word in command.plain[1:] if word != "--"]
@@ -169,39 +169,39 @@ def _in_folders(command: SimpleCommand, folders: Sequence[str]) -> Iterator[Simp
         yield replace(command, plain=(command.plain[0], *(_below(folder, word) for word in command.plain[1:])))
 
 
-def _filled(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
+def _fill_in_command(command: SimpleCommand, values: Mapping[str, Sequence[str]]) -> Iterator[SimpleCommand]:
     """
     Yield the command with `$x` replaced by each value that it may have.
 
     A word that is not quoted is split as the shell would split it.
     """
-    for turn in range(_turns(" ".join(command.plain), values)):
+    for turn in range(_count_turns(" ".join(command.plain), values)):
         words: list[str] = []
-        for written, plain in zip(command.words, command.plain, strict=True):
-            text = _at_turn(plain, values, turn)
-            whole_word = text == plain or (written.startswith('"') and written != '"$@"')
+        for word, plain in zip(command.words, command.plain, strict=True):
+            text = _fill_in_turn(plain, values, turn)
+            whole_word = text == plain or (word.startswith('"') and word != '"$@"')
             words += [text] if whole_word else text.split()
         if words:
             yield replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words))
 
 
-def _filled_in(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _fill_in_text(text: str, values: Mapping[str, Sequence[str]]) -> Iterator[str]:
     yield text
-    for turn in range(_turns(text, values)):
-        yield _at_turn(text, values, turn)
+    for turn in range(_count_turns(text, values)):
+        yield _fill_in_turn(text, values, turn)
 
 
-def _turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
+def _count_turns(text: str, values: Mapping[str, Sequence[str]]) -> int:
     """Return how often *text* has to be filled in until every value was used."""
     if not values or "$" not in text:
         return 0
-    return max((len(values.get(found[1] or found[2], ())) for found in _VARIABLE.finditer(text)), default=0)
+    return max((len(values.get(match[1] or match[2], ())) for match in _VARIABLE.finditer(text)), default=0)
 
 
-def _at_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
-    def value(found: re.Match[str]) -> str:
-        known = values.get(found[1] or found[2])
-        return known[turn % len(known)] if known else found[0]
+def _fill_in_turn(text: str, values: Mapping[str, Sequence[str]], turn: int) -> str:
+    def value(match: re.Match[str]) -> str:
+        choices = values.get(match[1] or match[2])
+        return choices[turn % len(choices)] if choices else match[0]
 
     return _VARIABLE.sub(value, text)
 

@@ -27,7 +27,7 @@ __all__ = ["dangers"]
 def dangers(args: Args) -> Iterator[Danger]:
     """Yield everything that is dangerous about a command by itself."""
     name = args.command.name
-    is_question = args.words[-1:] in _QUESTIONS
+    is_question = args.words[-1:] in _INFORMATION_OPTIONS
     for ready in _by_name().get(name, ()):
         if _holds(ready, args) and not (is_question and _only_asks(ready.row, args)):
             yield Danger(ready.row.verdict, ready.row.why)
@@ -102,22 +102,22 @@ def _removes(args: Args) -> Iterator[Danger | None]:
     for target in args.operands:
         yield removal(target, recursive=recursive)
     command = args.command
-    given = not {"xargs", "parallel"}.isdisjoint(command.via)
-    if recursive and given:
+    names_from_input = not {"xargs", "parallel"}.isdisjoint(command.via)
+    if recursive and names_from_input:
         yield Danger("ask", "removes what nobody knows: the names come from another command")
-    for each in (*command.fed_by, *([command.outer] if command.outer else [])):
-        if each.name == "find" and (given or "{}" in args.operands):
-            yield from _found_files(Args(each))
+    for source in (*command.fed_by, *([command.outer] if command.outer else [])):
+        if source.name == "find" and (names_from_input or "{}" in args.operands):
+            yield from _find_result_dangers(Args(source))
 
 
 def _finds(args: Args) -> Iterator[Danger | None]:
     if "-delete" in args.words:
-        yield from _found_files(args)
+        yield from _find_result_dangers(args)
     if not {"-fprint", "-fprintf", "-fls", "-fprint0"}.isdisjoint(args.words):
         yield Danger("ask", "writes files of the command's choice")
 
 
-def _found_files(args: Args) -> Iterator[Danger | None]:
+def _find_result_dangers(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of removing the files that `find` would pass to another command."""
     roots = []
     for word in args.words:
@@ -128,9 +128,9 @@ def _found_files(args: Args) -> Iterator[Danger | None]:
     # `find . -name '*.pyc'` is narrow enough. `find / -name '*.log'` is not.
     narrow = any(name.strip("*./?") for name in names) and _WIDENS.isdisjoint(args.words)
     for root in roots or ["."]:
-        found = removal(root)
-        if found is not None and not (narrow and root.rstrip("/") == "."):
-            yield Danger("ask" if narrow else found.word, f"{found.why}, or files in it")
+        danger = removal(root)
+        if danger is not None and not (narrow and root.rstrip("/") == "."):
+            yield Danger("ask" if narrow else danger.word, f"{danger.why}, or files in it")
 
 
 _WIDENS = frozenset({"!", "-not", "-o", "-or", ","})
@@ -166,7 +166,7 @@ def _copies(args: Args) -> Iterator[Danger | None]:
 
 def _links(args: Args) -> Iterator[Danger | None]:
     yield from _copies(args)
-    if any((found := removal(source)) and found.word == "deny" for source in args.operands[:-1]):
+    if any((danger := removal(source)) and danger.word == "deny" for source in args.operands[:-1]):
         yield Danger("ask", "gives another name to what matters")
 
 
@@ -243,16 +243,16 @@ def _signals(args: Args) -> Iterator[Danger | None]:
         yield Danger("ask", "kills the first process, or all of its own group")
 
 
-def _owns(args: Args) -> Iterator[Danger | None]:
+def _changes_permissions(args: Args) -> Iterator[Danger | None]:
     """Yield the dangers of `chmod`, `chown` and `chgrp` on files outside of the project."""
     recursive = args.has("-R", "--recursive")
     for target in args.operands if args.command.name == "chmod" else args.operands[1:]:
-        found = writing(target) or (removal(target) if recursive or target == "/" else None)
-        if found is not None and not target.startswith((".", "*")):
+        danger = writing(target) or (removal(target) if recursive or target == "/" else None)
+        if danger is not None and not target.startswith((".", "*")):
             yield Danger("ask", "changes who may read and change what matters")
 
 
-_QUESTIONS = (("--help",), ("--version",))
+_INFORMATION_OPTIONS = (("--help",), ("--version",))
 _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "del"), _removes),
     "find": _finds,
@@ -269,5 +269,5 @@ _FUNCTIONS: dict[str, Callable[[Args], Iterator[Danger | None]]] = {
     "dd": _dumps,
     "kill": _signals,
     **dict.fromkeys(("curl", "wget"), _downloads),
-    **dict.fromkeys(("chmod", "chown", "chgrp"), _owns),
+    **dict.fromkeys(("chmod", "chown", "chgrp"), _changes_permissions),
 }

@@ -27,7 +27,7 @@ _TELLS_SECRETS = frozenset(["env", "printenv", "set", "export", "declare"])
 _SECRET_NAME = re.compile(r"\$\{?\w*(SECRET|TOKEN|PASSW|API_?KEY|PRIVATE|CREDENTIAL|ACCESS_KEY)\w*", re.IGNORECASE)
 
 # Variables that can make a harmless name mean something else.
-_POWERFUL = re.compile(
+_POWERFUL_VARIABLE = re.compile(
     r"LD_\w+|DYLD_\w+|PATH|IFS|ENV|BASH_ENV|PROMPT_COMMAND|PS[0-4]|SHELLOPTS|BASHOPTS|BASH_FUNC.*|BASH_LOADABLES_PATH|HOME|SHELL"
     r"|CDPATH|GIT_(SSH|SSH_COMMAND|EXTERNAL_DIFF|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR|CONFIG\w*|COMMON_DIR|ALLOW_PROTOCOL"
     r"|DIR|WORK_TREE|OBJECT_DIRECTORY)|VISUAL|FCEDIT|\w*(PAGER|EDITOR|BROWSER|ASKPASS)|KUBECTL_EXTERNAL_DIFF"
@@ -109,7 +109,7 @@ def _runs_text(args: Args) -> Iterator[Danger]:
     operands = [word for word in args.operands if word not in STANDARD_INPUT]
     reads = not operands if not by_name else command.name != "eval" and not operands
     reads = reads or ("-s" in args.options and not has_text)
-    unknown = [word for word, known in zip(command.words[1:], command.literal[1:], strict=True) if not known]
+    unknown = [word for word, is_literal in zip(command.words[1:], command.literal[1:], strict=True) if not is_literal]
     if reads or (unknown and (has_text or not command.literal[1])):
         yield from unseen((*command.fed_by, *command.inner) if reads else command.inner)
     if by_name and not reads:
@@ -128,10 +128,10 @@ def _runs_text(args: Args) -> Iterator[Danger]:
 def _sends(args: Args, files: CommandFiles) -> Iterator[Danger]:
     command = args.command
     sources = (*command.fed_by, *command.inner)
-    told = any(each.name in _TELLS_SECRETS and len(each.words) == 1 for each in sources)
-    secrets = any(files.is_secret(word) for each in sources for word in (*each.plain[1:], *_read(each)))
-    named = any(_SECRET_NAME.search(word) for each in (command, *command.fed_by) for word in each.plain)
-    if told or secrets or (named and command.fed_by):
+    tells_secrets = any(source.name in _TELLS_SECRETS and len(source.words) == 1 for source in sources)
+    reads_secret = any(files.is_secret(word) for source in sources for word in (*source.plain[1:], *_read(source)))
+    names_secret = any(_SECRET_NAME.search(word) for source in (command, *command.fed_by) for word in source.plain)
+    if tells_secrets or reads_secret or (names_secret and command.fed_by):
         yield Danger("deny", "sends keys or passwords to another machine")
     whole_files = any(re.match(r"(.*=)?@(/etc/|~|\$HOME|/home/|/root/)", word) for word in args.words)
     if whole_files or any(word.startswith(("--post-file", "--body-file")) for word in args.words):
@@ -139,31 +139,37 @@ def _sends(args: Args, files: CommandFiles) -> Iterator[Danger]:
 
 
 def _read(command: SimpleCommand) -> Iterator[str]:
-    return (each.target for each in command.redirections if each.operator == "<")
+    return (redirection.target for redirection in command.redirections if redirection.operator == "<")
 
 
 def whole(script: Script) -> Iterator[tuple[str, Danger]]:
     """Yield the dangers of a command line as a whole, each with the part that shows it."""
     for name in script.functions:
-        calls = [each for each in script.commands if each.name == name and f"{name}()" in each.via]
-        if len(calls) > 1 or any(each.fed_by for each in calls):
+        calls = [call for call in script.commands if call.name == name and f"{name}()" in call.via]
+        if len(calls) > 1 or any(call.fed_by for call in calls):
             yield f"{name}()", Danger("deny", "is a function that multiplies itself without an end")
         elif calls:
             yield f"{name}()", Danger("ask", "is a function that calls itself")
         elif name in _COMMON:
             yield f"{name}()", Danger("ask", "gives a command another meaning")
-    if _in_circles(script):
+    if _has_call_cycle(script):
         yield "; ".join(script.functions), Danger("ask", "are functions that call each other without an end")
     if script.spawns_in_loop:
         yield "&", Danger("ask", "starts programs in a loop and waits for none of them")
     # `IFS= read -r line` sets IFS only for reading this line. It does not affect later commands.
-    reading = [id(each) for command in script.commands if command.name == "read" for each in command.assignments]
+    set_for_read = [
+        id(setting) for command in script.commands if command.name == "read" for setting in command.assignments
+    ]
     for assignment in script.assignments:
-        if id(assignment) not in reading and _POWERFUL.fullmatch(assignment.name) and not _is_harmless(assignment):
+        if (
+            id(assignment) not in set_for_read
+            and _POWERFUL_VARIABLE.fullmatch(assignment.name)
+            and not _is_harmless(assignment)
+        ):
             yield f"{assignment.name}=", Danger("ask", "changes which programs run, or how")
     for command in script.commands:
         sets = command.name in ("read", "mapfile", "readarray", "getopts") or command.plain[:2] == ("printf", "-v")
-        if sets and any(map(_POWERFUL.fullmatch, command.plain[1:])):
+        if sets and any(map(_POWERFUL_VARIABLE.fullmatch, command.plain[1:])):
             yield command.source, Danger("ask", "changes which programs run, or how")
 
 
@@ -173,19 +179,20 @@ def _is_harmless(assignment: Assignment) -> bool:
     )
 
 
-def _in_circles(script: Script) -> bool:
+def _has_call_cycle(script: Script) -> bool:
     names = set(script.functions)
     calls = {
-        name: {each.name for each in script.commands if f"{name}()" in each.via} & names - {name} for name in names
+        name: {command.name for command in script.commands if f"{name}()" in command.via} & names - {name}
+        for name in names
     }
     for start in names:
-        seen: set[str] = set()
+        reached: set[str] = set()
         waiting = set(calls[start])
         while waiting:
-            each = waiting.pop()
-            if each not in seen:
-                seen.add(each)
-                waiting |= calls[each]
-        if start in seen:
+            callee = waiting.pop()
+            if callee not in reached:
+                reached.add(callee)
+                waiting |= calls[callee]
+        if start in reached:
             return True
     return False

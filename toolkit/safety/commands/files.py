@@ -40,9 +40,9 @@ from .targets import TOO_MANY, Danger, spell_out
 __all__ = ["CommandFiles", "FileUse", "files_of"]
 
 Use: TypeAlias = Literal["read", "write"]
-_USES: dict[str, Use] = {"r": "read", "w": "write"}
+_USE_BY_LETTER: dict[str, Use] = {"r": "read", "w": "write"}
 # The texts that the shell would insert. Any other text that is computed at run time stays as it is.
-_STANDS_FOR = (
+_SUBSTITUTIONS = (
     (re.compile(r"^(?:\$HOME|\$\{HOME\})(?=/|$)"), "~"),
     (re.compile(r"^(?:\$PWD|\$\{PWD\}|\$\(pwd\)|`pwd`|\$\(git rev-parse --show-toplevel\))(?=/|$)"), "."),
     (re.compile(r"\$GIT_DIR|\$\{GIT_DIR\}|\$\(git rev-parse (?:--absolute-git-dir|--git-(?:common-)?dir)\)"), ".git"),
@@ -57,7 +57,7 @@ _UNPACKS_ONE = frozenset({
     "gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "lzma", "zstd", "unzstd", "lz4", "compress", "uncompress",
 })  # fmt: skip
 _BACKS_UP = frozenset({"sed", "gsed", "perl", "ruby"})
-_HANDS_ON = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
+_NAME_SOURCES = frozenset({"echo", "printf", "find", "fd", "ls", "realpath", "readlink", "git"})
 _FIND_NAMES = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname"})
 
 
@@ -94,10 +94,10 @@ class CommandFiles:
 
     def protecting(self, use: FileUse, folders: Sequence[str] = ("",)) -> Protected | None:
         """Return the rule that protects the file in *use* if the command runs in one of *folders*, or None."""
-        names = spell_out(_fill_in(use.word))
+        names = spell_out(_fill_in_variables(use.word))
         for name in names or ():
             for folder in folders:
-                rule = self._rule(_join(_fill_in(folder), name), use)
+                rule = self._rule(_join(_fill_in_variables(folder), name), use)
                 if rule is not None:
                     return rule
         return None
@@ -131,11 +131,11 @@ class CommandFiles:
         rule = self._rule_by_name(path, use)
         if rule is not None or self._folders is None or "$" in path:
             return rule
-        whole = self._whole(path)
-        rule = self._rule_by_name(whole, use)
-        if rule is not None or is_glob(whole):
+        absolute = self._whole(path)
+        rule = self._rule_by_name(absolute, use)
+        if rule is not None or is_glob(absolute):
             return rule
-        return self._rule_on_disk(whole, use)
+        return self._rule_on_disk(absolute, use)
 
     def _rule_by_name(self, path: str, use: FileUse) -> Protected | None:
         if is_glob(path):
@@ -170,14 +170,14 @@ def files_of(args: Args) -> Iterator[FileUse]:
     elif (row := FILES.get(name)) is not None:
         yield from _row_files(args, row, args.words, is_known=True)
         yield from _subcommand_files(args)
-        yield from _named_by_others(args)
+        yield from _files_with_derived_names(args)
         if name not in NAMES_ONLY:
-            yield from _handed_on(command)
+            yield from _files_passed_to(command)
     elif name not in NAMES_ONLY:
         # A word with a blank is more often a text than a name.
         words = [word for word in args.words if not re.search(r"\s", word)]
         yield from _row_files(args, FileRow(), words, is_known=False)
-        yield from _handed_on(command)
+        yield from _files_passed_to(command)
     yield from _output_files(args)
     if name not in NAMES_ONLY:
         yield from (FileUse(word.removeprefix("file://"), "read") for word in args.words if word.startswith("file://"))
@@ -193,16 +193,16 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
     holds = not row.if_any or args.has(*row.if_any.split()) or "inplace" in args.words
     reads_trees = row.trees == "always" or (row.trees != "" and args.has(*row.trees.split()))
     letters = row.operands if holds else row.operands.replace("w", "r")
-    left_out = _left_out(args)
-    operands = [word for word in args.operands_of(words) if word not in left_out]
+    excluded = _words_not_files(args)
+    operands = [word for word in args.operands_of(words) if word not in excluded]
     name = args.command.name
     for at, word in enumerate(operands):
         is_last = row.last and at == len(operands) - 1 and at > 0 and not args.values("-t", "--target-directory")
         letter = row.last if is_last else letters[min(at, len(letters) - 1)]
         if letter == "w" and is_last:
-            yield from _written_into(args, operands[:-1], word)
-        elif letter in _USES:
-            yield FileUse(word.rpartition("@")[2], _USES[letter], tree=reads_trees)
+            yield from _copy_targets(args, operands[:-1], word)
+        elif letter in _USE_BY_LETTER:
+            yield FileUse(word.rpartition("@")[2], _USE_BY_LETTER[letter], tree=reads_trees)
         if _ASSIGNED.fullmatch(word):
             # `dd of=file` writes the file. An awk program may write to a file that a variable names.
             is_written = word.startswith("of=") or (name in SCRIPTS and any(">" in text for text in words))
@@ -211,7 +211,7 @@ def _row_files(args: Args, row: FileRow, words: Sequence[str], *, is_known: bool
         yield from _option_files(words)
 
 
-def _left_out(args: Args) -> set[str]:
+def _words_not_files(args: Args) -> set[str]:
     """Return the words that are values of options and not files: excluded names, and messages."""
     has_message = args.command.name in WITH_MESSAGE
     return {
@@ -229,8 +229,8 @@ def _options_of(text: str) -> tuple[str, ...]:
 
 def _at_file(value: str) -> str:
     """Return the file in `@file`, `name=@file;type=x`, `file:name` and `id=x,src=file`."""
-    found = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
-    return next(filter(None, found.groups()), value) if found else value
+    match = re.match(r"[\w.-]*=?@([^;]+)|file:(?!//)(.+)|(?:.*,)?(?:src|source)=([^,]+)", value)
+    return next(filter(None, match.groups()), value) if match else value
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -255,7 +255,7 @@ def _output_files(args: Args) -> Iterator[FileUse]:
             yield FileUse(value, "write")
 
 
-def _named_by_others(args: Args) -> Iterator[FileUse]:
+def _files_with_derived_names(args: Args) -> Iterator[FileUse]:
     """Yield the files that get their name from an address, from a suffix, or from a pattern for backups."""
     name = args.command.name
     if (name == "wget" and not args.has("-O", "--output-document")) or (
@@ -263,11 +263,11 @@ def _named_by_others(args: Args) -> Iterator[FileUse]:
     ):
         folder = args.value("-P", "--directory-prefix", "--output-dir", "-d", "--dir") or ""
         for word in args.words:
-            if found := _ADDRESS_FILE.search(word):
-                yield FileUse(_join(folder, found[1]), "write")
+            if match := _ADDRESS_FILE.search(word):
+                yield FileUse(_join(folder, match[1]), "write")
     for word in args.operands:
-        if name in _UNPACKS_ONE and (found := _PACKED.fullmatch(word)):
-            yield FileUse(found[1], "write")
+        if name in _UNPACKS_ONE and (match := _PACKED.fullmatch(word)):
+            yield FileUse(match[1], "write")
     if name in _BACKS_UP:
         patterns = [word[2:] for word in args.words if word.startswith("-i")] + args.values("--in-place")
         for pattern in patterns:
@@ -276,7 +276,7 @@ def _named_by_others(args: Args) -> Iterator[FileUse]:
                 yield from (FileUse(pattern.replace("*", file), "write") for file in names)
 
 
-def _written_into(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:
+def _copy_targets(args: Args, sources: Sequence[str], target: str) -> Iterator[FileUse]:
     """Yield the target of a copy, and the names that the sources would have in it."""
     if not target.endswith("/") or args.has("-r", "-R", "-a", "--recursive", "--archive"):
         yield FileUse(target, "write")
@@ -314,20 +314,20 @@ def _subcommand_files(args: Args) -> Iterator[FileUse]:
                 yield use
 
 
-def _handed_on(command: SimpleCommand) -> Iterator[FileUse]:
+def _files_passed_to(command: SimpleCommand) -> Iterator[FileUse]:
     """Yield the names that `find -exec`, `| xargs` and `$(...)` pass to a command."""
     row = FILES.get(command.name, FileRow())
     use: Use = "write" if row.operands.endswith("w") and not row.if_any else "read"
-    givers = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
+    sources = list(command.inner) if any("$(" in word or "`" in word for word in command.words) else []
     if not {"xargs", "parallel"}.isdisjoint(command.via):
-        givers += command.fed_by
+        sources += command.fed_by
     if command.outer is not None and command.outer.name in ("find", "fd"):
-        givers.append(command.outer)
-    for giver in givers:
-        if giver.name not in _HANDS_ON:
+        sources.append(command.outer)
+    for source in sources:
+        if source.name not in _NAME_SOURCES:
             continue
-        words = giver.plain[1:]
-        if giver.name == "find":
+        words = source.plain[1:]
+        if source.name == "find":
             yield from (FileUse(value, use, dots=True) for option, value in pairwise(words) if option in _FIND_NAMES)
         yield from (FileUse(word, use) for word in words if not word.startswith("-"))
 
@@ -345,9 +345,9 @@ def _with_braces_spelled_out(args: Args) -> Args:
     return Args(replace(command, words=tuple(words), plain=tuple(words), literal=(True,) * len(words)))
 
 
-def _fill_in(word: str) -> str:
+def _fill_in_variables(word: str) -> str:
     if "$" in word or "`" in word:
-        for pattern, text in _STANDS_FOR:
+        for pattern, text in _SUBSTITUTIONS:
             word = pattern.sub(text, word)
     return word
 

@@ -64,7 +64,7 @@ def folders_of(commands: Iterable[SimpleCommand], fill_in: Callable[[str], Itera
     folders = [""]
     for command in commands:
         targets = dict.fromkeys(name for word in _targets(command) for name in fill_in(word))
-        folders += [_go(folder, target) for target in targets for folder in folders]
+        folders += [_change_folder(folder, target) for target in targets for folder in folders]
         folders = list(dict.fromkeys(folders))
         if len(folders) > _MOST_FOLDERS:
             raise TooManyFolders("goes to more folders than can be looked at")
@@ -80,7 +80,7 @@ def _targets(command: SimpleCommand) -> list[str]:
     return Args(command).values(*options.split()) if options else []
 
 
-def _go(folder: str, target: str) -> str:
+def _change_folder(folder: str, target: str) -> str:
     if not folder or target.startswith(("/", "~", "$")):
         return target
     return posixpath.normpath(f"{folder}/{target}")

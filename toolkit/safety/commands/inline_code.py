@@ -73,19 +73,19 @@ def runs_code(args: Args, files: CommandFiles) -> Iterator[Danger]:
         yield Danger("ask", "runs other programs from inside awk")
     if spoken is None:
         return
-    code, known = _code(args, _INTERPRETERS[spoken].split())
+    code, is_literal = _code(args, _INTERPRETERS[spoken].split())
     # `deno run -` reads its program from standard input, as `python -` does.
     operands = args.operands[1:] if args.operands[:1] == ("run",) else args.operands
     if code is None and not [word for word in operands if word not in STANDARD_INPUT] and "-m" not in args.options:
-        if not command.fed_by and not any(each.operator.startswith("<") for each in command.redirections):
+        if not command.fed_by and not any(redirection.operator.startswith("<") for redirection in command.redirections):
             return
         yield from unseen((*command.fed_by, *command.inner))
-        code, known = known_input(command), True
+        code, is_literal = known_input(command), True
         if code is None:
             yield Danger("ask", "runs code that nobody has seen")
     elif any(word.startswith("<(") for word in args.words):
         yield from unseen(command.inner)
-    if not known:
+    if not is_literal:
         yield from unseen(command.inner)
         yield Danger("ask", "runs code that is only worked out when it runs")
     if code:
@@ -117,7 +117,7 @@ def _code(args: Args, options: list[str]) -> tuple[str | None, bool]:
 
 def unseen(sources: tuple[SimpleCommand, ...]) -> Iterator[Danger]:
     """Yield the dangers of running the output of *sources*."""
-    if any(each.name in DOWNLOADERS for each in sources):
+    if any(source.name in DOWNLOADERS for source in sources):
         yield Danger("deny", "runs what it has just downloaded, unseen")
-    elif any(each.name in _DECODERS for each in sources):
+    elif any(source.name in _DECODERS for source in sources):
         yield Danger("deny", "runs a text that was made unreadable")

@@ -12,7 +12,7 @@ from ..shell.records import SimpleCommand
 __all__ = ["Args"]
 
 # Options before a subcommand that take the next word. Without them, `git -C x push` has the subcommand `x`.
-_VALUES = {
+_OPTIONS_WITH_VALUE = {
     "git": "-C -c --git-dir --work-tree --namespace --exec-path --config-env",
     "kubectl": "-n --namespace --context --cluster --kubeconfig -s --server --user --as",
     "helm": "-n --namespace --kube-context --kubeconfig",
@@ -79,7 +79,7 @@ _WHOLE_OF: dict[str, frozenset[str]] = {
     for name in names.split()
 }
 # Short options whose value may be joined to them: the letters of `-oLogLevel=ERROR` are not options.
-_GLUED = {
+_LETTERS_WITH_VALUE = {
     "ssh": "BbcDEeFIiJLlmOopQRSWw",
     "scp": "cDFiJloPSX",
     "sftp": "BbcDFiJloPRSsX",
@@ -87,7 +87,7 @@ _GLUED = {
     "mysql": "DehPpSu",
     "mariadb": "DehPpSu",
 }
-_NONE: frozenset[str] = frozenset()
+_NO_OPTIONS: frozenset[str] = frozenset()
 _SHORTEST_ABBREVIATION = 3
 _LONGEST_CLUSTER = 40
 _LONGEST_SUBCOMMAND = 3
@@ -114,7 +114,7 @@ class Args:
     def options(self) -> frozenset[str]:
         """Every option that there may be: `-fdx` is `-fdx`, `-f`, `-d` and `-x`; `--force=yes` is `--force`."""
         options: set[str] = set()
-        glued = _GLUED.get(self.command.name)
+        glued = _LETTERS_WITH_VALUE.get(self.command.name)
         for word in self.words:
             if word == "--":
                 break
@@ -137,11 +137,11 @@ class Args:
 
     @cached_property
     def _long_options(self) -> tuple[str, ...]:
-        whole = _WHOLE_OF.get(self.command.name, _NONE)
+        never_abbreviated = _WHOLE_OF.get(self.command.name, _NO_OPTIONS)
         return tuple(
             option
             for option in self.options
-            if option.startswith("--") and option not in _WHOLE and option not in whole
+            if option.startswith("--") and option not in _WHOLE and option not in never_abbreviated
         )
 
     @cached_property
@@ -152,17 +152,17 @@ class Args:
     def operands_of(self, words: Sequence[str]) -> tuple[str, ...]:
         """Return the operands among *words*, for example among the words behind a subcommand."""
         at = 0
-        found: list[str] = []
-        takes = _VALUES.get(self.command.name, "").split()
+        operands: list[str] = []
+        takes = _OPTIONS_WITH_VALUE.get(self.command.name, "").split()
         while at < len(words):
             if words[at] == "--":
-                return (*found, *words[at + 1 :])
+                return (*operands, *words[at + 1 :])
             if not words[at].startswith("-") or words[at] == "-":
-                found.append(words[at])
-            elif not found and words[at] in takes:
+                operands.append(words[at])
+            elif not operands and words[at] in takes:
                 at += 1
             at += 1
-        return tuple(found)
+        return tuple(operands)
 
     def begins(self, *subcommands: str) -> bool:
         """
@@ -199,30 +199,30 @@ class Args:
     @cached_property
     def option_values(self) -> tuple[tuple[str, str], ...]:
         """Every option with each text that may be its value: the rest of the word, or the next word."""
-        found: list[tuple[str, str]] = []
+        pairs: list[tuple[str, str]] = []
         for at, word in enumerate(self.words):
             if not word.startswith("-") or word in ("-", "--"):
                 continue
             following = self.words[at + 1] if at + 1 < len(self.words) else None
             option, equals, value = word.partition("=")
             if equals:
-                found.append((option, value))
+                pairs.append((option, value))
             elif following is not None:
-                found.append((word, following))
+                pairs.append((word, following))
             if word.startswith("--"):
                 continue
             for index, letter in enumerate(word[1:_LONGEST_CLUSTER], start=2):
                 if rest := word[index:]:
-                    found.append((f"-{letter}", rest))
+                    pairs.append((f"-{letter}", rest))
                 elif following is not None and len(word) > 2:
-                    found.append((f"-{letter}", following))
+                    pairs.append((f"-{letter}", following))
                 if not letter.isalnum():
                     break
-        return tuple(found)
+        return tuple(pairs)
 
     @cached_property
     def _is_unsure(self) -> bool:
-        takes = _VALUES.get(self.command.name, "").split()
+        takes = _OPTIONS_WITH_VALUE.get(self.command.name, "").split()
         before = []
         for word in self.words:
             if not word.startswith("-"):

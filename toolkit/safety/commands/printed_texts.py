@@ -19,7 +19,9 @@ def input_text(command: SimpleCommand) -> str | None:
         return text
     if command.piped_from is not None:
         return output_text(command.piped_from)
-    is_substituted = any(each.operator == "<" and each.target.startswith("<(") for each in command.redirections)
+    is_substituted = any(
+        redirection.operator == "<" and redirection.target.startswith("<(") for redirection in command.redirections
+    )
     return output_text(command.inner[-1]) if is_substituted and command.inner else None
 
 

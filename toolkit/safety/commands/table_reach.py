@@ -31,9 +31,9 @@ _REMOVES = "removes software"
 _SOURCES = "changes where packages come from"
 _PACKAGES = "changes which software is installed"
 _CONTAINERS = "docker podman nerdctl"
-_HELD_SOCKET = r".*(docker|containerd|podman|crio|dockershim)[\w-]*\.sock"
+_CONTAINER_SOCKET = r".*(docker|containerd|podman|crio|dockershim)[\w-]*\.sock"
 _FORWARDS = r"(?i)(-o)?\s*(remoteforward|localforward|dynamicforward|tunnel)\s*[= ](?!\s*(no|none)$).*"
-_HANDED_OUT = r"(?i)(-o)?\s*(sendenv|remotecommand)\s*[= ](?!\s*(none|lang|lc_[a-z*]+)$).*"
+_SSH_SENDS = r"(?i)(-o)?\s*(sendenv|remotecommand)\s*[= ](?!\s*(none|lang|lc_[a-z*]+)$).*"
 _WGETRC = (
     r"(?i)\s*(use[-_]?askpass|output[-_]?document|post[-_]?file|body[-_]?file|log[-_]?file|dir[-_]?prefix|input"
     r"([-_]?metalink)?|(load|save)[-_]?cookies|hsts[-_]?file|warc[-_]?\w*|rejected[-_]?log|default[-_]?page"
@@ -91,7 +91,7 @@ REACH: tuple[Row, ...] = (
     Row("wget", _CHOICE, options="-e --execute", value=_WGETRC),
     Row("wget", _THEIR_NAMES, options="--retr-symlinks"),
     Row("ssh scp sftp", _TUNNEL, word=_FORWARDS),
-    Row("ssh scp sftp", "hands a command or variables to another machine", word=_HANDED_OUT),
+    Row("ssh scp sftp", "hands a command or variables to another machine", word=_SSH_SENDS),
     Row("scp", _THEIR_NAMES, options="-T"),
     Row("sftp", "runs a script", options="-b", value=r"(?!-$).+"),
     Row("sftp", _CHOICE, options="-s", value=r".*/.*"),
@@ -100,7 +100,12 @@ REACH: tuple[Row, ...] = (
     Row("rsync", _THEIR_NAMES, options="--trust-sender --insecure-links --write-devices"),
     Row("lynx", _CHOICE, options="-locexec"),
     Row("lynx", _CHOICE, word=r"(?i)lynx(exec|prog|cgi):.*"),
-    Row("nc ncat netcat", "reaches the service that runs the containers", options="-U --unixsock", word=_HELD_SOCKET),
+    Row(
+        "nc ncat netcat",
+        "reaches the service that runs the containers",
+        options="-U --unixsock",
+        word=_CONTAINER_SOCKET,
+    ),
     Row("nmap", _LOADS, options="--datadir --script-updatedb"),
     Row("nmap", _SETTINGS, options="--resume"),
     Row("http https httpie", "installs a package, which runs its scripts", "plugins install|cli plugins install"),

@@ -36,8 +36,8 @@ _SCRATCH = re.compile(r"/(tmp|var/tmp|private/tmp|dev/shm|var/folders)/[^/*?]+")
 _EVERYTHING = re.compile(r"\.?[*?]+|\.\[.*\]\*?|\[.*\]\*")
 _UNKNOWN = re.compile(r"[$`]|[<>]\(")
 
-_DEVICES_MEANT_FOR_IT = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
-_NOT_WRITTEN: tuple[tuple[re.Pattern[str], Danger], ...] = (
+_HARMLESS_DEVICES = re.compile(r"/dev/(null|zero|full|stdout|stderr|stdin|tty|fd/\d+|shm/.+)")
+_WRITING_DANGERS: tuple[tuple[re.Pattern[str], Danger], ...] = (
     (re.compile(r"/dev/(tcp|udp)/.*"), Danger("deny", "opens a connection to another machine")),
     (
         re.compile(r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|rdisk|loop|dm-|md|mapper/|mem|kmem|port|sr).*"),
@@ -56,13 +56,13 @@ _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 def removal(target: str, *, recursive: bool = True) -> Danger | None:
     """Return why *target* should not be removed or emptied, or None if there is no reason."""
     names = spell_out(target)
-    return TOO_MANY if names is None else _worst(_removal(name, recursive=recursive) for name in names)
+    return TOO_MANY if names is None else _pick_worst(_removal_danger(name, recursive=recursive) for name in names)
 
 
 def writing(target: str) -> Danger | None:
     """Return why *target* should not be written to, or None if there is no reason."""
     names = spell_out(target)
-    return TOO_MANY if names is None else _worst(map(_writing, names))
+    return TOO_MANY if names is None else _pick_worst(map(_writing_danger, names))
 
 
 def spell_out(target: str) -> list[str] | None:
@@ -76,32 +76,32 @@ def spell_out(target: str) -> list[str] | None:
     waiting, names = [_RANGE.sub(_list_range, target)], []
     while waiting:
         text = waiting.pop()
-        found = _BRACES.search(text)
-        if found is None:
+        match = _BRACES.search(text)
+        if match is None:
             names.append(text)
         else:
-            waiting += [text[: found.start()] + each + text[found.end() :] for each in found.group(1).split(",")]
+            waiting += [text[: match.start()] + part + text[match.end() :] for part in match.group(1).split(",")]
         if len(waiting) + len(names) > _MOST_NAMES:
             return None
     return names
 
 
-def _list_range(found: re.Match[str]) -> str:
+def _list_range(match: re.Match[str]) -> str:
     """Write `{a..c}` as `{a,b,c,}`, with a comma even for a range of one letter."""
-    first, last = sorted((ord(found[1]), ord(found[2])))
+    first, last = sorted((ord(match[1]), ord(match[2])))
     return "{" + ",".join(map(chr, range(first, last + 1))) + ",}"
 
 
-def _worst(dangers: Iterable[Danger | None]) -> Danger | None:
-    found = [danger for danger in dangers if danger is not None]
-    return min(found, key=lambda danger: danger.word != "deny", default=None)
+def _pick_worst(dangers: Iterable[Danger | None]) -> Danger | None:
+    real_dangers = [danger for danger in dangers if danger is not None]
+    return min(real_dangers, key=lambda danger: danger.word != "deny", default=None)
 
 
-def _writing(name: str) -> Danger | None:
-    path = _normal(name)
-    if _DEVICES_MEANT_FOR_IT.fullmatch(path) or _SCRATCH.match(path):
+def _writing_danger(name: str) -> Danger | None:
+    path = _normalize(name)
+    if _HARMLESS_DEVICES.fullmatch(path) or _SCRATCH.match(path):
         return None
-    for pattern, danger in _NOT_WRITTEN:
+    for pattern, danger in _WRITING_DANGERS:
         if pattern.fullmatch(path):
             return danger
     if _SYSTEM_FOLDERS.fullmatch(path) and not _PROJECTS.fullmatch(path):
@@ -109,8 +109,8 @@ def _writing(name: str) -> Danger | None:
     return None
 
 
-def _removal(text: str, *, recursive: bool) -> Danger | None:
-    path = _normal(text)
+def _removal_danger(text: str, *, recursive: bool) -> Danger | None:
+    path = _normalize(text)
     first, *rest = path.split("/")[1:] if path.startswith("/") else path.split("/")
     everything = _EVERYTHING.fullmatch
     if path == "/" or (path.startswith("/") and everything(first)):
@@ -120,7 +120,7 @@ def _removal(text: str, *, recursive: bool) -> Danger | None:
             return Danger("deny", "removes a whole home folder")
         return Danger("ask", "removes a part of a home folder") if recursive or writing(path) else None
     if path.startswith("/"):
-        return _absolute_removal(path, first, rest, recursive=recursive)
+        return _absolute_removal_danger(path, first, rest, recursive=recursive)
     if _UNKNOWN.search(path):
         return Danger("ask", "removes what nobody knows: the name is worked out when it runs") if recursive else None
     if ".git" in (first, *rest[-1:]) and recursive:
@@ -132,12 +132,12 @@ def _removal(text: str, *, recursive: bool) -> Danger | None:
     return writing(path)
 
 
-def _absolute_removal(path: str, first: str, rest: list[str], *, recursive: bool) -> Danger | None:
+def _absolute_removal_danger(path: str, first: str, rest: list[str], *, recursive: bool) -> Danger | None:
     if (_SCRATCH.match(path) and not _UNKNOWN.search(path)) or _PROJECTS.fullmatch(path):
         return writing(path) if not rest or rest[-1] != ".git" else Danger("ask", "removes a repository's history")
     if first in _SYSTEM or first == "tmp":
-        whole = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
-        return Danger("deny" if whole and first != "tmp" else "ask", "removes a part of the system")
+        is_whole_folder = recursive and (not rest or (len(rest) == 1 and _EVERYTHING.fullmatch(rest[0])))
+        return Danger("deny" if is_whole_folder and first != "tmp" else "ask", "removes a part of the system")
     if recursive and _UNKNOWN.search(path):
         return Danger("ask", "removes what nobody knows: the name is worked out when it runs")
     if recursive and first in _HOMES and len(rest) < 3:
@@ -147,7 +147,7 @@ def _absolute_removal(path: str, first: str, rest: list[str], *, recursive: bool
     return writing(path)
 
 
-def _normal(text: str) -> str:
+def _normalize(text: str) -> str:
     """Return a path in one spelling: `$HOME//x/../y/` is `~/y`."""
     text = re.sub(r"^(\$HOME|\$\{HOME\})(?=/|$)", "~", text)
     text = re.sub(r"^(\$PWD|\$\{PWD\})(?=/|$)", ".", text)

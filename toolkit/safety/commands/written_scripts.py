@@ -48,7 +48,7 @@ class WrittenText(NamedTuple):
     text: str
 
 
-class _Written(NamedTuple):
+class _FileContent(NamedTuple):
     """The content of a file: a text that is known, or the reason why it should not run."""
 
     text: str | None
@@ -60,7 +60,7 @@ Outcome: TypeAlias = Danger | WrittenText
 
 def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
     """Yield each command that runs a file that the line wrote, with the danger or with the text to parse."""
-    files: dict[str, _Written] = {}
+    files: dict[str, _FileContent] = {}
     is_nameless = False
     for command in script.commands:
         args = Args(command)
@@ -68,7 +68,7 @@ def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
         for file in _run_files(args):
             written = files.get(_name(file))
             if written is not None:
-                content = written if not _names_any(written.text, files) else _Written(None)
+                content = written if not _names_any(written.text, files) else _FileContent(None)
                 yield from ((command, outcome) for outcome in _outcomes(command, content))
             elif is_nameless:
                 yield command, _MAYBE_DOWNLOADED
@@ -78,7 +78,7 @@ def written_and_run(script: Script) -> Iterator[tuple[SimpleCommand, Outcome]]:
             source = files.get(_name(args.operands[0]))
             if source is not None:
                 files[_name(args.operands[-1])] = source
-        for file in _written_files(args):
+        for file in _files_written_by(args):
             # A text that is appended to another makes a file that is not known as a whole, unless both texts are known.
             files[_name(file)] = _append_text(files.get(_name(file)), _content(command), command)
 
@@ -101,23 +101,23 @@ def _scripts_from_elsewhere(args: Args) -> Iterator[Danger]:
             yield next(iter(unseen((*command.fed_by, *command.inner))), _UNSEEN)
 
 
-def _outcomes(command: SimpleCommand, written: _Written) -> Iterator[Outcome]:
-    if written.text is None:
-        yield written.danger
+def _outcomes(command: SimpleCommand, content: _FileContent) -> Iterator[Outcome]:
+    if content.text is None:
+        yield content.danger
         return
-    spoken = language(command.name) or _language_of(written.text)
+    spoken = language(command.name) or _language_of(content.text)
     if spoken is not None:
-        yield from code_dangers(spoken, written.text)
+        yield from code_dangers(spoken, content.text)
     elif command.name in _READ_SCRIPTS:
         yield _UNSEEN
     else:
-        yield WrittenText(written.text)
+        yield WrittenText(content.text)
 
 
 def _language_of(text: str) -> str | None:
     """Return the language that the first line names, as in `#!/usr/bin/env python3`. Return None for a shell."""
-    found = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(\S+)", text)
-    return language(found[1]) if found else None
+    match = re.match(r"#!\s*(?:\S*/env\s+(?:-S\s+)?)?(?:\S*/)?(\S+)", text)
+    return language(match[1]) if match else None
 
 
 def _run_files(args: Args) -> Iterator[str]:
@@ -127,16 +127,16 @@ def _run_files(args: Args) -> Iterator[str]:
         if not args.has("-c", "-m") or command.name in (".", "source"):
             yield from args.operands[:2] if command.name in ("deno", "bun") else args.operands[:1]
             yield from args.values("--rcfile", "--init-file", "--require", "-r", "--import")
-        yield from (each.target for each in command.redirections if each.operator == "<")
+        yield from (redirection.target for redirection in command.redirections if redirection.operator == "<")
     elif command.name in _READ_SCRIPTS:
         yield from args.values(*_READ_SCRIPTS[command.name].split())
     elif "/" in command.words[0]:
         yield command.words[0]
 
 
-def _written_files(args: Args) -> Iterator[str]:
+def _files_written_by(args: Args) -> Iterator[str]:
     command = args.command
-    yield from (each.target for each in command.redirections if each.writes)
+    yield from (redirection.target for redirection in command.redirections if redirection.writes)
     if command.name in ("tee", "sponge"):
         yield from args.operands
     if command.name in DOWNLOADERS:
@@ -150,24 +150,27 @@ def _written_files(args: Args) -> Iterator[str]:
 _DECODES = frozenset({"openssl", "base64", "gpg", "uudecode", "xxd"})
 
 
-def _content(command: SimpleCommand) -> _Written:
+def _content(command: SimpleCommand) -> _FileContent:
     """Return the content that a command writes to its file."""
     sources = (command, *command.fed_by, *command.inner)
     if any(source.name in DOWNLOADERS - {"openssl"} for source in sources):
-        return _Written(None, _DOWNLOADED)
+        return _FileContent(None, _DOWNLOADED)
     text = output_text(command)
     if text is not None:
-        return _Written(text)
-    return _Written(None, next(iter(unseen(sources)), _UNSEEN))
+        return _FileContent(text)
+    return _FileContent(None, next(iter(unseen(sources)), _UNSEEN))
 
 
-def _append_text(before: _Written | None, content: _Written, command: SimpleCommand) -> _Written:
-    appends = any(each.operator.startswith((">>", "&>>")) for each in command.redirections) or "-a" in command.words
+def _append_text(before: _FileContent | None, content: _FileContent, command: SimpleCommand) -> _FileContent:
+    appends = (
+        any(redirection.operator.startswith((">>", "&>>")) for redirection in command.redirections)
+        or "-a" in command.words
+    )
     if before is None or not appends:
         return content
     if before.text is None or content.text is None:
-        return min(before, content, key=lambda each: (each.text is not None, each.danger.word != "deny"))
-    return _Written(f"{before.text}\n{content.text}")
+        return min(before, content, key=lambda part: (part.text is not None, part.danger.word != "deny"))
+    return _FileContent(f"{before.text}\n{content.text}")
 
 
 def _name(path: str) -> str:

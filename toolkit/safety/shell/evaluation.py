@@ -28,8 +28,8 @@ _TAKE_VALUES = frozenset(
     {"set", "read", "mapfile", "readarray", "printf", "declare", "typeset", "export", "readonly", "local"}
 )
 # Bash expands the values of these variables, or reads them as commands, by itself.
-_EXPANDED = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
-_ALWAYS_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
+_EXPANDED_VARIABLES = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV", "MAILPATH"})
+_VARIABLES_THAT_RUN = frozenset({"BASH_ENV", "PROMPT_COMMAND", "BASH_ALIASES", "BASH_CMDS"})
 _SUBSTITUTES = re.compile(r"\$\(|`|<\(")
 _VARIABLE = re.compile(r"\$\{?(\w+)")
 _SIGNS = re.compile(r"[;&|<>()$`\n]")
@@ -38,7 +38,7 @@ _RUN_TEXTS = frozenset({
     "trap", "mapfile", "readarray", "compgen", "complete", "alias", "su", "runuser", "script", "sg", "nix-shell",
     "flock", "npx",
 })  # fmt: skip
-_INSIDE = frozenset({"$()", "``", "<()"})
+_SUBSTITUTION_MARKS = frozenset({"$()", "``", "<()"})
 
 
 def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
@@ -49,18 +49,14 @@ def refuse_late_texts(script: Script, *, evaluates: bool) -> None:
         evaluates: Whether the script computes numbers or names from variables.
     """
     _refuse_variables(script)
-    assigned = [assignment.unexpanded for assignment in script.assignments]
+    values = [assignment.unexpanded for assignment in script.assignments]
     texts = [text for command in script.commands for text in _texts_of(command, evaluates=evaluates)]
-    for value in (*assigned, *texts):
+    for value in (*values, *texts):
         if _runs_as_number(value):
             raise CannotParse(f"bash runs `{value[:40]}` if it is used as a number")
-    if (
-        evaluates
-        and any("[" in value for value in assigned)
-        and any("$" in value or "`" in value for value in assigned)
-    ):
+    if evaluates and any("[" in value for value in values) and any("$" in value or "`" in value for value in values):
         raise CannotParse("the values that it puts together may run if they are used as a number")
-    _refuse_made_texts(script)
+    _refuse_composed_texts(script)
 
 
 def runs_unseen_text(command: SimpleCommand) -> bool:
@@ -68,16 +64,16 @@ def runs_unseen_text(command: SimpleCommand) -> bool:
     if not command.literal[0]:
         return False
     if command.name in ("eval", "trap"):
-        return any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command))
+        return any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command))
     if command.name not in (*SHELLS, "source", "."):
         return False
-    if any(not known and _SUBSTITUTES.search(word) for word, known in _known_words(command)):
+    if any(not is_literal and _SUBSTITUTES.search(word) for word, is_literal in _words_with_literal(command)):
         return True
     reads = command.name in SHELLS or not STANDARD_INPUT.isdisjoint(command.plain[1:])
     return reads and bool(command.fed_by) and known_input(command) is None and not any(_shell_texts(command))
 
 
-def _known_words(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
+def _words_with_literal(command: SimpleCommand) -> Iterator[tuple[str, bool]]:
     return zip(command.plain[1:], command.literal[1:], strict=True)
 
 
@@ -102,8 +98,8 @@ def _runs_as_number(value: str) -> bool:
     """
     for begins in _OPENS_SUBSCRIPT.finditer(value):
         depth = 1
-        for found in _IN_SUBSCRIPT.finditer(value, begins.end()):
-            sign = found.group()
+        for match in _IN_SUBSCRIPT.finditer(value, begins.end()):
+            sign = match.group()
             if sign in ("$(", "${", "`"):
                 return True
             # A quoted bracket does not end a subscript. So after a quote or a backslash the subscript counts as never
@@ -116,20 +112,23 @@ def _runs_as_number(value: str) -> bool:
 
 def _refuse_variables(script: Script) -> None:
     for assignment in script.assignments:
-        if assignment.name in _ALWAYS_RUN:
+        if assignment.name in _VARIABLES_THAT_RUN:
             raise CannotParse(f"shells run what `{assignment.name}` holds")
-        if assignment.name in _EXPANDED and unescaped_live(assignment.value):
+        if assignment.name in _EXPANDED_VARIABLES and unescaped_live(assignment.value):
             raise CannotParse(f"shells expand what `{assignment.name}` holds")
 
 
 def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
     """Yield the texts that a command may put into a variable."""
-    into_variable = command.name in _READERS or not _INSIDE.isdisjoint(command.via)
+    into_variable = command.name in _READERS or not _SUBSTITUTION_MARKS.isdisjoint(command.via)
     takes_values = command.name in _TAKE_VALUES and (command.name != "printf" or "-v" in command.plain)
     if takes_values or (evaluates and (into_variable or command.name in ("echo", "printf"))):
         # The shell may join the words. Of a word with a live substitution only a subscript counts, because
         # `[info] $(date)` is a message.
-        yield "".join(word if known else "".join(_SUBSCRIPT.findall(word)) for word, known in _known_words(command))
+        yield "".join(
+            word if is_literal else "".join(_SUBSCRIPT.findall(word))
+            for word, is_literal in _words_with_literal(command)
+        )
     if (
         command.name in _READERS
         or (evaluates and into_variable)
@@ -140,12 +139,12 @@ def _texts_of(command: SimpleCommand, *, evaluates: bool) -> Iterator[str]:
                 yield redirection.target.replace("\\$", "$").replace("\\`", "`")
 
 
-def _refuse_made_texts(script: Script) -> None:
+def _refuse_composed_texts(script: Script) -> None:
     """Refuse `trap "x $y"` and similar commands if the inserted value may hold further commands."""
     odd = {assignment.name for assignment in script.assignments if _SIGNS.search(assignment.unexpanded)}
     for command in script.commands:
         if command.name not in _RUN_TEXTS:
             continue
-        for word, known in _known_words(command):
-            if not known and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
+        for word, is_literal in _words_with_literal(command):
+            if not is_literal and (_SUBSTITUTES.search(word) or not odd.isdisjoint(_VARIABLE.findall(word))):
                 raise CannotParse(f"`{command.name}` runs a text that is made while it runs")

@@ -49,13 +49,13 @@ class Expansions(Source):
             raise CannotParse("a joined line inside backticks")
         # Inside backticks the shell removes one more level of backslashes before it reads the text.
         text = re.sub(r'\\([$`\\"])' if around.quoted else r"\\([$`\\])", r"\1", text)
-        found = self.reread(text, inside.via)
-        self.commands += found.commands
-        self.redirections += found.redirections
-        self.assignments += found.assignments
-        self.functions += found.functions
-        self.spawns = self.spawns or found.spawns
-        self.evaluates = self.evaluates or found.evaluates
+        reader = self.reread(text, inside.via)
+        self.commands += reader.commands
+        self.redirections += reader.redirections
+        self.assignments += reader.assignments
+        self.functions += reader.functions
+        self.spawns = self.spawns or reader.spawns
+        self.evaluates = self.evaluates or reader.evaluates
 
     def expansion(self, node: Node, around: Around) -> None:
         """Read `${name...}`. The grammar and the shell read it differently as soon as it holds quotes."""
@@ -75,8 +75,8 @@ class Expansions(Source):
     def arithmetic(self, node: Node, around: Around) -> None:
         self.has_substitution = self.evaluates = True
         self.no_text_between(node, SPACE)
-        for each in below(node):
-            if each.type in ("string", "raw_string", "ansi_c_string"):
+        for descendant in below(node):
+            if descendant.type in ("string", "raw_string", "ansi_c_string"):
                 raise CannotParse("quotes inside arithmetic")
         self.parts(node, around)
 

@@ -32,12 +32,12 @@ def options_of(prefix: Prefix) -> Mapping[str, str]:
 def read_option(word: str, options: Mapping[str, str]) -> Option | None:
     """Read the option *word*. Return None if it is not known how many words the option takes."""
     if word.startswith("--"):
-        written, equals, value = word.partition("=")
+        option, equals, value = word.partition("=")
         # An abbreviation may stand for several options, as long as all of them are of the same kind.
         kinds = (
-            {options[written]}
-            if written in options
-            else {kind for name, kind in options.items() if name.startswith(written) and len(written) > 2}
+            {options[option]}
+            if option in options
+            else {kind for name, kind in options.items() if name.startswith(option) and len(option) > 2}
         )
         if len(kinds) != 1:
             return Option("flag", 1) if re.fullmatch(r"--\d+", word) else None

@@ -29,12 +29,12 @@ def heredoc_text(node: Node, text: str) -> tuple[str, bool]:
     start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
     if start is None or end is None:
         raise CannotParse("a here-document without an end")
-    written = text[start.start_byte : start.end_byte]
-    found = _DELIMITER.fullmatch(written)
-    if found is None:
-        raise CannotParse(f"the end `{written[:40]}` of a here-document is not understood")
-    delimiter = found.group(found.lastgroup or "bare")
-    expands = found.lastgroup == "bare" and not written.startswith("\\")
+    quoted_delimiter = text[start.start_byte : start.end_byte]
+    match = _DELIMITER.fullmatch(quoted_delimiter)
+    if match is None:
+        raise CannotParse(f"the end `{quoted_delimiter[:40]}` of a here-document is not understood")
+    delimiter = match.group(match.lastgroup or "bare")
+    expands = match.lastgroup == "bare" and not quoted_delimiter.startswith("\\")
     first = text.find("\n", start.end_byte) + 1
     for child in node.children:
         if child.type not in ("heredoc_body", "heredoc_end") and child.end_byte >= first:

@@ -228,7 +228,7 @@ class Source(ABC):
         return leaf or node.type in IN_WORDS or node.type in EXPANSIONS
 
     def at_level(self, mark: int, around: Around) -> tuple[SimpleCommand, ...]:
-        return tuple(each for each in self.commands[mark:] if each.via == around.via)
+        return tuple(command for command in self.commands[mark:] if command.via == around.via)
 
     def source_of(self, node: Node) -> str:
         return self.text_between(node.start_byte, node.end_byte)

@@ -89,8 +89,8 @@ class LineOutline(WordOutline):
 
     def reserved(self) -> str | None:
         """Return the reserved word that stands here, or None. Words are reserved only where a command may begin."""
-        found = _RESERVED.match(self.text, self.at)
-        return found.group() if found else None
+        match = _RESERVED.match(self.text, self.at)
+        return match.group() if match else None
 
     def expect(self, word: str) -> None:
         """Step over a sign or a reserved word that has to stand here."""
@@ -129,13 +129,13 @@ class LineOutline(WordOutline):
             if word != "!":
                 prefix.append((begins, self.at))
             self.skip_blanks()
-            while word == "time" and (found := _TIME_OPTION.match(self.text, self.at)) and len(prefix) < 3:
-                if found[1] == "-p" and len(prefix) > 1:
+            while word == "time" and (match := _TIME_OPTION.match(self.text, self.at)) and len(prefix) < 3:
+                if match[1] == "-p" and len(prefix) > 1:
                     break
-                prefix.append(found.span())
-                self.at = found.end()
+                prefix.append(match.span())
+                self.at = match.end()
                 self.skip_blanks()
-                if found[1] == "--":
+                if match[1] == "--":
                     break
             word = self.reserved()
         if self.text.startswith("(", self.at):
@@ -184,14 +184,14 @@ class LineOutline(WordOutline):
                     refuse("a descriptor without a redirection")
                 redirects += 1
                 continue
-            written = self.text[begins:end].replace(_JOINED, "")
-            if not words and _ASSIGNMENT.match(written):
+            word = self.text[begins:end].replace(_JOINED, "")
+            if not words and _ASSIGNMENT.match(word):
                 assigns += 1
                 continue
-            if not words and _JOINED in self.text[begins:end] and _RESERVED.fullmatch(written):
+            if not words and _JOINED in self.text[begins:end] and _RESERVED.fullmatch(word):
                 refuse("a reserved word over two lines")
             words.append((begins, end))
-            declares = declares or (len(words) == 1 and written in _DECLARES)
+            declares = declares or (len(words) == 1 and word in _DECLARES)
         if sign == "(":
             if len(words) != 1 or assigns or redirects or prefix:
                 refuse("`(` is not understood here")
@@ -215,10 +215,10 @@ class LineOutline(WordOutline):
 
     def redirection(self) -> bool:
         """Read one redirection, beginning at its operator. Return whether there is one."""
-        found = _OPERATOR.match(self.text, self.at)
-        if found is None:
+        match = _OPERATOR.match(self.text, self.at)
+        if match is None:
             return False
-        operator, self.at = found.group(), found.end()
+        operator, self.at = match.group(), match.end()
         if self.text.startswith(_JOINED, self.at) and self.text[self.at + 2 : self.at + 3] in (
             "<",
             ">",
@@ -329,10 +329,10 @@ class LineOutline(WordOutline):
             if self.text.startswith(";", self.at):
                 self.at += 1
         else:
-            found = _NAME.match(self.text, self.at)
-            if found is None:
+            match = _NAME.match(self.text, self.at)
+            if match is None:
                 refuse("the variable of a loop is not understood")
-            self.at = found.end()
+            self.at = match.end()
             self.skip_newlines()
             if self.reserved() == "in":
                 self.at += 2
@@ -372,9 +372,9 @@ class LineOutline(WordOutline):
                 self.at += 1
             self.patterns()
             self.statements(frozenset({";;", "esac"}))
-            found = _CASE_END.match(self.text, self.at)
-            if found:
-                self.at = found.end()
+            match = _CASE_END.match(self.text, self.at)
+            if match:
+                self.at = match.end()
 
     def patterns(self) -> None:
         while True:

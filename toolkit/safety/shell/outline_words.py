@@ -32,8 +32,8 @@ def refuse(why: str) -> NoReturn:
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int, end: int = sys.maxsize) -> int:
-    found = pattern.match(text, at, end)
-    return found.end() if found else at
+    match = pattern.match(text, at, end)
+    return match.end() if match else at
 
 
 class WordOutline(ABC):
@@ -70,7 +70,7 @@ class WordOutline(ABC):
         while self.text.startswith("\n", self.at):
             self.at += 1
             if self.heredocs:
-                self._bodies()
+                self._skip_bodies()
             self.skip_blanks()
 
     def word_end(self, *, assigns: bool = False, arrays: bool = False) -> int:
@@ -88,17 +88,17 @@ class WordOutline(ABC):
             at = _end(_PLAIN, text, at)
             sign = text[at : at + 1]
             if sign == "$":
-                at = self._dollar(at, quoted=False)
+                at = self._expansion_end(at, quoted=False)
             elif sign == "'":
                 at = text.find("'", at + 1) + 1 or refuse("quotes that do not match")
             elif sign == '"':
-                at = self._string(at + 1)
+                at = self._string_end(at + 1)
             elif sign == "\\":
                 if at + 1 >= len(text):
                     refuse("it ends in a backslash")
                 at += 2
             elif sign == "`":
-                at = self._backticks(at)
+                at = self._backticks_end(at)
             elif sign == "(":
                 if arrays and _BEFORE_ARRAY.match(text[begins:at].replace("\\\n", "")):
                     at = self._array(at + 1)
@@ -114,14 +114,14 @@ class WordOutline(ABC):
         return at
 
     def _subscript_end(self, at: int) -> int:
-        found = _OPENS_SUBSCRIPT.match(self.text, at)
-        if found is None:
+        match = _OPENS_SUBSCRIPT.match(self.text, at)
+        if match is None:
             return at
-        if "\\\n" in found.group():
+        if "\\\n" in match.group():
             refuse("a name over two lines")
-        if found["next"]:
-            whole = _SUBSCRIPT.match(self.text, at)
-            return whole.end() if whole else refuse(f"the subscript behind `{found.group()}` is not understood")
+        if match["next"]:
+            subscript = _SUBSCRIPT.match(self.text, at)
+            return subscript.end() if subscript else refuse(f"the subscript behind `{match.group()}` is not understood")
         return at
 
     def _inside(self, at: int) -> int:
@@ -133,14 +133,14 @@ class WordOutline(ABC):
         self._depth -= 1
         return end
 
-    def _dollar(self, at: int, *, quoted: bool) -> int:
+    def _expansion_end(self, at: int, *, quoted: bool) -> int:
         """Return the end of the expansion that begins with the `$` at *at*."""
         text = self.text
         sign = text[at + 1 : at + 2]
         if sign == "(":
             return self.arithmetic_end(at + 3) if text.startswith("(", at + 2) else self._inside(at + 2)
         if sign == "{":
-            return self._braces(at + 2, quoted=quoted)
+            return self._braces_end(at + 2, quoted=quoted)
         if sign == "[":
             refuse("`$[` is not understood")
         if text.startswith("\\\n", at + 1):
@@ -148,17 +148,17 @@ class WordOutline(ABC):
         if sign == "$":
             return at + 2
         if not quoted and sign == "'":
-            return self._ansi(at + 2)
+            return self._ansi_end(at + 2)
         if not quoted and sign == '"':
-            return self._string(at + 2)
+            return self._string_end(at + 2)
         return at + 1
 
-    def _ansi(self, at: int) -> int:
+    def _ansi_end(self, at: int) -> int:
         while self.text[at] != "'":
             at += 2 if self.text[at] == "\\" else 1
         return at + 1
 
-    def _string(self, at: int) -> int:
+    def _string_end(self, at: int) -> int:
         """Return the end of a text in double quotes."""
         while True:
             at = _end(_IN_STRING, self.text, at)
@@ -173,16 +173,16 @@ class WordOutline(ABC):
         """Return the end of an escape, backticks or expansion that is still active inside double quotes."""
         if sign == "\\":
             return at + 2
-        return self._backticks(at) if sign == "`" else self._dollar(at, quoted=True)
+        return self._backticks_end(at) if sign == "`" else self._expansion_end(at, quoted=True)
 
-    def _backticks(self, begins: int) -> int:
+    def _backticks_end(self, begins: int) -> int:
         at = begins + 1
         while self.text[at] != "`":
             at += 2 if self.text[at] == "\\" else 1
         self.backticks.add((begins, at + 1))
         return at + 1
 
-    def _braces(self, at: int, *, quoted: bool) -> int:
+    def _braces_end(self, at: int, *, quoted: bool) -> int:
         """Return the end of `${...}`. The first `}` that is not part of an inner expansion or string ends it."""
         text = self.text
         if text[at] in " \t\n|(":
@@ -194,7 +194,7 @@ class WordOutline(ABC):
             if sign == "'" or (sign == '"' and quoted) or (sign in "<>" and text.startswith("(", at + 1)):
                 refuse("quotes inside `${...}`")
             if sign == '"':
-                at = self._string(at + 1)
+                at = self._string_end(at + 1)
             elif sign in "\\`$":
                 at = self._live(at, sign)
             else:
@@ -281,20 +281,20 @@ class WordOutline(ABC):
                 refuse(f"`{text[at]}` inside an array")
             at = self.at
 
-    def _bodies(self) -> None:
+    def _skip_bodies(self) -> None:
         """Step over the here-documents that begin with this line."""
         waiting, self.heredocs = self.heredocs, []
-        for written, strips_tabs in waiting:
-            found = _DELIMITER.fullmatch(written)
-            if found is None:
-                refuse(f"the end `{written[:40]}` of a here-document is not understood")
-            delimiter = found.group(found.lastgroup or "bare")
-            expands = found.lastgroup == "bare" and not written.startswith("\\")
+        for quoted_delimiter, strips_tabs in waiting:
+            match = _DELIMITER.fullmatch(quoted_delimiter)
+            if match is None:
+                refuse(f"the end `{quoted_delimiter[:40]}` of a here-document is not understood")
+            delimiter = match.group(match.lastgroup or "bare")
+            expands = match.lastgroup == "bare" and not quoted_delimiter.startswith("\\")
             begins = self.at
             end = self._body_end(delimiter, strips_tabs=strips_tabs, joins=expands)
             behind = self.at
             if expands:
-                self._live_body(begins, end)
+                self._check_live_body(begins, end)
             self.at = behind
 
     def _body_end(self, delimiter: str, *, strips_tabs: bool, joins: bool) -> int:
@@ -317,7 +317,7 @@ class WordOutline(ABC):
             self.at += 1
         refuse(f"where the here-document `{delimiter}` ends is not understood")
 
-    def _live_body(self, at: int, end: int) -> None:
+    def _check_live_body(self, at: int, end: int) -> None:
         while at < end:
             at = _end(_IN_BODY, self.text, at, end)
             if at < end:

@@ -68,25 +68,25 @@ class MissingShellParser(CannotParse):
 @lru_cache(maxsize=8)
 def parsed(text: str) -> Script:
     """Return everything that *text* would run. Raise `CannotParse` if any part of it is not understood."""
-    gathered = _Gathered()
+    parts = _ScriptParts()
     try:
-        top = gathered.read(text, (), 0)
+        top = parts.read(text, (), 0)
     except RecursionError:
         raise CannotParse("it is nested too deeply") from None
     script = Script(
-        commands=tuple(gathered.commands),
+        commands=tuple(parts.commands),
         top=tuple(top),
-        redirections=tuple(gathered.redirections),
-        assignments=tuple(gathered.assignments),
-        functions=tuple(gathered.functions),
-        spawns_in_loop=gathered.spawns,
-        has_substitution=gathered.has_substitution,
+        redirections=tuple(parts.redirections),
+        assignments=tuple(parts.assignments),
+        functions=tuple(parts.functions),
+        spawns_in_loop=parts.spawns,
+        has_substitution=parts.has_substitution,
     )
-    refuse_late_texts(script, evaluates=gathered.evaluates)
+    refuse_late_texts(script, evaluates=parts.evaluates)
     return script
 
 
-class _Gathered:
+class _ScriptParts:
     """Everything that was found so far, in all texts that were read."""
 
     def __init__(self) -> None:
@@ -103,24 +103,28 @@ class _Gathered:
         self._characters += len(text)
         if self._characters > _MOST_READ:
             raise CannotParse("it gives too much text to shells inside shells")
-        found = _read(text, via)
-        self.redirections += found.redirections
-        self.assignments += found.assignments
-        self.functions += found.functions
-        self.spawns = self.spawns or found.spawns
-        self.has_substitution = self.has_substitution or found.has_substitution
-        self.evaluates = self.evaluates or found.evaluates
-        for command in found.commands:
+        reader = _read(text, via)
+        self.redirections += reader.redirections
+        self.assignments += reader.assignments
+        self.functions += reader.functions
+        self.spawns = self.spawns or reader.spawns
+        self.has_substitution = self.has_substitution or reader.has_substitution
+        self.evaluates = self.evaluates or reader.evaluates
+        for command in reader.commands:
             self._add(command if outer is None else _inherit(command, outer), depth)
-        return found.commands
+        return reader.commands
 
     def _add(self, command: SimpleCommand, depth: int) -> None:
         self.commands.append(command)
         if len(self.commands) > MOST_COMMANDS or depth > _MOST_OPENED:
             raise CannotParse("it runs too many commands, or commands nested too deeply")
         if command.name in _DECLARE:
-            seen = {(assignment.name, assignment.value) for assignment in self.assignments}
-            self.assignments += [each for each in _declared(command) if (each.name, each.value) not in seen]
+            existing = {(assignment.name, assignment.value) for assignment in self.assignments}
+            self.assignments += [
+                declaration
+                for declaration in _assignments_of(command)
+                if (declaration.name, declaration.value) not in existing
+            ]
         if command.name in _EVALUATE_NAMES:
             self.evaluates = self.evaluates or command.name == "let" or not all(command.literal)
             # `declare -i b=a` evaluates `a` as a number.
@@ -135,7 +139,7 @@ class _Gathered:
                 self._add(inside, depth + 1)
 
 
-def _declared(command: SimpleCommand) -> Iterator[Assignment]:
+def _assignments_of(command: SimpleCommand) -> Iterator[Assignment]:
     """
     Yield the variables that `export a=1` and similar commands set.
 
@@ -146,8 +150,8 @@ def _declared(command: SimpleCommand) -> Iterator[Assignment]:
         if re.match(r"[-+]\w*n", word) and command.name not in ("export", "readonly"):
             raise CannotParse(f"`{command.name} {word}` gives a variable a second name")
         name, sign, value = word.partition("=")
-        if sign and (found := _NAME.fullmatch(name)):
-            yield Assignment(name=found[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
+        if sign and (match := _NAME.fullmatch(name)):
+            yield Assignment(name=match[1], value=value, is_literal=is_literal, unexpanded=value if is_literal else "")
 
 
 def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
@@ -164,18 +168,18 @@ def _inherit(command: SimpleCommand, outer: SimpleCommand) -> SimpleCommand:
 def _read(text: str, via: tuple[str, ...]) -> Reader:
     if len(text) > _MOST_CHARACTERS:
         raise CannotParse(f"it is longer than {_MOST_CHARACTERS} characters")
-    if found := _INVISIBLE.search(text):
-        raise CannotParse(f"it holds the character U+{ord(found.group()):04X}, which cannot be seen")
-    for sign, most, name in _MOST_SIGNS:
-        if text.count(sign) > most:
-            raise CannotParse(f"it has more than {most} {name}")
+    if match := _INVISIBLE.search(text):
+        raise CannotParse(f"it holds the character U+{ord(match.group()):04X}, which cannot be seen")
+    for sign, max_count, name in _MOST_SIGNS:
+        if text.count(sign) > max_count:
+            raise CannotParse(f"it has more than {max_count} {name}")
     try:
         source = text.encode()
     except UnicodeEncodeError:
         raise CannotParse("it is not valid Unicode") from None
     if not text.isascii():
-        if found := _ODD_DELIMITER.search(text):
-            raise CannotParse(f"the end of `{found.group()[:20]}` cannot be told from other lines")
+        if match := _ODD_DELIMITER.search(text):
+            raise CannotParse(f"the end of `{match.group()[:20]}` cannot be told from other lines")
         plain = _NOT_ASCII.sub(b"%", source)
     else:
         plain = source
@@ -203,17 +207,17 @@ def _tree(source: bytes) -> Any:
     language = _language()
     from tree_sitter import Parser
 
-    most = 200 + len(source) // _PIECE * 8
+    max_reads = 200 + len(source) // _PIECE * 8
     reads = 0
 
     def read(offset: int, _: object) -> bytes:
         nonlocal reads
         reads += 1
-        return source[offset : offset + _PIECE] if reads <= most else b""
+        return source[offset : offset + _PIECE] if reads <= max_reads else b""
 
     # Threads must not share a parser, and a new one costs next to nothing. Only the language is cached.
     tree = Parser(language).parse(read)
-    if reads > most:
+    if reads > max_reads:
         raise CannotParse("it is too tangled")
     return tree
 

@@ -45,11 +45,11 @@ class SimpleCommands(Expansions):
         for child in node.children:
             kind = child.type
             if kind in ("file_redirect", "herestring_redirect"):
-                found, words = self.redirect(child, inside)
+                new_redirections, words = self.redirect(child, inside)
                 if words:
                     raise CannotParse("words after a redirection")
-                redirections += found
-            elif kind == "subshell" and [self.source_of(each) for each in parts] == ["time"]:
+                redirections += new_redirections
+            elif kind == "subshell" and [self.source_of(part) for part in parts] == ["time"]:
                 self.visit(child, around)
             elif kind == "variable_assignment" and not parts:
                 assignments.append(self.assignment(child, inside))
@@ -67,7 +67,7 @@ class SimpleCommands(Expansions):
             redirections += around.tail.redirections
             chunks += around.tail.words
             end = max([end, *(chunk[1] for chunk in around.tail.words)])
-        chunks = self._behind_keyword(chunks, assignments)
+        chunks = self._split_off_assignments(chunks, assignments)
         self.word_spans.add(tuple(chunk[:2] for chunk in chunks))
         words_read = [self.word_of(chunk, tilde_after="=") for chunk in chunks]
         sources = [self.text_between(start, stop) for start, stop, _ in chunks]
@@ -95,7 +95,7 @@ class SimpleCommands(Expansions):
             )
         )
 
-    def _behind_keyword(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
+    def _split_off_assignments(self, chunks: list[Chunk], assignments: list[Assignment]) -> list[Chunk]:
         """
         Remove the assignments that follow `time` or `coproc` from the words.
 
@@ -108,12 +108,12 @@ class SimpleCommands(Expansions):
             if len(chunks) > at and self.text[slice(*chunks[0][:2])] == "time" and self._written(chunks[at]) == option:
                 at += 1
         first = at
-        while at < len(chunks) and (found := _LOOKS_ASSIGNED.match(self._written(chunks[at]))):
+        while at < len(chunks) and (match := _LOOKS_ASSIGNED.match(self._written(chunks[at]))):
             start, end, nodes = chunks[at]
-            if found.end() != end - start and self._written(chunks[at])[found.end()] == "(":
+            if match.end() != end - start and self._written(chunks[at])[match.end()] == "(":
                 raise CannotParse(f"an array behind `{self._written(chunks[0])}`")
-            if not _NAME.fullmatch(found.group().rstrip("+=")):
-                raise CannotParse(f"`{found.group()}` behind `{self._written(chunks[0])}`")
+            if not _NAME.fullmatch(match.group().rstrip("+=")):
+                raise CannotParse(f"`{match.group()}` behind `{self._written(chunks[0])}`")
             value = self.word_of((start, end, nodes), tilde_after=":")
             name, _, plain = value.plain.partition("=")
             literal = value.is_literal and not name.endswith("+")
@@ -135,20 +135,23 @@ class SimpleCommands(Expansions):
         inside = around.for_words()
         for child in node.children:
             self.visit(child, inside)
-        if any(each.type in ("raw_string", "ansi_c_string") and _hides(self.source_of(each)) for each in below(node)):
+        if any(
+            descendant.type in ("raw_string", "ansi_c_string") and _hides_substitution(self.source_of(descendant))
+            for descendant in below(node)
+        ):
             raise CannotParse("a quoted substitution that a test may run")
         if _ESCAPED_SUBSCRIPT.search(self.source_of(node)):
             raise CannotParse("a quoted substitution that a test may run")
-        self._no_other_signs(node)
+        self._refuse_other_signs(node)
         self.word_spans.add(((node.start_byte, node.end_byte),))
         around = around.opened()
         opening, closing = node.children[0], node.children[-1]
         between = self.text_between(opening.end_byte, closing.start_byte).strip()
-        known = len(self.commands) == mark and not any(each.type in EXPANSIONS for each in below(node))
+        is_literal = len(self.commands) == mark and not any(descendant.type in EXPANSIONS for descendant in below(node))
         self.add(
             SimpleCommand(
                 words=(self.source_of(opening), between, self.source_of(closing)),
-                literal=(True, known, True),
+                literal=(True, is_literal, True),
                 plain=(self.source_of(opening), between, self.source_of(closing)),
                 source=self.source_of(node),
                 via=around.via,
@@ -158,21 +161,21 @@ class SimpleCommands(Expansions):
             )
         )
 
-    def _no_other_signs(self, node: Node) -> None:
+    def _refuse_other_signs(self, node: Node) -> None:
         """
         Refuse signs such as `&` or `;` inside a test.
 
         Inside `[ ]` the shell still ends a command at these signs, even if the grammar reads them differently.
         """
         kind = node.children[0].type
-        covered = [each for each in below(node) if each.type in _COVERS_SIGNS]
-        rest, at = "", node.children[0].end_byte
-        for each in covered:
-            if each.start_byte >= at:
-                rest += self.text[at : each.start_byte] + "x"
-                at = each.end_byte
-        rest += self.text[at : node.children[-1].start_byte]
-        if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", rest, flags=re.DOTALL)):
+        covered = [descendant for descendant in below(node) if descendant.type in _COVERS_SIGNS]
+        uncovered, at = "", node.children[0].end_byte
+        for descendant in covered:
+            if descendant.start_byte >= at:
+                uncovered += self.text[at : descendant.start_byte] + "x"
+                at = descendant.end_byte
+        uncovered += self.text[at : node.children[-1].start_byte]
+        if kind in _SIGNS_IN_TESTS and _SIGNS_IN_TESTS[kind].search(re.sub(r"\\.", "x", uncovered, flags=re.DOTALL)):
             raise CannotParse(f"a sign inside `{kind}` that ends a command")
 
     def assigned(self, node: Node, around: Around) -> None:
@@ -189,11 +192,13 @@ class SimpleCommands(Expansions):
             self.visit(child, around._replace(tail=None))
         word = self.word_of((equals.end_byte, node.end_byte, [node]), tilde_after=":")
         literal = word.is_literal and equals.type == "=" and name == self.source_of(node.children[0])
-        found = Assignment(name=name, value=word.plain, is_literal=literal, unexpanded=self._unexpanded(node, word))
-        self.assignments.append(found)
-        return found
+        result = Assignment(
+            name=name, value=word.plain, is_literal=literal, unexpanded=self._value_without_expansions(node, word)
+        )
+        self.assignments.append(result)
+        return result
 
-    def _unexpanded(self, node: Node, word: Word) -> str:
+    def _value_without_expansions(self, node: Node, word: Word) -> str:
         """Return the value of an assignment without its expansions. For an array, join those of all its values."""
         values = [part for child in node.children if child.type == "array" for part in child.children if part.is_named]
         if not values:
@@ -221,40 +226,40 @@ class SimpleCommands(Expansions):
         chunks = self.chunks(targets, before_redirection=True)
         if operator.type.endswith("-"):
             # `<&-` closes a descriptor. The words that follow belong to the command, even if they touch the sign.
-            target, rest = Word("", is_literal=True), chunks
+            target, chunks_behind = Word("", is_literal=True), chunks
         elif chunks:
-            target, rest = self.word_of(chunks[0]), chunks[1:]
+            target, chunks_behind = self.word_of(chunks[0]), chunks[1:]
             self.targets.add(chunks[0][:2])
         else:
             raise CannotParse("a redirection without a target")
         if operator.type in (">&", "<&") and re.search(r"[$`]", target.plain):
             raise CannotParse(f"bash expands the target of `{operator.type}` twice")
-        found = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
-        self.redirections.append(found)
-        return [found], rest
+        redirection = Redirection(operator=operator.type, target=target.plain, is_literal=target.is_literal)
+        self.redirections.append(redirection)
+        return [redirection], chunks_behind
 
     def heredoc(self, node: Node, around: Around) -> tuple[list[Redirection], list[Chunk]]:
         text, expands = heredoc_text(node, self.text)
         self.separated(node.children)
-        found: list[Redirection] = []
+        redirections: list[Redirection] = []
         parts: list[Node] = []
         for child in node.children:
             if child.type == "heredoc_body":
                 for part in child.children if expands else ():
                     self.visit(part, around._replace(quoted=True))
             elif child.type in ("file_redirect", "herestring_redirect"):
-                more, words = self.redirect(child, around)
+                new_redirections, words = self.redirect(child, around)
                 if words:
                     raise CannotParse("words after a redirection")
-                found += more
+                redirections += new_redirections
             elif self.is_word(child):
                 self.visit(child, around)
                 parts.append(child)
-        known = not expands or ("$" not in text and "`" not in text and "\\" not in text)
-        here = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=known)
-        self.redirections.append(here)
-        return [here, *found], self.chunks(parts)
+        is_literal = not expands or ("$" not in text and "`" not in text and "\\" not in text)
+        heredoc_redirection = Redirection(operator=node.children[0].type, target=utf8(text), is_literal=is_literal)
+        self.redirections.append(heredoc_redirection)
+        return [heredoc_redirection, *redirections], self.chunks(parts)
 
 
-def _hides(text: str) -> bool:
+def _hides_substitution(text: str) -> bool:
     return "$(" in text or "`" in text

@@ -117,8 +117,8 @@ class Reader(SimpleCommands):
 
     def chain(self, node: Node, around: Around) -> None:
         self.no_text_between(node, SPACE)
-        *most, last = node.children
-        for child in most:
+        *children_before, last = node.children
+        for child in children_before:
             self.visit(child, around._replace(tail=None))
         self.visit(last, around)
 
@@ -157,9 +157,9 @@ class Reader(SimpleCommands):
                 if heredoc is not None:
                     raise CannotParse("two here-documents for one command")
                 heredoc = child
-            found, more = self.redirect(child, around)
-            redirections += found
-            words += more
+            new_redirections, new_words = self.redirect(child, around)
+            redirections += new_redirections
+            words += new_words
         inner = tuple(self.commands[mark:])
         mark = len(self.commands)
         if around.tail is not None:
@@ -179,8 +179,8 @@ class Reader(SimpleCommands):
         for child in node.children:
             if child.type == "pipeline":
                 self.no_text_between(child, SPACE)
-                for each in child.children:
-                    self.visit(each, around._replace(fed_by=(*around.fed_by, *fed_by)))
+                for grandchild in child.children:
+                    self.visit(grandchild, around._replace(fed_by=(*around.fed_by, *fed_by)))
             elif child.is_named and child.type not in PARTS_OF_HEREDOC and not self.is_word(child):
                 self.visit(child, around)
 

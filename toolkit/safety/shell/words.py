@@ -44,7 +44,7 @@ class Word(NamedTuple):
 
 def unescaped_live(text: str) -> bool:
     """Return whether *text* holds a substitution that no backslash hides."""
-    return _MAY_LIVE.search(text) is not None and any(found.group(1) for found in _LIVE.finditer(text))
+    return _MAY_LIVE.search(text) is not None and any(match.group(1) for match in _LIVE.finditer(text))
 
 
 def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_after: str = "") -> Word:
@@ -63,15 +63,15 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
     expansions: list[int] = []
     # The text in which braces and patterns are searched. Each quoted part counts as a harmless letter.
     bare: list[str] = []
-    literal, seen, at, quoted = True, 0, 0, False
+    literal, spans_read, at, quoted = True, 0, 0, False
     while at < len(text):
-        here = text[at]
+        character = text[at]
         if (end := spans.get(start + at)) is not None:
             plain.append(text[at : end - start])
             expansions.append(len(plain) - 1)
             bare.append("x")
-            literal, seen, at = False, seen + 1, end - start
-        elif here == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
+            literal, spans_read, at = False, spans_read + 1, end - start
+        elif character == "\\" and (not quoted or text[at + 1 : at + 2] in '$`"\\\n'):
             following = text[at + 1 : at + 2]
             if not following:
                 raise CannotParse("it ends in a backslash")
@@ -79,49 +79,51 @@ def read_word(text: str, spans: Mapping[int, int], *, start: int = 0, tilde_afte
                 plain.append(following)
                 bare.append("x")
             at += 2
-        elif here == '"':
+        elif character == '"':
             quoted, at = not quoted, at + 1
             bare.append("x")
-        elif not quoted and here == "'":
-            end = _closing(text, at + 1)
+        elif not quoted and character == "'":
+            end = _closing_quote(text, at + 1)
             plain.append(text[at + 1 : end])
             bare.append("x")
             at = end + 1
         elif not quoted and text.startswith("$'", at):
-            end = _closing(text, at + 2, escapes=True)
-            value, known = _ansi(text[at + 2 : end])
+            end = _closing_quote(text, at + 2, escapes=True)
+            value, is_exact = _decode_ansi(text[at + 2 : end])
             plain.append(value)
             bare.append("x")
-            literal, at = literal and known, end + 1
+            literal, at = literal and is_exact, end + 1
         elif not quoted and text.startswith('$"', at):
             # This is a translated string. The words that it becomes depend on the locale.
             literal, at = False, at + 1
-        elif here == "`" or (here == "$" and text[at + 1 : at + 2] in tuple("({[")):
+        elif character == "`" or (character == "$" and text[at + 1 : at + 2] in tuple("({[")):
             raise CannotParse(f"a substitution in {_shown(text)} is not understood")
-        elif not quoted and here in " \t\n;|&<>()":
-            raise CannotParse(f"{here!r} in {_shown(text)} is not understood")
+        elif not quoted and character in " \t\n;|&<>()":
+            raise CannotParse(f"{character!r} in {_shown(text)} is not understood")
         else:
-            if here == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
+            if character == "$" and re.match(r"[\w@*#?!$-]", text[at + 1 : at + 2]):
                 literal = False  # the grammar takes `$IFS/` for text; the shell does not
-            plain.append(here)
-            bare.append("x" if quoted else here)
+            plain.append(character)
+            bare.append("x" if quoted else character)
             at += 1
-    if quoted or seen != sum(1 for each in spans if start <= each < start + len(text)):
+    if quoted or spans_read != sum(1 for offset in spans if start <= offset < start + len(text)):
         raise CannotParse(f"the quotes in {_shown(text)} are not understood")
     whole = "".join(plain)
     for place in expansions:
         plain[place] = "x"
-    return Word(whole, literal and _stays("".join(bare), tilde_after), "".join(plain) if expansions else whole)
+    return Word(
+        whole, literal and _stays_unchanged("".join(bare), tilde_after), "".join(plain) if expansions else whole
+    )
 
 
-def _stays(bare: str, tilde_after: str) -> bool:
+def _stays_unchanged(bare: str, tilde_after: str) -> bool:
     """Return whether the shell leaves a word without `$` as it is: it has no pattern, no braces and no home folder."""
     pattern = "*" in bare or "?" in bare or ("[" in bare and "]" in bare[bare.index("[") :])
-    home = bare.startswith("~") or any(f"{each}~" in bare for each in tilde_after)
+    home = bare.startswith("~") or any(f"{sign}~" in bare for sign in tilde_after)
     return not (pattern or home or _BRACES.search(bare))
 
 
-def _closing(text: str, at: int, *, escapes: bool = False) -> int:
+def _closing_quote(text: str, at: int, *, escapes: bool = False) -> int:
     while at < len(text):
         if text[at] == "'":
             return at
@@ -129,24 +131,24 @@ def _closing(text: str, at: int, *, escapes: bool = False) -> int:
     raise CannotParse(f"the quotes in {_shown(text)} are not understood")
 
 
-def _ansi(text: str) -> tuple[str, bool]:
+def _decode_ansi(text: str) -> tuple[str, bool]:
     """Return the text inside `$'...'`, and whether every escape in it is certainly one character."""
-    known = True
+    is_exact = True
 
-    def value(found: re.Match[str]) -> str:
-        nonlocal known
-        kind, given = found.lastgroup or "e", found.group(found.lastgroup or "e")
+    def value(match: re.Match[str]) -> str:
+        nonlocal is_exact
+        kind, escape = match.lastgroup or "e", match.group(match.lastgroup or "e")
         if kind == "e":
-            return _ANSI_NAMES.get(given, "\\" + given)
-        code = ord(given.upper()) & 0x1F if kind == "c" else int(given, 8 if kind == "o" else 16)
+            return _ANSI_NAMES.get(escape, "\\" + escape)
+        code = ord(escape.upper()) & 0x1F if kind == "c" else int(escape, 8 if kind == "o" else 16)
         if code == 0:
             raise CannotParse("it holds a NUL character, which ends a word before its end is seen")
         if code > 0x7F:  # such bytes may join with their neighbours
-            known = False
-            return found.group()
+            is_exact = False
+            return match.group()
         return chr(code)
 
-    return _ANSI.sub(value, text), known
+    return _ANSI.sub(value, text), is_exact
 
 
 def _shown(text: str) -> str:

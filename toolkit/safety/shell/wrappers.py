@@ -44,7 +44,7 @@ def opened(command: SimpleCommand) -> Iterator[Opened]:
     if name in _OPENERS:
         yield from _OPENERS[name](command)
     elif name in PREFIXES:
-        yield from _prefixed(command, PREFIXES[name])
+        yield from _commands_behind_prefix(command, PREFIXES[name])
     elif name in SHELLS:
         yield from _shell(command)
 
@@ -67,26 +67,28 @@ def known_input(command: SimpleCommand) -> str | None:
     return None if "\\" in text or "%" in text or text.startswith("-") else text
 
 
-def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
+def _commands_behind_prefix(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
     at, sure = 1, not prefix.guess
     if prefix.after:
         at = _behind_subcommand(command, prefix.after.split())
         if not at:
             return
     first, options = at, options_of(prefix)
-    assigned: list[Assignment] = []
+    assignments: list[Assignment] = []
     skip = prefix.skip
     while at < len(command.words):
-        word, known = command.plain[at], command.literal[at]
-        if known and word == "--":
+        word, is_literal = command.plain[at], command.literal[at]
+        if is_literal and word == "--":
             at, options = at + 1, {}
-        elif prefix.sets and (found := _assigned(command.name, word)) is not None:
-            unexpanded = found[1] if known else ""
-            assigned.append(Assignment(name=found[0], value=found[1], is_literal=known, unexpanded=unexpanded))
+        elif prefix.sets and (assignment := _parse_assignment(command.name, word)) is not None:
+            unexpanded = assignment[1] if is_literal else ""
+            assignments.append(
+                Assignment(name=assignment[0], value=assignment[1], is_literal=is_literal, unexpanded=unexpanded)
+            )
             at += 1
         elif word.startswith("-") and options and (len(word) > 1 or "-" in options):
             option = read_option(word, options)
-            sure = sure and known and option is not None
+            sure = sure and is_literal and option is not None
             if option is not None and option.kind == "text":
                 value = option.value if option.value is not None else "".join(command.plain[at + 1 : at + 2])
                 yield from _text_option(command, value, at + option.steps)
@@ -94,10 +96,10 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
                     return
             at += option.steps if option is not None else 1
         elif skip:
-            sure = sure and known
+            sure = sure and is_literal
             skip -= 1
             at += 1
-        elif not known and at + 1 < len(command.words) and not _is_quoted(command, at):
+        elif not is_literal and at + 1 < len(command.words) and not _is_quoted(command, at):
             # In `sudo $options rm x` the variable may expand to options or to nothing.
             sure = False
             break
@@ -110,7 +112,7 @@ def _prefixed(command: SimpleCommand, prefix: Prefix) -> Iterator[Opened]:
     starts = [at] if sure else range(first, len(command.words))
     for start in starts:
         if start < len(command.words):
-            yield _rest(command, start, prefix, assigned)
+            yield _command_from(command, start, prefix, assignments)
 
 
 def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> int:
@@ -122,14 +124,14 @@ def _behind_subcommand(command: SimpleCommand, subcommands: Sequence[str]) -> in
     return 0
 
 
-def _assigned(name: str, word: str) -> tuple[str, str] | None:
+def _parse_assignment(name: str, word: str) -> tuple[str, str] | None:
     """Return the variable and the value that *word* sets, or None. For `env`, every word with a `=` sets a variable."""
-    found = (_ENV_ASSIGNMENT if name == "env" else _ASSIGNMENT).fullmatch(word)
-    if found is None or (name == "env" and word.startswith("-")):
+    match = (_ENV_ASSIGNMENT if name == "env" else _ASSIGNMENT).fullmatch(word)
+    if match is None or (name == "env" and word.startswith("-")):
         return None
-    if found.group(1).startswith("BASH_FUNC_"):
-        raise CannotParse(f"`{found.group(1)}` defines a function for every shell that is started")
-    return found.group(1), found.group(2)
+    if match.group(1).startswith("BASH_FUNC_"):
+        raise CannotParse(f"`{match.group(1)}` defines a function for every shell that is started")
+    return match.group(1), match.group(2)
 
 
 def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Opened]:
@@ -141,18 +143,18 @@ def _text_option(command: SimpleCommand, value: str, behind: int) -> Iterator[Op
     else:
         # The value begins with options and variables of `env`. The other words of the command follow it.
         words = zip(command.words[behind:], command.literal[behind:], strict=True)
-        rest = [shlex.quote(word) if known else word for word, known in words]
+        rest = [shlex.quote(word) if is_literal else word for word, is_literal in words]
         yield Text(" ".join(["env", value, *rest]), "env")
 
 
-def _rest(command: SimpleCommand, start: int, prefix: Prefix, assigned: list[Assignment]) -> Opened:
+def _command_from(command: SimpleCommand, start: int, prefix: Prefix, assignments: list[Assignment]) -> Opened:
     if prefix.joins:
         # `parallel rm ::: a b` passes `a` and `b` to `rm`.
         return Text(" ".join(word for word in command.plain[start:] if not word.startswith(":::")), command.name)
-    return _part(command, start, len(command.words), assigned)
+    return _part(command, start, len(command.words), assignments)
 
 
-def _part(command: SimpleCommand, start: int, end: int, assigned: list[Assignment] | None = None) -> SimpleCommand:
+def _part(command: SimpleCommand, start: int, end: int, assignments: list[Assignment] | None = None) -> SimpleCommand:
     return replace(
         command,
         words=command.words[start:end],
@@ -160,7 +162,7 @@ def _part(command: SimpleCommand, start: int, end: int, assigned: list[Assignmen
         plain=command.plain[start:end],
         via=(*command.via, command.name),
         outer=command,
-        assignments=(*command.assignments, *(assigned or ())),
+        assignments=(*command.assignments, *(assignments or ())),
     )
 
 
@@ -198,7 +200,7 @@ def _shell(command: SimpleCommand) -> Iterator[Opened]:
 
 def _input(command: SimpleCommand) -> Iterator[Opened]:
     """Yield the text that a shell reads from standard input."""
-    files = [each.target for each in command.redirections if each.operator == "<"]
+    files = [redirection.target for redirection in command.redirections if redirection.operator == "<"]
     if any(file.startswith(("<(", "$(", "`")) for file in files):
         raise CannotParse(f"`{command.name}` runs what another command prints")
     if (text := known_input(command)) is not None:
@@ -227,10 +229,10 @@ def _su(command: SimpleCommand) -> Iterator[Opened]:
         following = command.plain[at + 1 : at + 2]
         if word == "--" and command.name == "script" and following:
             yield _part(command, at + 1, len(command.words))
-        if found := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
-            texts = following if found[1] is None else (found[1],)
-        elif found := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
-            texts = (found[1],) if found[1] else following
+        if match := re.fullmatch(r"--(?:c|ses|r)[a-z-]*(?:=(.*))?|-Command", word, re.DOTALL):
+            texts = following if match[1] is None else (match[1],)
+        elif match := re.fullmatch(r"-[A-Za-z]*?c(.*)", word, re.DOTALL):
+            texts = (match[1],) if match[1] else following
         else:
             continue
         for text in texts:
@@ -248,7 +250,7 @@ _FLOCK = Prefix(
 def _flock(command: SimpleCommand) -> Iterator[Opened]:
     # `-c` may stand behind the file. It may also belong to the command behind the file.
     yield from _su(command)
-    yield from _prefixed(command, _FLOCK)
+    yield from _commands_behind_prefix(command, _FLOCK)
 
 
 def _entr(command: SimpleCommand) -> Iterator[Opened]:
@@ -256,7 +258,7 @@ def _entr(command: SimpleCommand) -> Iterator[Opened]:
     flags = [*takewhile(lambda word: word.startswith("-"), command.plain[1:])]
     if any("s" in word for word in flags):
         yield from (Text(word, "entr -s") for word in command.plain[1 + len(flags) : 2 + len(flags)])
-    yield from _prefixed(command, PREFIXES["entr"])
+    yield from _commands_behind_prefix(command, PREFIXES["entr"])
 
 
 def _history(command: SimpleCommand) -> Iterator[Opened]:
