@@ -47,7 +47,7 @@ class RunSeal:
     def __init__(self, key: bytes | str | Sequence[bytes | str], *, clock: Callable[[], float] = time.time) -> None:
         Seal(key)  # raises if a key is not good enough
         keys = [key] if isinstance(key, (bytes, str)) else list(key)
-        self._keys = [each.encode() if isinstance(each, str) else each for each in keys]
+        self._keys = [one_key.encode() if isinstance(one_key, str) else one_key for one_key in keys]
         self._clock = clock
 
     def sealed(self, run: Run) -> str:
