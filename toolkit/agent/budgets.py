@@ -82,7 +82,7 @@ class Spent:
     cost: Decimal = Decimal(0)
 
     def to_json(self) -> dict[str, Any]:
-        plain = {spent_field.name: getattr(self, spent_field.name) for spent_field in fields(self)}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
 
     @classmethod
@@ -93,7 +93,7 @@ class Spent:
         Raises:
             ValueError: *data* is not the JSON of a `Spent`.
         """
-        names = {spent_field.name for spent_field in fields(cls)}
+        names = {field.name for field in fields(cls)}
         if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
             raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
         data = {"retries": 0, **data}
