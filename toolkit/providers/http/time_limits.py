@@ -28,7 +28,7 @@ class TimeLimits:
     """
 
     def __init__(self, who: str, *, idle_seconds: float, total_seconds: float) -> None:
-        self._who = who
+        self._server = who
         self._idle_seconds = idle_seconds
         self._total_seconds = total_seconds
         self._idle = 0.0
@@ -45,7 +45,7 @@ class TimeLimits:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise Transient(f"{self._who} {self._describe_limit()}", happened="maybe") from None
+            raise Transient(f"{self._server} {self._describe_limit()}", happened="maybe") from None
         finally:
             passed = clock() - started
             self._idle += passed
