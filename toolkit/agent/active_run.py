@@ -174,13 +174,13 @@ class Talk:
 
     def answer(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Append the results of *calls*, in order. A result that no event has reported yet is reported now."""
-        reported = [
+        reported_results = [
             result if call.id in self._results else self.ended(call, result)
             for call, result in zip(calls, results, strict=True)
         ]
         message = self.messages[-1]
         assert isinstance(message, AssistantMessage)  # noqa: S101 -- `take` has appended it
-        self.messages.append(ToolMessage(tuple(map(self._kept, message.calls, reported))))
+        self.messages.append(ToolMessage(tuple(map(self._kept, message.calls, reported_results))))
 
     def cut_short(self, calls: Sequence[ToolCall], why: str) -> None:
         """Answer each of *calls* with its result if it has one, and otherwise with *why* it has none."""

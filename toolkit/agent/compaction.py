@@ -72,7 +72,9 @@ def _cut(result: ToolResult) -> ToolResult:
     size = _size(result)
     if size <= _MIN_CUT_SIZE or result.kind == "waiting":
         return result
-    changed = copy.copy(result)
-    changed.text = f"[{size:,} characters of `{result.tool}` were cut to save room; call it again if you need them]"
-    changed.value, changed.parts, changed.truncated = None, (), True
-    return changed
+    short_result = copy.copy(result)
+    short_result.text = (
+        f"[{size:,} characters of `{result.tool}` were cut to save room; call it again if you need them]"
+    )
+    short_result.value, short_result.parts, short_result.truncated = None, (), True
+    return short_result

@@ -43,9 +43,9 @@ _WAITING = Ending(status="waiting", reason="people have to answer first")
 async def converse(talk: Talk) -> Ending:
     """Continue *talk* until it ends or has to pause, and return how it ended."""
     while True:
-        reached = talk.ledger.reached()
-        if reached is not None:
-            return _end_at_limit(reached)
+        limit = talk.ledger.reached()
+        if limit is not None:
+            return _end_at_limit(limit)
         try:
             reply = await _asked(talk)
             calls = talk.take(reply)
@@ -104,11 +104,11 @@ async def _handle_reply(talk: Talk, reply: Reply, calls: tuple[ToolCall, ...]) -
         # The reply was cut off, so a call may lack half of its arguments. None of the calls is run.
         talk.cut_short(calls, _CUT[reply.stop][1])
         return None if reply.stop == "length" else _cut(reply.stop)
-    reached = talk.ledger.reached()
-    if reached is not None:
+    limit = talk.ledger.reached()
+    if limit is not None:
         # The model would not see the results of the calls. If the run is continued, the model can call again.
-        talk.cut_short(calls, reached[1])
-        return _end_at_limit(reached)
+        talk.cut_short(calls, limit[1])
+        return _end_at_limit(limit)
     return await _run_calls(talk, calls)
 
 
@@ -142,10 +142,10 @@ async def _run_calls(talk: Talk, calls: tuple[ToolCall, ...]) -> Ending | None:
     except BaseException as error:
         talk.cut_short(calls, "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off")
         raise
-    no_more = talk.ledger.words("calls")
-    talk.answer(calls, [*results, *(unfinished(call, no_more[1]) for call in calls[count:])])
+    calls_limit = talk.ledger.words("calls")
+    talk.answer(calls, [*results, *(unfinished(call, calls_limit[1]) for call in calls[count:])])
     ending = await concluded(talk)
-    return _end_at_limit(no_more) if ending is None and count < len(calls) else ending
+    return _end_at_limit(calls_limit) if ending is None and count < len(calls) else ending
 
 
 async def called(talk: Talk, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -167,9 +167,9 @@ def watched_by(talk: Talk) -> Iterator[None]:
 async def concluded(talk: Talk) -> Ending | None:
     """Return how the run ends because of the last turn's results; None if the model has to be asked again."""
     calls, results = talk.last_turn()
-    halted = next((tool_result for tool_result in results if tool_result.kind == "halted"), None)
-    if halted is not None:
-        reason = "a hook stopped it" if halted.error is None else halted.error.message
+    halted_result = next((tool_result for tool_result in results if tool_result.kind == "halted"), None)
+    if halted_result is not None:
+        reason = "a hook stopped it" if halted_result.error is None else halted_result.error.message
         await withdraw(talk, reason)
         return Ending(status="stopped", stop="halt", reason=reason)
     if talk.run(_WAITING).requests:
@@ -177,8 +177,11 @@ async def concluded(talk: Talk) -> Ending | None:
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):
         if result.kind == "waiting":  # held back for a call that has no request to answer
             talk.amend(index, unfinished(call, "nobody can answer what it was held back for"))
-    is_handed = any(call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True))
-    if is_handed and talk.is_planning and talk.plan is not None:  # a hook may have returned a result without the tool
+    has_handed_over = any(
+        call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True)
+    )
+    # There may be no plan although the call succeeded: a hook may have returned a result without the tool.
+    if has_handed_over and talk.is_planning and talk.plan is not None:
         return Ending(status="planned")
     talk.plan = None  # a hook may have turned the result of `exit_plan` into a failure
     return None

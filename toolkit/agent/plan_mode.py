@@ -113,14 +113,14 @@ def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
 
 def _find_handed_over_plan(run: Run) -> Any:
     """Return the plan that ends the conversation of *run*: the argument of the first `exit_plan`, or the text."""
-    last = run.messages[-1] if run.messages else None
-    if not isinstance(last, ToolMessage):
+    last_message = run.messages[-1] if run.messages else None
+    if not isinstance(last_message, ToolMessage):
         return run.text
     message = run.messages[-2]
     calls = message.calls if isinstance(message, AssistantMessage) else ()
     plans = [
         call.arguments
-        for call, result in zip(calls, last.results, strict=True)
+        for call, result in zip(calls, last_message.results, strict=True)
         if call.name == EXIT_PLAN and result.kind == "ok"
     ]
     return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None

@@ -82,8 +82,8 @@ async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending
 
     Return an ending if the run still waits or is over, and None if the model has to be asked again.
     """
-    calls, before = talk.last_turn()
-    if any(result.kind == "halted" for result in before):
+    calls, earlier_results = talk.last_turn()
+    if any(result.kind == "halted" for result in earlier_results):
         # The run was cancelled before the other requests were withdrawn.
         return await concluded(talk)
     for index, call in enumerate(calls):
@@ -133,16 +133,16 @@ async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decisi
     toolbox = talk.toolbox
     tool = toolbox.catalog.get(request.tool)
     is_blocked = toolbox.mode_of(talk.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
-    left = talk.left_seconds()
+    seconds_left = talk.left_seconds()
     if decision.approved and is_blocked:
         decision = Decision.deny(f"only tools that read are used in mode `plan`, and `{request.tool}` is none")
-    elif decision.approved and left == 0:
-        decision, left = Decision.deny(talk.ledger.words("seconds")[1]), None
+    elif decision.approved and seconds_left == 0:
+        decision, seconds_left = Decision.deny(talk.ledger.words("seconds")[1]), None
     talk.started(call)
     try:
         with watched_by(talk):
             result = await toolbox.resume(
-                request, decision, session=talk.session, resources=talk.resources, timeout_seconds=left
+                request, decision, session=talk.session, resources=talk.resources, timeout_seconds=seconds_left
             )
     except ApprovalError as error:
         if error.why in _CORRECTABLE:

@@ -191,8 +191,8 @@ def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
     for name, (fits, expected) in _SHAPES.items():
         if name not in data or not fits(data[name]):
             raise ValueError(f"not a run: `{name}` has to be {expected}")
-    if unknown := data.keys() - _SHAPES.keys() - {"version"}:
-        raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown)))}")
+    if unknown_names := data.keys() - _SHAPES.keys() - {"version"}:
+        raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown_names)))}")
     try:
         messages = tuple(_each(data["messages"], message_from_json, "messages"))
         own_session = Session.from_json(data["session"]) if session is None else session

@@ -120,10 +120,10 @@ class Toolbox(Dispatcher):
         plan is about to be carried out in *session*.
         """
         _check_not_leaving_plan(session)
-        own = self.mode_of(session)
-        if session.state.get(_RUN_COUNT_KEY) and own != (mode or self.mode_of(None)):
+        current_mode = self.mode_of(session)
+        if session.state.get(_RUN_COUNT_KEY) and current_mode != (mode or self.mode_of(None)):
             raise ValueError(
-                f"a run is under way in this session in mode {own!r}, and a session has one mode; "
+                f"a run is under way in this session in mode {current_mode!r}, and a session has one mode; "
                 "wait for its end, or give each run a session of its own"
             )
         if self._permissions is None and mode not in (None, "plan"):
@@ -175,11 +175,11 @@ class Toolbox(Dispatcher):
         watcher = watching.get()
         if watcher is None or not isinstance(name, ToolCall):
             return await super().call(name, arguments, **options)
-        left = watcher.left_seconds()  # asked for each call, because the calls before it have used time
-        if left == 0:
+        seconds_left = watcher.left_seconds()  # asked for each call, because the calls before it have used time
+        if seconds_left == 0:
             return watcher.ended(name, unfinished(name, "no time is left"))
         watcher.started(name)
-        return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": left}))
+        return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": seconds_left}))
 
     async def finished(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """
@@ -189,8 +189,8 @@ class Toolbox(Dispatcher):
         """
         plan = self._planner.find(call.name)
         tool = None if plan is None else plan.tool
-        whole = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
-        return await unstarted(whole, result, plan, self._settings)
+        full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
+        return await unstarted(full_call, result, plan, self._settings)
 
     def limit_of(self, call: ToolCall) -> float | None:
         """Return how many seconds one attempt of *call* may take; None for no limit."""
@@ -256,12 +256,12 @@ class Toolbox(Dispatcher):
             return await self.is_first(plan), None  # the store answers at once, so no other task runs in between
         session.state[_LEAVING_PLAN_KEY] = True
         try:
-            asking, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
+            store_task, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
         finally:
             del session.state[_LEAVING_PLAN_KEY]
-        if cancelled is not None and (asking.cancelled() or asking.exception() is not None):
+        if cancelled is not None and (store_task.cancelled() or store_task.exception() is not None):
             raise cancelled
-        return asking.result(), cancelled
+        return store_task.result(), cancelled
 
     def expanded(self, prompt: str) -> str:
         """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""
@@ -296,8 +296,8 @@ class Toolbox(Dispatcher):
 
     def hooks(self, method: str) -> Iterable[Callable[..., Any]]:
         """Return the method named *method* of every hook that has it, each hook once."""
-        unique = {id(hook): hook for hook in self._settings.chain.hooks}
-        return [hook_method for hook in unique.values() if callable(hook_method := getattr(hook, method, None))]
+        unique_hooks = {id(hook): hook for hook in self._settings.chain.hooks}
+        return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
 
 
 def with_own_tools(catalog: CatalogView) -> CatalogView:
@@ -316,9 +316,9 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
         )
 
     def derive(table: Table, own: Table) -> Table:
-        searches = any(tool.facts.defer for tool in table.tools.values()) and table.find(_SEARCH_TOOL) is None
-        added = {name: tool for name, tool in own.tools.items() if searches or name != _SEARCH_TOOL}
-        return Table({**table.tools, **added}, table.aliases)
+        needs_search = any(tool.facts.defer for tool in table.tools.values()) and table.find(_SEARCH_TOOL) is None
+        own_tools = {name: tool for name, tool in own.tools.items() if needs_search or name != _SEARCH_TOOL}
+        return Table({**table.tools, **own_tools}, table.aliases)
 
     return CatalogView((catalog, Catalog(exit_plan_tool(), tool_search_for(catalog))), derive)
 

@@ -78,9 +78,9 @@ class Redaction:
         return extended
 
     def text(self, text: str) -> str:
-        covered = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
-        if covered:
-            text = _masked(text, covered)
+        covered_spans = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
+        if covered_spans:
+            text = _masked(text, covered_spans)
         for function in self._functions:
             text = _applied(function, text)
         return text
@@ -156,11 +156,11 @@ def _applied(function: Callable[[str], str], text: str) -> str:
     return MASK
 
 
-def _masked(text: str, covered: list[tuple[int, int]]) -> str:
-    """Return *text* with a mask in place of each span in *covered*, which is sorted and may have overlaps."""
+def _masked(text: str, covered_spans: list[tuple[int, int]]) -> str:
+    """Return *text* with a mask in place of each span in *covered_spans*, which is sorted and may have overlaps."""
     pieces: list[str] = []
     end = 0
-    for start, stop in covered:
+    for start, stop in covered_spans:
         if start >= end:
             pieces += [text[end:start], MASK]
         end = max(end, stop)

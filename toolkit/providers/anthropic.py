@@ -152,12 +152,12 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    cache_reads, cache_writes = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
     return Usage(
-        input_tokens=count(usage, "input_tokens") + read + written,
+        input_tokens=count(usage, "input_tokens") + cache_reads + cache_writes,
         output_tokens=count(usage, "output_tokens"),
-        cached_tokens=read,
-        cache_write_tokens=written,
+        cached_tokens=cache_reads,
+        cache_write_tokens=cache_writes,
     )
 
 

@@ -111,8 +111,8 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
     Arguments that are not an object are put under the key `UNREADABLE`.
     """
-    read = _read(call.arguments)
-    return copied(read) if isinstance(read, dict) else {UNREADABLE: read}
+    arguments = _read(call.arguments)
+    return copied(arguments) if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
 
 def arguments_text(call: ToolCall) -> str:
