@@ -69,8 +69,8 @@ def test_the_own_address_may_be_given_too(name, monkeypatch):
     for variable in VARIABLES[name].split(" or "):
         monkeypatch.setenv(variable, KEY)
     address = provider(name)._address
-    assert provider(name, base_url=address)._found_key().reveal() == KEY
-    assert provider(name, base_url=address.replace("https", "http"))._found_key() is None
+    assert provider(name, base_url=address)._find_key().reveal() == KEY
+    assert provider(name, base_url=address.replace("https", "http"))._find_key() is None
 
 
 @each_provider

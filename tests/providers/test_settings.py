@@ -139,7 +139,7 @@ async def test_what_cannot_be_strict_is_told_once(caplog):
 
 async def test_the_notes_that_were_told_are_remembered_up_to_a_bound(caplog, monkeypatch):
     """Tools that come and go would fill the memory with them."""
-    monkeypatch.setattr("toolkit.providers.remote._MOST_NOTED", 2)
+    monkeypatch.setattr("toolkit.providers.remote._MAX_NOTED", 2)
     caplog.set_level(logging.INFO, logger="toolkit")
     tools = catalog()
     made = provider("openai", api_key=KEY, strict=True)

@@ -93,7 +93,7 @@ class Talk:
         self._used = used_ids(self.messages)
         self._started: set[str] = set()
         self._results: dict[str, ToolResult] = {}
-        self._overruled: dict[str, ToolResult] = {}
+        self._overruling_results: dict[str, ToolResult] = {}
 
     @property
     def has_listeners(self) -> bool:
@@ -123,8 +123,10 @@ class Talk:
 
         If the conversation is longer than `compact_at`, old results are cut first.
         """
-        most = self.manner.compact_at
-        cut = None if most is None else compacted(self.messages, most, self._sizes.of(self.messages))
+        max_characters = self.manner.compact_at
+        cut = (
+            None if max_characters is None else compacted(self.messages, max_characters, self._sizes.of(self.messages))
+        )
         if cut is not None:
             self.messages[:] = cut.messages
             self.tell(Compacted(cut.results, cut.characters))
@@ -132,7 +134,7 @@ class Talk:
             messages=tuple(self._framed.of(self.messages)),
             system=self._system(),
             catalog=self.toolbox.offered(self.session),
-            session=self._offering(),
+            session=self._build_offered_session(),
         )
 
     def _system(self) -> str:
@@ -144,7 +146,7 @@ class Talk:
         ]
         return "\n\n".join(part for part in parts if part)
 
-    def _offering(self) -> Session:
+    def _build_offered_session(self) -> Session:
         """
         Return the session whose loaded tools are offered to the model.
 
@@ -172,22 +174,22 @@ class Talk:
 
     def answer(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
         """Append the results of *calls*, in order. A result that no event has reported yet is reported now."""
-        told = [
+        reported_results = [
             result if call.id in self._results else self.ended(call, result)
             for call, result in zip(calls, results, strict=True)
         ]
-        said = self.messages[-1]
-        assert isinstance(said, AssistantMessage)  # noqa: S101 -- `take` has appended it
-        self.messages.append(ToolMessage(tuple(map(self._kept, said.calls, told))))
+        message = self.messages[-1]
+        assert isinstance(message, AssistantMessage)  # noqa: S101 -- `take` has appended it
+        self.messages.append(ToolMessage(tuple(map(self._kept, message.calls, reported_results))))
 
     def cut_short(self, calls: Sequence[ToolCall], why: str) -> None:
         """Answer each of *calls* with its result if it has one, and otherwise with *why* it has none."""
-        self.answer(calls, [self._result_of(call) or self._unfinished(call, why) for call in calls])
+        self.answer(calls, [self._find_result(call) or self._build_unfinished(call, why) for call in calls])
 
-    def _result_of(self, call: ToolCall) -> ToolResult | None:
-        return self._results.get(call.id) or self._overruled.get(call.id)
+    def _find_result(self, call: ToolCall) -> ToolResult | None:
+        return self._results.get(call.id) or self._overruling_results.get(call.id)
 
-    def _unfinished(self, call: ToolCall, why: str) -> ToolResult:
+    def _build_unfinished(self, call: ToolCall, why: str) -> ToolResult:
         return unfinished(call, why, was_started=call.id in self._started)
 
     def amend(self, index: int, result: ToolResult) -> None:
@@ -202,15 +204,15 @@ class Talk:
 
         It has the tool name that the model called, because providers compare the two names.
         """
-        kept = copy.copy(result)
-        kept.tool = call.name
-        return marked(kept) if self.manner.frame_results else unmarked(kept)
+        result_copy = copy.copy(result)
+        result_copy.tool = call.name
+        return marked(result_copy) if self.manner.frame_results else unmarked(result_copy)
 
     def last_turn(self) -> tuple[tuple[ToolCall, ...], tuple[ToolResult, ...]]:
         """Return the calls of the last turn, and their results."""
-        said, answered = self.messages[-2:]
-        assert isinstance(said, AssistantMessage) and isinstance(answered, ToolMessage)  # noqa: S101, PT018 -- own data
-        return said.calls, answered.results
+        message, answer = self.messages[-2:]
+        assert isinstance(message, AssistantMessage) and isinstance(answer, ToolMessage)  # noqa: S101, PT018 -- own data
+        return message.calls, answer.results
 
     # The methods of `Watcher`.
 
@@ -226,7 +228,7 @@ class Talk:
         self.tell(ToolProgress(progress))
 
     def ended(self, call: ToolCall, result: ToolResult) -> ToolResult:
-        result = self._overruled.pop(call.id, result)
+        result = self._overruling_results.pop(call.id, result)
         if result.kind == "waiting" and result.request is None:  # a tool may return any `ToolResult`
             result = unfinished(call, "it waits for an answer, and does not say for which", was_started=True)
         self._results[call.id] = result
@@ -248,7 +250,7 @@ class Talk:
 
         A call whose sub-run waits or was halted needs this.
         """
-        self._overruled[result.call_id] = result
+        self._overruling_results[result.call_id] = result
 
     def hold(self, call: ToolCall, sub: SubRun) -> ToolResult:
         """Keep *sub*, the waiting sub-run of *call*, and return the waiting result of the call."""
@@ -269,7 +271,7 @@ class Talk:
 
     def run(self, ending: Ending) -> Run:
         """Return the conversation as a `Run` that ended with *ending*."""
-        made = Run(
+        snapshot = Run(
             id=self.key,
             status=ending.status,
             reason=ending.reason,
@@ -283,4 +285,4 @@ class Talk:
             session=self.session,
         )
         # A run that was interrupted while other calls of it wait can still be resumed.
-        return replace(made, status="waiting") if made.requests else made
+        return replace(snapshot, status="waiting") if snapshot.requests else snapshot

@@ -102,8 +102,8 @@ class Agent:
         )
         check_kinds({"session": session}, _KINDS)
         dispatcher = _dispatcher(tools)
-        chosen = chosen_names(plan_tools, dispatcher.catalog)
-        self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=chosen)
+        plan_tool_names = chosen_names(plan_tools, dispatcher.catalog)
+        self._toolbox = Toolbox(dispatcher, with_own_tools(dispatcher.catalog), plan_tools=plan_tool_names)
         self._mode: Mode | None = None if mode is None else checked_mode(mode)
         self._session = session
         self.last_run: Run | None = None
@@ -122,7 +122,7 @@ class Agent:
         `UserMessage` is left as it is. If the provider fails, the run is returned with status "failed". A bug, or a
         tool that cannot be described, raises an exception. *resources* go to every call, as in `Dispatcher.call`.
         """
-        return await self._prompted(prompt, run, resources, None)
+        return await self._run_prompt(prompt, run, resources, None)
 
     async def resume(self, run: Run, decisions: Decisions, *, resources: Resources | None = None) -> Run:
         """
@@ -135,7 +135,7 @@ class Agent:
             ApprovalError: A decision cannot be accepted. If the run had been started again, `last_run` is the run up
                 to that point.
         """
-        return await self._resumed(run, decisions, resources, None)
+        return await self._resume_run(run, decisions, resources, None)
 
     async def execute(
         self,
@@ -160,9 +160,9 @@ class Agent:
             raise ValueError(f"the run is {run.status}; only one that has planned can be executed")
         if mode == "plan":
             raise ValueError('a plan is not executed in mode "plan"; choose another, "default" say')
-        chosen = None if mode is None else checked_mode(mode)
+        execution_mode = None if mode is None else checked_mode(mode)
         message, talk = _message(prompt, self._toolbox), self._talk(run, resources, None, Spent())
-        self._toolbox.check_mode(talk.session, chosen)
+        self._toolbox.check_mode(talk.session, execution_mode)
         is_ours, cancelled = await self._toolbox.may_leave(talk.session, agreement(run))
         if not is_ours:
             raise cancelled or ApprovalError(
@@ -170,19 +170,19 @@ class Agent:
                 "go on with the run that `execute` has given, or have it planned anew",
                 why="answered",
             )
-        self._toolbox.set_mode(talk.session, chosen)
+        self._toolbox.set_mode(talk.session, execution_mode)
         talk.plan = None
         talk.say(with_plan(message, run))
 
         async def work() -> Ending:
             if cancelled is not None:
                 raise cancelled  # not earlier: the plan is used up, so the caller needs a run to continue with
-            return await self._going_on(run, talk, lambda: converse(talk))
+            return await self._continue_run(run, talk, lambda: converse(talk))
 
-        executed = await self._live(talk, work, "execute")
+        new_run = await self._live(talk, work, "execute")
         if cancelled is not None:
             raise cancelled  # `work` did not raise it, because a hook prevented the start
-        return executed
+        return new_run
 
     async def stream(
         self,
@@ -204,9 +204,9 @@ class Agent:
         tell = queue.put_nowait
         # The run has its own task, so that its context variables stay the same from start to end.
         if decisions is not None and run is not None:
-            task = asyncio.ensure_future(self._resumed(run, decisions, resources, tell))
+            task = asyncio.ensure_future(self._resume_run(run, decisions, resources, tell))
         else:
-            task = asyncio.ensure_future(self._prompted(prompt, run, resources, tell))
+            task = asyncio.ensure_future(self._run_prompt(prompt, run, resources, tell))
         task.add_done_callback(lambda _: tell(None))
         try:
             while (event := await queue.get()) is not None:
@@ -220,7 +220,7 @@ class Agent:
 
     # How a run starts.
 
-    async def _prompted(
+    async def _run_prompt(
         self, prompt: str | UserMessage | None, run: Run | None, resources: Resources | None, tell: Tell | None
     ) -> Run:
         if run is not None and checked_run(run).status == "waiting":
@@ -231,14 +231,14 @@ class Agent:
             talk.say(_message(prompt, self._toolbox))
         elif not talk.messages or isinstance(talk.messages[-1], AssistantMessage):
             raise ValueError("there is nothing to go on with; give a prompt")
-        return await self._live(talk, lambda: self._going_on(run, talk, lambda: converse(talk)), "run")
+        return await self._live(talk, lambda: self._continue_run(run, talk, lambda: converse(talk)), "run")
 
-    async def _resumed(self, run: Run, decisions: Decisions, resources: Resources | None, tell: Tell | None) -> Run:
+    async def _resume_run(self, run: Run, decisions: Decisions, resources: Resources | None, tell: Tell | None) -> Run:
         await check_decisions(run, decisions, self._toolbox.is_true)
         talk = self._talk(run, resources, tell, run.spent)
-        return await self._live(talk, lambda: self._going_on(run, talk, lambda: resumed(talk, decisions)), "resume")
+        return await self._live(talk, lambda: self._continue_run(run, talk, lambda: resumed(talk, decisions)), "resume")
 
-    async def _going_on(self, run: Run | None, talk: Talk, work: Callable[[], Awaitable[Ending]]) -> Ending:
+    async def _continue_run(self, run: Run | None, talk: Talk, work: Callable[[], Awaitable[Ending]]) -> Ending:
         """Withdraw the requests in the store that were made after *run* was saved, and then do *work*."""
         # Not in a session that the host gave: it may have several runs, and each run has its own requests.
         if run is not None and self._session is None:
@@ -278,25 +278,25 @@ class Agent:
         Raises:
             ValueError: The session of *run* has another principal than the agent's session.
         """
-        mine = self._session
+        own_session = self._session
         if run is None:
-            return mine or Session()
-        if mine is None or mine.id == run.session.id:
-            return mine or run.session
-        if run.session.principal not in (None, mine.principal):
+            return own_session or Session()
+        if own_session is None or own_session.id == run.session.id:
+            return own_session or run.session
+        if run.session.principal not in (None, own_session.principal):
             raise ValueError("the run was made on behalf of somebody else than this agent's session")
-        run.session.principal = mine.principal
+        run.session.principal = own_session.principal
         return run.session
 
     def _told(self, tell: Tell | None) -> Tell | None:
-        listeners = [each for each in (self._manner.on_event, tell) if each is not None]
+        listeners = [listener for listener in (self._manner.on_event, tell) if listener is not None]
         if len(listeners) < 2:
             return listeners[0] if listeners else None
 
         def both(event: Event) -> None:
             # The stream gets the event first, because `on_event` may raise.
-            for each in reversed(listeners):
-                each(event)
+            for listener in reversed(listeners):
+                listener(event)
 
         return both
 

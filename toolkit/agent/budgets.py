@@ -59,9 +59,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name in ("tokens", "calls", "seconds", "cost"):
-            given = getattr(self, name)
-            if given is not None and not _is_above_zero(given):
-                raise ValueError(f"Budget: `{name}` has to be above 0, or None; got {given!r}")
+            limit = getattr(self, name)
+            if limit is not None and not _is_above_zero(limit):
+                raise ValueError(f"Budget: `{name}` has to be above 0, or None; got {limit!r}")
         if not _is_count(self.depth):
             raise ValueError(f"Budget: `depth` has to be 0 or more, got {self.depth!r}")
         if self.retries is not None and not _is_count(self.retries):
@@ -82,7 +82,7 @@ class Spent:
     cost: Decimal = Decimal(0)
 
     def to_json(self) -> dict[str, Any]:
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
         return {**plain, "usage": self.usage.to_json(), "cost": str(self.cost)}
 
     @classmethod
@@ -93,7 +93,7 @@ class Spent:
         Raises:
             ValueError: *data* is not the JSON of a `Spent`.
         """
-        names = {each.name for each in fields(cls)}
+        names = {field.name for field in fields(cls)}
         if not isinstance(data, Mapping) or not names - {"retries"} <= data.keys() <= names:
             raise ValueError("`spent` has to be an object with turns, calls, retries, seconds, usage and cost")
         data = {"retries": 0, **data}
@@ -108,7 +108,7 @@ class Spent:
             retries=data["retries"],
             seconds=data["seconds"],
             usage=Usage.from_json(data["usage"]),
-            cost=_money(data["cost"]),
+            cost=_parse_cost(data["cost"]),
         )
 
 
@@ -131,12 +131,12 @@ class Ledger:
         self._retries = spent.retries
         self._lock = unlock_in_children(threading.Lock())
         self._clock = clock
-        self._since = clock()
+        self._started_at = clock()
 
     @property
     def spent(self) -> Spent:
         """The amounts used up to this moment."""
-        seconds = self._spent.seconds + max(0.0, self._clock() - self._since)
+        seconds = self._spent.seconds + max(0.0, self._clock() - self._started_at)
         return replace(self._spent, retries=self._retries, seconds=seconds)
 
     def add_turn(self, usage: Usage, model: str) -> None:
@@ -148,10 +148,10 @@ class Ledger:
 
     def take_calls(self, wanted: int) -> int:
         """Count up to *wanted* tool calls as used, and return how many of them may run."""
-        most = self.budget.calls
-        taken = wanted if most is None else max(0, min(wanted, most - self._spent.calls))
-        self._spent = replace(self._spent, calls=self._spent.calls + taken)
-        return taken
+        max_calls = self.budget.calls
+        allowed = wanted if max_calls is None else max(0, min(wanted, max_calls - self._spent.calls))
+        self._spent = replace(self._spent, calls=self._spent.calls + allowed)
+        return allowed
 
     def take_retry(self) -> str | None:
         """
@@ -159,10 +159,10 @@ class Ledger:
 
         This method may be called from any thread.
         """
-        most = self.budget.retries
+        max_retries = self.budget.retries
         with self._lock:
-            if most is not None and self._retries >= most:
-                return f"the run's budget of {most:,} {'retry' if most == 1 else 'retries'} is used up"
+            if max_retries is not None and self._retries >= max_retries:
+                return f"the run's budget of {max_retries:,} {'retry' if max_retries == 1 else 'retries'} is used up"
             self._retries += 1
         return None
 
@@ -189,13 +189,13 @@ class Ledger:
 
     def words(self, limit: Limit) -> tuple[Limit, str]:
         """Return *limit*, and the sentence that it is used up."""
-        most = self._most(limit)
-        shown = f"{most:,}" if isinstance(most, int) else str(most)
-        return limit, f"the budget of {shown} {_WORDS[limit]} is used up"
+        maximum = self._most(limit)
+        amount = f"{maximum:,}" if isinstance(maximum, int) else str(maximum)
+        return limit, f"the budget of {amount} {_WORDS[limit]} is used up"
 
     def _is_used_up(self, limit: Limit, used: Any) -> bool:
-        most = self._most(limit)
-        return most is not None and used >= most
+        maximum = self._most(limit)
+        return maximum is not None and used >= maximum
 
     def _most(self, limit: Limit) -> Any:
         if limit == "cost":
@@ -228,7 +228,7 @@ def _is_above_zero(value: Any) -> bool:
     return number.is_finite() and number > 0
 
 
-def _money(value: Any) -> Decimal:
+def _parse_cost(value: Any) -> Decimal:
     try:
         number = Decimal(value) if isinstance(value, str) and len(value) < 100 else None
     except InvalidOperation:

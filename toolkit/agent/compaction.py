@@ -19,8 +19,8 @@ from ..values.rendering import as_json
 
 __all__ = ["Cut", "compacted", "size_of"]
 
-_KEPT_TURNS = 2
-_LEAST = 200
+_WHOLE_TURNS = 2
+_MIN_CUT_SIZE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,21 @@ def compacted(messages: Sequence[Message], most: int, sizes: Sequence[int] | Non
     *sizes* are the sizes of the messages in characters, if the caller knows them.
     """
     sizes = [size_of(message) for message in messages] if sizes is None else sizes
-    whole = sum(sizes)
-    if whole <= most:
+    total_size = sum(sizes)
+    if total_size <= most:
         return None
-    excess = whole - most // 2
+    excess = total_size - most // 2
     turns = [index for index, message in enumerate(messages) if isinstance(message, ToolMessage)]
-    made, results, characters = list(messages), 0, 0
-    for index in turns[:-_KEPT_TURNS]:
+    shortened, results, characters = list(messages), 0, 0
+    for index in turns[:-_WHOLE_TURNS]:
         message = messages[index]
         if characters >= excess or not isinstance(message, ToolMessage):
             break
         cut = tuple(map(_cut, message.results))
-        made[index] = ToolMessage(cut)
+        shortened[index] = ToolMessage(cut)
         results += sum(new is not old for new, old in zip(cut, message.results, strict=True))
-        characters += sizes[index] - size_of(made[index])
-    return Cut(tuple(made), results, characters) if results else None
+        characters += sizes[index] - size_of(shortened[index])
+    return Cut(tuple(shortened), results, characters) if results else None
 
 
 def size_of(message: Message) -> int:
@@ -70,9 +70,11 @@ def _size(result: ToolResult) -> int:
 
 def _cut(result: ToolResult) -> ToolResult:
     size = _size(result)
-    if size <= _LEAST or result.kind == "waiting":
+    if size <= _MIN_CUT_SIZE or result.kind == "waiting":
         return result
-    changed = copy.copy(result)
-    changed.text = f"[{size:,} characters of `{result.tool}` were cut to save room; call it again if you need them]"
-    changed.value, changed.parts, changed.truncated = None, (), True
-    return changed
+    short_result = copy.copy(result)
+    short_result.text = (
+        f"[{size:,} characters of `{result.tool}` were cut to save room; call it again if you need them]"
+    )
+    short_result.value, short_result.parts, short_result.truncated = None, (), True
+    return short_result

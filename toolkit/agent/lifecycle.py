@@ -61,10 +61,16 @@ def _told(talk: Talk, ending: Ending, keep: Callable[[Run], object]) -> Run:
 
 async def _over(talk: Talk, ending: Ending, details: Mapping[str, Any], keep: Callable[[Run], object]) -> Run:
     run = _told(talk, ending, keep)
-    told = {**details, "status": run.status, "reason": run.reason, "turns": run.turns, "usage": run.usage.to_json()}
+    end_details = {
+        **details,
+        "status": run.status,
+        "reason": run.reason,
+        "turns": run.turns,
+        "usage": run.usage.to_json(),
+    }
     for hook in talk.toolbox.hooks("agent_ended"):
         try:
-            await _awaited(hook(talk.session, details=told))
+            await _awaited(hook(talk.session, details=end_details))
         except Exception:  # noqa: BLE001 -- the hook is the host's code, and the run has ended anyway
             _log.exception("a hook failed where an agent ended")
     return run
@@ -83,5 +89,5 @@ async def _started(talk: Talk, details: Mapping[str, Any]) -> Ending | None:
     return None
 
 
-async def _awaited(said: Any) -> Any:
-    return await said if inspect.isawaitable(said) else said
+async def _awaited(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value

@@ -43,17 +43,17 @@ _WAITING = Ending(status="waiting", reason="people have to answer first")
 async def converse(talk: Talk) -> Ending:
     """Continue *talk* until it ends or has to pause, and return how it ended."""
     while True:
-        reached = talk.ledger.reached()
-        if reached is not None:
-            return _used_up(reached)
+        limit = talk.ledger.reached()
+        if limit is not None:
+            return _end_at_limit(limit)
         try:
             reply = await _asked(talk)
             calls = talk.take(reply)
         except (ProviderError, Transient) as error:
             return Ending(status="failed", reason=str(error), error=error)
         except _OutOfTime:
-            return _used_up(talk.ledger.words("seconds"))
-        ending = await _heard(talk, reply, calls)
+            return _end_at_limit(talk.ledger.words("seconds"))
+        ending = await _handle_reply(talk, reply, calls)
         talk.tell(TurnFinished(talk.ledger.spent.turns, reply.message, reply.usage))
         if ending is not None:
             return ending
@@ -70,7 +70,7 @@ async def _asked(talk: Talk) -> Reply:
         async with asyncio.timeout(talk.ledger.left_seconds()) as timer:
             if not talk.has_listeners:
                 return await provider.reply(request)
-            reply = await _listened(talk, provider.stream(request))
+            reply = await _read_stream(talk, provider.stream(request))
     except TimeoutError:
         if timer.expired():
             raise _OutOfTime from None
@@ -80,15 +80,15 @@ async def _asked(talk: Talk) -> Reply:
     return reply
 
 
-async def _listened(talk: Talk, stream: AsyncIterator[StreamEvent]) -> Reply | None:
+async def _read_stream(talk: Talk, stream: AsyncIterator[StreamEvent]) -> Reply | None:
     """Report the text of *stream* while it arrives, and return the reply at its end; None if there is none."""
     reply: Reply | None = None
     try:
-        async for said in stream:
-            if isinstance(said, TextDelta):
-                talk.tell(said)
+        async for event in stream:
+            if isinstance(event, TextDelta):
+                talk.tell(event)
             else:
-                reply = said
+                reply = event
     finally:
         close = getattr(stream, "aclose", None)  # an iterator need not have this method
         if close is not None:
@@ -96,23 +96,23 @@ async def _listened(talk: Talk, stream: AsyncIterator[StreamEvent]) -> Reply | N
     return reply
 
 
-async def _heard(talk: Talk, reply: Reply, calls: tuple[ToolCall, ...]) -> Ending | None:
+async def _handle_reply(talk: Talk, reply: Reply, calls: tuple[ToolCall, ...]) -> Ending | None:
     """Handle *reply* and run its *calls*. Return how the run ends; None if the model has to be asked again."""
     if not calls:
-        return _without_calls(talk, reply)
+        return _handle_answer(talk, reply)
     if reply.stop in ("length", "refusal"):
         # The reply was cut off, so a call may lack half of its arguments. None of the calls is run.
         talk.cut_short(calls, _CUT[reply.stop][1])
         return None if reply.stop == "length" else _cut(reply.stop)
-    reached = talk.ledger.reached()
-    if reached is not None:
+    limit = talk.ledger.reached()
+    if limit is not None:
         # The model would not see the results of the calls. If the run is continued, the model can call again.
-        talk.cut_short(calls, reached[1])
-        return _used_up(reached)
-    return await _acted(talk, calls)
+        talk.cut_short(calls, limit[1])
+        return _end_at_limit(limit)
+    return await _run_calls(talk, calls)
 
 
-def _without_calls(talk: Talk, reply: Reply) -> Ending | None:
+def _handle_answer(talk: Talk, reply: Reply) -> Ending | None:
     if reply.stop == "paused":
         return None
     if reply.stop in _CUT:
@@ -125,16 +125,16 @@ def _without_calls(talk: Talk, reply: Reply) -> Ending | None:
     return Ending(status="planned")
 
 
-def _used_up(limit: tuple[Limit, str]) -> Ending:
+def _end_at_limit(limit: tuple[Limit, str]) -> Ending:
     return Ending(status="stopped", stop=limit[0], reason=limit[1])
 
 
 def _cut(stop: str) -> Ending:
-    what, words = _CUT[stop]
-    return Ending(status="stopped", stop=what, reason=words)
+    stop_kind, reason = _CUT[stop]
+    return Ending(status="stopped", stop=stop_kind, reason=reason)
 
 
-async def _acted(talk: Talk, calls: tuple[ToolCall, ...]) -> Ending | None:
+async def _run_calls(talk: Talk, calls: tuple[ToolCall, ...]) -> Ending | None:
     """Run *calls* and keep their results. Return an ending if the run is over or has to wait, and otherwise None."""
     count = talk.ledger.take_calls(len(calls))
     try:
@@ -142,10 +142,10 @@ async def _acted(talk: Talk, calls: tuple[ToolCall, ...]) -> Ending | None:
     except BaseException as error:
         talk.cut_short(calls, "it was cancelled" if isinstance(error, asyncio.CancelledError) else "it was broken off")
         raise
-    no_more = talk.ledger.words("calls")
-    talk.answer(calls, [*results, *(unfinished(call, no_more[1]) for call in calls[count:])])
+    calls_limit = talk.ledger.words("calls")
+    talk.answer(calls, [*results, *(unfinished(call, calls_limit[1]) for call in calls[count:])])
     ending = await concluded(talk)
-    return _used_up(no_more) if ending is None and count < len(calls) else ending
+    return _end_at_limit(calls_limit) if ending is None and count < len(calls) else ending
 
 
 async def called(talk: Talk, calls: Sequence[ToolCall]) -> list[ToolResult]:
@@ -167,9 +167,9 @@ def watched_by(talk: Talk) -> Iterator[None]:
 async def concluded(talk: Talk) -> Ending | None:
     """Return how the run ends because of the last turn's results; None if the model has to be asked again."""
     calls, results = talk.last_turn()
-    halted = next((each for each in results if each.kind == "halted"), None)
-    if halted is not None:
-        reason = "a hook stopped it" if halted.error is None else halted.error.message
+    halted_result = next((tool_result for tool_result in results if tool_result.kind == "halted"), None)
+    if halted_result is not None:
+        reason = "a hook stopped it" if halted_result.error is None else halted_result.error.message
         await withdraw(talk, reason)
         return Ending(status="stopped", stop="halt", reason=reason)
     if talk.run(_WAITING).requests:
@@ -177,8 +177,11 @@ async def concluded(talk: Talk) -> Ending | None:
     for index, (call, result) in enumerate(zip(calls, results, strict=True)):
         if result.kind == "waiting":  # held back for a call that has no request to answer
             talk.amend(index, unfinished(call, "nobody can answer what it was held back for"))
-    is_handed = any(call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True))
-    if is_handed and talk.is_planning and talk.plan is not None:  # a hook may have returned a result without the tool
+    has_handed_over = any(
+        call.name == EXIT_PLAN and result.kind == "ok" for call, result in zip(calls, results, strict=True)
+    )
+    # There may be no plan although the call succeeded: a hook may have returned a result without the tool.
+    if has_handed_over and talk.is_planning and talk.plan is not None:
         return Ending(status="planned")
     talk.plan = None  # a hook may have turned the result of `exit_plan` into a failure
     return None

@@ -49,7 +49,7 @@ class Manner:
         provider = self.provider
         if not callable(getattr(provider, "reply", None)) or isinstance(provider, type):
             raise TypeError(f"a provider has `reply` and `stream`, and {provider!r} has not; see toolkit.providers")
-        check_kinds({each.name: getattr(self, each.name) for each in fields(self)}, _KINDS)
+        check_kinds({option.name: getattr(self, option.name) for option in fields(self)}, _KINDS)
         if self.max_turns < 1:
             raise ValueError(f"max_turns has to be at least 1, got {self.max_turns!r}")
         if self.compact_at is not None and self.compact_at < 1000:

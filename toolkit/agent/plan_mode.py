@@ -88,12 +88,12 @@ def chosen_names(given: Iterable[str] | None, catalog: CatalogView) -> frozenset
         return None
     names: set[str] = set()
     for name in several(given, "plan_tools", "names"):
-        found = catalog.get(name) if isinstance(name, str) else None
-        if found is None:
+        named_tool = catalog.get(name) if isinstance(name, str) else None
+        if named_tool is None:
             raise ValueError(f"plan_tools: there is no tool {name!r}; known are {', '.join(catalog.names()) or 'none'}")
-        if not found.facts.read_only:
-            raise ValueError(f"plan_tools: `{found.name}` is not read-only, so it cannot be used while planning")
-        names.add(found.name)
+        if not named_tool.facts.read_only:
+            raise ValueError(f"plan_tools: `{named_tool.name}` is not read-only, so it cannot be used while planning")
+        names.add(named_tool.name)
     return frozenset(names)
 
 
@@ -104,23 +104,23 @@ def with_plan(prompt: UserMessage, run: Run) -> UserMessage:
     A hook, or the host that kept the run, may have changed the plan. The model has to carry out the plan that the host
     was shown.
     """
-    if run.plan is None or run.plan == _handed_over(run):
+    if run.plan is None or run.plan == _find_handed_over_plan(run):
         return prompt
     return UserMessage(
         (*prompt.parts, TextPart(f"This is the plan that was agreed to, whatever was said before:\n\n{run.plan}"))
     )
 
 
-def _handed_over(run: Run) -> Any:
+def _find_handed_over_plan(run: Run) -> Any:
     """Return the plan that ends the conversation of *run*: the argument of the first `exit_plan`, or the text."""
-    last = run.messages[-1] if run.messages else None
-    if not isinstance(last, ToolMessage):
+    last_message = run.messages[-1] if run.messages else None
+    if not isinstance(last_message, ToolMessage):
         return run.text
-    said = run.messages[-2]
-    calls = said.calls if isinstance(said, AssistantMessage) else ()
+    message = run.messages[-2]
+    calls = message.calls if isinstance(message, AssistantMessage) else ()
     plans = [
         call.arguments
-        for call, result in zip(calls, last.results, strict=True)
+        for call, result in zip(calls, last_message.results, strict=True)
         if call.name == EXIT_PLAN and result.kind == "ok"
     ]
     return plans[0].get("plan") if plans and isinstance(plans[0], Mapping) else None

@@ -30,18 +30,18 @@ def marked(result: ToolResult, *, make: Callable[[], str] = lambda: secrets.toke
     mark = make()
     while mark in result.text:
         mark = make()
-    changed = copy.copy(result)
-    changed.metadata = {**(result.metadata or {}), _KEY: mark}
-    return changed
+    marked_result = copy.copy(result)
+    marked_result.metadata = {**(result.metadata or {}), _KEY: mark}
+    return marked_result
 
 
 def unmarked(result: ToolResult) -> ToolResult:
     """Return *result* without a mark. A mark that it already has was not set by this module."""
     if _KEY not in (result.metadata or {}):
         return result
-    changed = copy.copy(result)
-    changed.metadata = {key: value for key, value in (result.metadata or {}).items() if key != _KEY}
-    return changed
+    unmarked_result = copy.copy(result)
+    unmarked_result.metadata = {key: value for key, value in (result.metadata or {}).items() if key != _KEY}
+    return unmarked_result
 
 
 def framed(message: Message) -> Message:
@@ -59,9 +59,9 @@ def _framed(result: ToolResult) -> ToolResult:
     mark = _mark(result)
     if mark is None:
         return result
-    changed = copy.copy(result)
-    changed.text = f'<result id="{mark}">\n{result.text}\n</result id="{mark}">'
-    return changed
+    framed_result = copy.copy(result)
+    framed_result.text = f'<result id="{mark}">\n{result.text}\n</result id="{mark}">'
+    return framed_result
 
 
 def _mark(result: ToolResult) -> str | None:

@@ -27,7 +27,7 @@ GoOnInside: TypeAlias = Callable[[Talk, ToolCall, Decisions], Awaitable[ToolResu
 """A function that resumes the sub-run of a call and returns the call's result, which may wait again."""
 
 # The host can correct these and answer again: as another principal, with another answer, or a little later.
-_RAISED = frozenset(("principal", "grant", "arguments", "running", "store"))
+_CORRECTABLE = frozenset(("principal", "grant", "arguments", "running", "store"))
 
 
 async def check_decisions(
@@ -48,15 +48,17 @@ async def check_decisions(
     for decision in decisions.values():
         if not isinstance(decision, Decision):
             raise TypeError(f"a decision is Decision.approve() or Decision.deny(); got {type(decision).__name__}")
-    known = {request.id: request for request in run.requests}
-    unknown = [key for key in decisions if key not in known]
-    if unknown:
-        held = {result.request.id for result in run.waiting() if result.request is not None} - known.keys()
-        hint = "; a call that is held back is asked about when its turn comes" if held & {*unknown} else ""
-        shown = ", ".join(repr(str(key)[:64]) for key in unknown)
-        raise ApprovalError(f"the run does not wait for {shown}{hint}; it waits for {_listed(known)}", why="unknown")
+    requests = {request.id: request for request in run.requests}
+    unknown_ids = [key for key in decisions if key not in requests]
+    if unknown_ids:
+        held_ids = {result.request.id for result in run.waiting() if result.request is not None} - requests.keys()
+        hint = "; a call that is held back is asked about when its turn comes" if held_ids & {*unknown_ids} else ""
+        unknown_list = ", ".join(repr(str(key)[:64]) for key in unknown_ids)
+        raise ApprovalError(
+            f"the run does not wait for {unknown_list}{hint}; it waits for {_listed(requests)}", why="unknown"
+        )
     for key, decision in decisions.items():
-        if decision.approved and not await is_true(known[key]):
+        if decision.approved and not await is_true(requests[key]):
             raise ApprovalError(
                 f"request {key} of this run is not what was asked: somebody has changed the run; "
                 "answer what the store has in pending()",
@@ -64,14 +66,14 @@ async def check_decisions(
             )
 
 
-def _listed(known: Mapping[str, ApprovalRequest]) -> str:
-    return ", ".join(f"{key} (`{request.tool}`)" for key, request in known.items())
+def _listed(requests: Mapping[str, ApprovalRequest]) -> str:
+    return ", ".join(f"{key} (`{request.tool}`)" for key, request in requests.items())
 
 
 async def withdraw_unknown(talk: Talk, run: Run) -> None:
     """Withdraw the requests of the session of *talk* that *run*, which *talk* continues, does not know."""
-    held = {result.request.id for result in run.waiting() if result.request is not None}
-    await talk.toolbox.withdraw_unknown(talk.session, held | {request.id for request in run.requests})
+    held_ids = {result.request.id for result in run.waiting() if result.request is not None}
+    await talk.toolbox.withdraw_unknown(talk.session, held_ids | {request.id for request in run.requests})
 
 
 async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending | None:
@@ -80,15 +82,15 @@ async def settle(talk: Talk, decisions: Decisions, inside: GoOnInside) -> Ending
 
     Return an ending if the run still waits or is over, and None if the model has to be asked again.
     """
-    calls, before = talk.last_turn()
-    if any(each.kind == "halted" for each in before):
+    calls, earlier_results = talk.last_turn()
+    if any(result.kind == "halted" for result in earlier_results):
         # The run was cancelled before the other requests were withdrawn.
         return await concluded(talk)
     for index, call in enumerate(calls):
         results = talk.last_turn()[1]
         work = _work(talk, call, results[index], decisions, inside)
         is_held = _is_held(results[index])
-        if work is None or (is_held and any(each.kind == "waiting" for each in results[:index])):
+        if work is None or (is_held and any(result.kind == "waiting" for result in results[:index])):
             continue
         try:
             talk.amend(index, await work())
@@ -117,13 +119,13 @@ def _work(
     return lambda: _answered(talk, call, request, decisions[request.id])
 
 
-async def _run(talk: Talk, call: ToolCall, held: ApprovalRequest) -> ToolResult:
+async def _run(talk: Talk, call: ToolCall, request: ApprovalRequest) -> ToolResult:
     """Run a call that was held back, and return its result. The call runs once, even if the run is resumed twice."""
-    if not await talk.toolbox.is_first(held):
+    if not await talk.toolbox.is_first(request):
         why = "somebody else has gone on with this run"
         return talk.ended(call, unfinished(call, why, was_started=True))
-    again = ToolCall(call.name, call.arguments, call.id, turn=talk.ledger.spent.turns)
-    return (await called(talk, [again]))[0]
+    new_call = ToolCall(call.name, call.arguments, call.id, turn=talk.ledger.spent.turns)
+    return (await called(talk, [new_call]))[0]
 
 
 async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decision: Decision) -> ToolResult:
@@ -131,26 +133,26 @@ async def _answered(talk: Talk, call: ToolCall, request: ApprovalRequest, decisi
     toolbox = talk.toolbox
     tool = toolbox.catalog.get(request.tool)
     is_blocked = toolbox.mode_of(talk.session) == "plan" and tool is not None and not toolbox.is_for_planning(tool)
-    left = talk.left_seconds()
+    seconds_left = talk.left_seconds()
     if decision.approved and is_blocked:
         decision = Decision.deny(f"only tools that read are used in mode `plan`, and `{request.tool}` is none")
-    elif decision.approved and left == 0:
-        decision, left = Decision.deny(talk.ledger.words("seconds")[1]), None
+    elif decision.approved and seconds_left == 0:
+        decision, seconds_left = Decision.deny(talk.ledger.words("seconds")[1]), None
     talk.started(call)
     try:
         with watched_by(talk):
             result = await toolbox.resume(
-                request, decision, session=talk.session, resources=talk.resources, timeout_seconds=left
+                request, decision, session=talk.session, resources=talk.resources, timeout_seconds=seconds_left
             )
     except ApprovalError as error:
-        if error.why in _RAISED:
+        if error.why in _CORRECTABLE:
             raise
-        result = _too_late(error)
+        result = _build_too_late_result(error)
     result.call_id, result.tool = call.id, request.tool
     return talk.ended(call, result)
 
 
-def _too_late(error: ApprovalError) -> ToolResult:
+def _build_too_late_result(error: ApprovalError) -> ToolResult:
     """
     Return the result of a call whose request cannot be answered any more.
 

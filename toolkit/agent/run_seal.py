@@ -47,7 +47,7 @@ class RunSeal:
     def __init__(self, key: bytes | str | Sequence[bytes | str], *, clock: Callable[[], float] = time.time) -> None:
         Seal(key)  # raises if a key is not good enough
         keys = [key] if isinstance(key, (bytes, str)) else list(key)
-        self._keys = [each.encode() if isinstance(each, str) else each for each in keys]
+        self._keys = [one_key.encode() if isinstance(one_key, str) else one_key for one_key in keys]
         self._clock = clock
 
     def sealed(self, run: Run) -> str:
@@ -92,15 +92,15 @@ class RunSeal:
 
     def _content(self, text: str | bytes) -> dict[str, Any]:
         try:
-            outer = json.loads(text)
-            signed, seal = outer["content"], outer["seal"].encode()
+            envelope = json.loads(text)
+            signed_text, seal = envelope["content"], envelope["seal"].encode()
             # Every key is tried, so that the time does not tell which key fits.
-            is_ours = sum(hmac.compare_digest(_signature(key, signed).encode(), seal) for key in self._keys) > 0
+            is_ours = sum(hmac.compare_digest(_signature(key, signed_text).encode(), seal) for key in self._keys) > 0
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SealError("this is no sealed run") from None
         if not is_ours:
             raise SealError("the seal does not fit: the run was forged or altered, or sealed with another key")
-        content: dict[str, Any] = json.loads(signed)
+        content: dict[str, Any] = json.loads(signed_text)
         if content["version"] != _VERSION:
             raise SealError(f"a sealed run of version {content['version']!r} cannot be read; version {_VERSION} can")
         return content

@@ -76,10 +76,10 @@ class Run:
 
         If the run is done, this is the answer. It is empty if the model's last reply was empty.
         """
-        for each in reversed(self.messages):
-            if isinstance(each, AssistantMessage):
-                return each.text
-            if self.status == "done" or isinstance(each, UserMessage):
+        for message in reversed(self.messages):
+            if isinstance(message, AssistantMessage):
+                return message.text
+            if self.status == "done" or isinstance(message, UserMessage):
                 break  # an empty reply is not kept, and the text before it is not the answer
         return ""
 
@@ -92,13 +92,13 @@ class Run:
     def requests(self) -> tuple[ApprovalRequest, ...]:
         """The requests that people have to answer, in the order of the calls, with those of sub-runs."""
         inner = {sub.call_id: sub.run for sub in self.subs}
-        found: list[ApprovalRequest] = []
+        open_requests: list[ApprovalRequest] = []
         for result in self.waiting():
             if result.call_id in inner:
-                found += inner[result.call_id].requests
+                open_requests += inner[result.call_id].requests
             elif result.request is not None and result.request.waits_for is None:
-                found.append(result.request)
-        return tuple(found)
+                open_requests.append(result.request)
+        return tuple(open_requests)
 
     def waiting(self) -> Iterator[ToolResult]:
         """Yield the results of calls that wait for an answer, and of calls that are held back because of them."""
@@ -188,14 +188,14 @@ def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
     version = data.get("version") if isinstance(data, Mapping) else None
     if type(version) is not int or version != _VERSION:
         raise ValueError(f"a run of version {version!r} cannot be read; version {_VERSION} can")
-    for name, (fits, wanted) in _SHAPES.items():
+    for name, (fits, expected) in _SHAPES.items():
         if name not in data or not fits(data[name]):
-            raise ValueError(f"not a run: `{name}` has to be {wanted}")
-    if unknown := data.keys() - _SHAPES.keys() - {"version"}:
-        raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown)))}")
+            raise ValueError(f"not a run: `{name}` has to be {expected}")
+    if unknown_names := data.keys() - _SHAPES.keys() - {"version"}:
+        raise ValueError(f"not a run: nobody knows {', '.join(sorted(map(repr, unknown_names)))}")
     try:
         messages = tuple(_each(data["messages"], message_from_json, "messages"))
-        own = Session.from_json(data["session"]) if session is None else session
+        own_session = Session.from_json(data["session"]) if session is None else session
         run = Run(
             id=data["id"],
             status=data["status"],
@@ -205,45 +205,45 @@ def _read(data: Any, session: Session | None = None, depth: int = 0) -> Run:
             spent=Spent.from_json(data["spent"]),
             usage=Usage.from_json(data["usage"]),
             plan=data["plan"],
-            subs=tuple(_each(data["subs"], lambda each: _read_sub(each, own, depth), "subs")),
-            session=own,
+            subs=tuple(_each(data["subs"], lambda sub_data: _read_sub_run(sub_data, own_session, depth), "subs")),
+            session=own_session,
         )
     except RecursionError:
         raise ValueError("not a run: it is nested too deeply") from None
-    if flaw := flaw_of(messages) or _flaw(run):
+    if flaw := flaw_of(messages) or _find_flaw(run):
         raise ValueError(f"not a run: {flaw}")
     return run
 
 
-def _read_sub(data: Any, session: Session, depth: int) -> SubRun:
-    given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-    tools = given.get("tools")
+def _read_sub_run(data: Any, session: Session, depth: int) -> SubRun:
+    sub_data: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+    tools = sub_data.get("tools")
     if (
-        given.keys() | {"version"} != {"call_id", "system", "tools", "version", "run"}
-        or not isinstance(given["call_id"], str)
-        or not isinstance(given["system"], str)
-        or not isinstance(given.get("version"), str | None)
-        or not (tools is None or (isinstance(tools, list) and all(isinstance(each, str) for each in tools)))
+        sub_data.keys() | {"version"} != {"call_id", "system", "tools", "version", "run"}
+        or not isinstance(sub_data["call_id"], str)
+        or not isinstance(sub_data["system"], str)
+        or not isinstance(sub_data.get("version"), str | None)
+        or not (tools is None or (isinstance(tools, list) and all(isinstance(name, str) for name in tools)))
     ):
         raise ValueError("not a sub-run: it has a call_id, a system prompt, a list of tools or null, a version, a run")
     return SubRun(
-        call_id=given["call_id"],
-        system=given["system"],
+        call_id=sub_data["call_id"],
+        system=sub_data["system"],
         tools=None if tools is None else tuple(tools),
-        version=given.get("version"),
-        run=_read(given["run"], session, depth + 1),
+        version=sub_data.get("version"),
+        run=_read(sub_data["run"], session, depth + 1),
     )
 
 
 def _each(items: list[Any], read: Callable[[Any], Any], place: str) -> Iterator[Any]:
-    for index, each in enumerate(items):
+    for index, item in enumerate(items):
         try:
-            yield read(each)
+            yield read(item)
         except ValueError as error:
             raise ValueError(f"{place}[{index}]: {error}") from error
 
 
-def _flaw(run: Run) -> str | None:
+def _find_flaw(run: Run) -> str | None:
     waiting = {result.call_id for result in run.waiting()}
     if (run.status == "waiting") != bool(run.requests):
         return "its status and the calls that wait contradict each other"

@@ -67,13 +67,13 @@ async def sub_run(
     try:
         ending = await converse(child)
     except BaseException:
-        if (held := _held(parent, context.call, child, version)) is not None:
-            parent.overrule(held)
+        if (waiting_result := _held(parent, context.call, child, version)) is not None:
+            parent.overrule(waiting_result)
         raise
     finally:
         parent.busy.discard(call_id)
         parent.usage += child.usage
-    result = _result(parent, context.call, child, ending, version)
+    result = _build_result(parent, context.call, child, ending, version)
     if result.kind in ("waiting", "halted"):
         parent.overrule(result)
     if result.kind != "ok":
@@ -83,27 +83,27 @@ async def sub_run(
 
 async def resumed(talk: Talk, decisions: Decisions) -> Ending:
     """Resume *talk*, which waits, with *decisions*, and return how it ended."""
-    return await settle(talk, decisions, _go_on_inside) or await converse(talk)
+    return await settle(talk, decisions, _resume_sub_run) or await converse(talk)
 
 
-async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> ToolResult:
+async def _resume_sub_run(parent: Talk, call: ToolCall, decisions: Decisions) -> ToolResult:
     sub = parent.subs[call.id]
     # The parent has counted the tokens of the sub-run already, so the child starts with none.
     child = _child(parent, call.id, sub.system, sub.tools, replace(sub.run, usage=Usage()))
-    known = {request.id for request in sub.run.requests}
+    request_ids = {request.id for request in sub.run.requests}
     tool = parent.toolbox.permitted(parent.session).get(call.name)
     if tool is None or tool.facts.version != sub.version:
         # The policy of today counts: a skill's file may have been edited or removed, its project may not be trusted any
         # more, or there may be a new rule.
-        what = "not there any more, or not allowed any more" if tool is None else "another version than it was"
-        why = f"`{call.name}` is {what}"
+        change = "not there any more, or not allowed any more" if tool is None else "another version than it was"
+        why = f"`{call.name}` is {change}"
         await withdraw(child, why)
         del parent.subs[call.id]
         return await _finished(parent, call, ToolResult.error("denied", why))
     del parent.subs[call.id]
     try:
-        ending = await _in_time(
-            resumed(child, {key: each for key, each in decisions.items() if key in known}),
+        ending = await _await_with_timeout(
+            resumed(child, {key: decision for key, decision in decisions.items() if key in request_ids}),
             parent.toolbox.limit_of(call),
         )
     except BaseException:
@@ -111,7 +111,7 @@ async def _go_on_inside(parent: Talk, call: ToolCall, decisions: Decisions) -> T
         raise
     finally:
         parent.usage += child.usage
-    return await _finished(parent, call, _result(parent, call, child, ending, sub.version))
+    return await _finished(parent, call, _build_result(parent, call, child, ending, sub.version))
 
 
 async def _finished(parent: Talk, call: ToolCall, result: ToolResult) -> ToolResult:
@@ -120,15 +120,15 @@ async def _finished(parent: Talk, call: ToolCall, result: ToolResult) -> ToolRes
     return parent.ended(call, result)
 
 
-async def _in_time(going_on: Coroutine[Any, Any, Ending], seconds: float | None) -> Ending:
+async def _await_with_timeout(sub_run_work: Coroutine[Any, Any, Ending], seconds: float | None) -> Ending:
     """
-    Await *going_on*, a sub-run that was resumed, and return how it ended.
+    Await *sub_run_work*, a sub-run that was resumed, and return how it ended.
 
     It is stopped after *seconds*, the time that one attempt of its call may take.
     """
     try:
         async with asyncio.timeout(seconds) as timer:
-            return await going_on
+            return await sub_run_work
     except TimeoutError:
         if not timer.expired():
             raise
@@ -158,20 +158,20 @@ def _held(parent: Talk, call: ToolCall, child: Talk, version: str | None) -> Too
     run = child.run(Ending(status="stopped"))
     if not run.requests:
         return None
-    kept = SubRun(call_id=call.id, run=run, system=child.manner.system, tools=child.tools, version=version)
-    return parent.hold(call, kept)
+    sub = SubRun(call_id=call.id, run=run, system=child.manner.system, tools=child.tools, version=version)
+    return parent.hold(call, sub)
 
 
-def _result(parent: Talk, call: ToolCall, child: Talk, ending: Ending, version: str | None) -> ToolResult:
+def _build_result(parent: Talk, call: ToolCall, child: Talk, ending: Ending, version: str | None) -> ToolResult:
     """Return the outcome of the sub-run *child* as the result of *call*."""
-    if (held := _held(parent, call, child, version)) is not None:
-        return held
+    if (waiting_result := _held(parent, call, child, version)) is not None:
+        return waiting_result
     run = child.run(ending)
     if run.status == "done":
-        made = ToolResult(run.text, run.text)
+        result = ToolResult(run.text, run.text)
     elif run.stop == "halt":
-        made = ToolResult.error("halted", run.reason)
+        result = ToolResult.error("halted", run.reason)
     else:
-        made = ToolResult.error("tool", f"the sub-run was not finished: {run.reason}")
-    made.call_id, made.tool = call.id, call.name
-    return made
+        result = ToolResult.error("tool", f"the sub-run was not finished: {run.reason}")
+    result.call_id, result.tool = call.id, call.name
+    return result

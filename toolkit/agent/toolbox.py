@@ -46,11 +46,11 @@ from .valid_messages import unfinished
 
 __all__ = ["Toolbox", "with_own_tools"]
 
-_RUNS = "toolkit.agent.runs"
-_LEAVING = "toolkit.agent.leaving"
-_SEARCH = "tool_search"
-_MOST_SUMMARY = 200
-_WITHDRAWN = "the run that asked was continued from an earlier state, which does not know of this request"
+_RUN_COUNT_KEY = "toolkit.agent.runs"
+_LEAVING_PLAN_KEY = "toolkit.agent.leaving"
+_SEARCH_TOOL = "tool_search"
+_MAX_SUMMARY_CHARS = 200
+_WITHDRAWN_REASON = "the run that asked was continued from an earlier state, which does not know of this request"
 
 
 class Toolbox(Dispatcher):
@@ -67,20 +67,20 @@ class Toolbox(Dispatcher):
         # No `super().__init__`: the policies, with threads and approvals, are shared and not made again.
         self._source = source  # kept alive, because its end would end the threads
         self._plan_tools = plan_tools
-        settings = _borrowed(source)
+        settings = _copy_settings(source)
         listener = settings.on_progress
-        settings.on_progress = lambda progress: _pass_on(progress, listener)
-        self._modes = settings.judges.find(Permissions)
-        if self._modes is None or plan_tools is not None:
+        settings.on_progress = lambda progress: _report_progress(progress, listener)
+        self._permissions = settings.judges.find(Permissions)
+        if self._permissions is None or plan_tools is not None:
             before = Chain.of([PlanGuard(self.mode_of, self.is_for_planning)]).before
             settings.chain = replace(settings.chain, before=(*before, *settings.chain.before))
-            settings.judges = settings.judges.foreseen_by(self._could_allow)
+            settings.judges = settings.judges.foreseen_by(self._may_show)
         self._begin(catalog, settings)
         weakref.finalize(settings, self._planner.watch()).atexit = False
 
     def narrowed(self, tools: Collection[str] | None) -> Toolbox:
         """Return a toolbox for a sub-run: with only *tools*, or all tools if None, but never `exit_plan`."""
-        names = None if tools is None else {found.name for name in tools if (found := self.catalog.get(name))}
+        names = None if tools is None else {own_tool.name for name in tools if (own_tool := self.catalog.get(name))}
         view = self.catalog.filtered(lambda tool: tool.name != EXIT_PLAN and (names is None or tool.name in names))
         return Toolbox(self._source, view, plan_tools=self._plan_tools)
 
@@ -91,26 +91,26 @@ class Toolbox(Dispatcher):
         A `Tool` object may have been renamed here. It is found if it is the same tool, and left out if it is not here.
         """
         names: dict[str, None] = {}
-        for each in tools:
-            if isinstance(each, Tool):
-                names |= dict.fromkeys(own.name for own in self.catalog if _is_the_same(own, each))
+        for tool in tools:
+            if isinstance(tool, Tool):
+                names |= dict.fromkeys(own.name for own in self.catalog if _is_same_tool(own, tool))
             else:
-                found = self.catalog.get(each)
-                names[each if found is None else found.name] = None
+                own_tool = self.catalog.get(tool)
+                names[tool if own_tool is None else own_tool.name] = None
         return tuple(names)
 
     # Modes.
 
     def mode_of(self, session: Session | None) -> str | None:
         """Return the mode that holds for *session*; None if it has none."""
-        if self._modes is not None:
-            return self._modes.mode_of(session)
+        if self._permissions is not None:
+            return self._permissions.mode_of(session)
         return None if session is None else session.mode
 
     def set_mode(self, session: Session, mode: Mode | None) -> None:
         """Set the mode of *session*, or raise as `check_mode` does."""
         self.check_mode(session, mode)
-        (self._modes or Permissions()).set_mode(mode, session=session)
+        (self._permissions or Permissions()).set_mode(mode, session=session)
 
     def check_mode(self, session: Session, mode: Mode | None) -> None:
         """
@@ -119,14 +119,14 @@ class Toolbox(Dispatcher):
         That is so if nothing here would enforce the mode, if a run in progress in *session* has another mode, or if a
         plan is about to be carried out in *session*.
         """
-        _check_settled(session)
-        own = self.mode_of(session)
-        if session.state.get(_RUNS) and own != (mode or self.mode_of(None)):
+        _check_not_leaving_plan(session)
+        current_mode = self.mode_of(session)
+        if session.state.get(_RUN_COUNT_KEY) and current_mode != (mode or self.mode_of(None)):
             raise ValueError(
-                f"a run is under way in this session in mode {own!r}, and a session has one mode; "
+                f"a run is under way in this session in mode {current_mode!r}, and a session has one mode; "
                 "wait for its end, or give each run a session of its own"
             )
-        if self._modes is None and mode not in (None, "plan"):
+        if self._permissions is None and mode not in (None, "plan"):
             raise ValueError(
                 f"the dispatcher has no permissions, so nothing would keep to mode {mode!r}; "
                 "give it some: Dispatcher(..., permissions=Permissions()), or execute plans with mode=None"
@@ -135,22 +135,22 @@ class Toolbox(Dispatcher):
     @contextlib.contextmanager
     def under_way(self, session: Session) -> Iterator[None]:
         """Mark a run as in progress in *session* inside the block, so that no other run changes the mode."""
-        _check_settled(session)
+        _check_not_leaving_plan(session)
         state = session.state
-        state[_RUNS] = state.get(_RUNS, 0) + 1
+        state[_RUN_COUNT_KEY] = state.get(_RUN_COUNT_KEY, 0) + 1
         try:
             yield
         finally:
-            state[_RUNS] = state.get(_RUNS, 1) - 1
-            if not state[_RUNS]:
-                del state[_RUNS]
+            state[_RUN_COUNT_KEY] = state.get(_RUN_COUNT_KEY, 1) - 1
+            if not state[_RUN_COUNT_KEY]:
+                del state[_RUN_COUNT_KEY]
 
     def is_for_planning(self, tool: Tool) -> bool:
         """Return whether *tool* may be used in mode "plan"."""
-        is_own = tool.name in (EXIT_PLAN, _SEARCH)
+        is_own = tool.name in (EXIT_PLAN, _SEARCH_TOOL)
         return is_for_planning(tool, None if is_own else self._plan_tools)
 
-    def _could_allow(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
+    def _may_show(self, tool: Tool, names: frozenset[str], session: Session | None) -> bool:
         """
         Return whether a search, an error message or the definitions may show *tool*.
 
@@ -175,11 +175,11 @@ class Toolbox(Dispatcher):
         watcher = watching.get()
         if watcher is None or not isinstance(name, ToolCall):
             return await super().call(name, arguments, **options)
-        left = watcher.left_seconds()  # asked for each call, because the calls before it have used time
-        if left == 0:
+        seconds_left = watcher.left_seconds()  # asked for each call, because the calls before it have used time
+        if seconds_left == 0:
             return watcher.ended(name, unfinished(name, "no time is left"))
         watcher.started(name)
-        return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": left}))
+        return watcher.ended(name, await super().call(name, arguments, **{**options, "timeout_seconds": seconds_left}))
 
     async def finished(self, call: ToolCall, result: ToolResult, session: Session) -> ToolResult:
         """
@@ -189,8 +189,8 @@ class Toolbox(Dispatcher):
         """
         plan = self._planner.find(call.name)
         tool = None if plan is None else plan.tool
-        whole = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
-        return await unstarted(whole, result, plan, self._settings)
+        full_call = ToolCall(call.name, call.arguments, call.id, session, session.principal, call.turn, tool=tool)
+        return await unstarted(full_call, result, plan, self._settings)
 
     def limit_of(self, call: ToolCall) -> float | None:
         """Return how many seconds one attempt of *call* may take; None for no limit."""
@@ -225,7 +225,7 @@ class Toolbox(Dispatcher):
         for request in await runner.run("list pending requests", "", lambda store: store.pending(session=session.id)):
             if request.id in known:
                 continue
-            decision = Decision.deny(_WITHDRAWN, principal=request.principal)
+            decision = Decision.deny(_WITHDRAWN_REASON, principal=request.principal)
             try:
                 await self.resume(request.id, decision, session=Session(id=session.id, principal=request.principal))
             except ApprovalError:
@@ -241,8 +241,8 @@ class Toolbox(Dispatcher):
         """
         approvals = self._settings.approvals
         # The record is expired: it cannot be answered, it is not listed, and a purge deletes it.
-        kept = replace(held, arguments={}, expires_at=approvals.clock())
-        record = Record(request=kept, arguments={}, identity="")
+        expired_request = replace(held, arguments={}, expires_at=approvals.clock())
+        record = Record(request=expired_request, arguments={}, identity="")
         runner = self._settings.store_runner
         return await runner.run("keep request", held.id, lambda store: _is_added(store, record))
 
@@ -254,14 +254,14 @@ class Toolbox(Dispatcher):
         """
         if not self._settings.approvals.store.blocking:
             return await self.is_first(plan), None  # the store answers at once, so no other task runs in between
-        session.state[_LEAVING] = True
+        session.state[_LEAVING_PLAN_KEY] = True
         try:
-            asking, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
+            store_task, cancelled = await waited_for(self.is_first(plan), self._settings.cleanup_seconds)
         finally:
-            del session.state[_LEAVING]
-        if cancelled is not None and (asking.cancelled() or asking.exception() is not None):
+            del session.state[_LEAVING_PLAN_KEY]
+        if cancelled is not None and (store_task.cancelled() or store_task.exception() is not None):
             raise cancelled
-        return asking.result(), cancelled
+        return store_task.result(), cancelled
 
     def expanded(self, prompt: str) -> str:
         """Return *prompt* with each line that names a skill replaced by the skill's text, if the catalog has skills."""
@@ -285,19 +285,19 @@ class Toolbox(Dispatcher):
         facts = plan.tool.facts
         try:
             decoded = plan.tool.about.checker.check(call.arguments)
-            told = facts.summary(decoded) if facts.summary is not None else facts.activity
-            told = told(decoded) if callable(told) else told
+            summary = facts.summary(decoded) if facts.summary is not None else facts.activity
+            summary = summary(decoded) if callable(summary) else summary
         except BaseException as error:
             if has_to_pass(error):
                 raise
             # The author's function failed, or the arguments are not valid. The result of the call will report it.
             return _line(plan.name)
-        return _line(plan.redaction(decoded, call.arguments).text(told) if isinstance(told, str) else plan.name)
+        return _line(plan.redaction(decoded, call.arguments).text(summary) if isinstance(summary, str) else plan.name)
 
     def hooks(self, method: str) -> Iterable[Callable[..., Any]]:
         """Return the method named *method* of every hook that has it, each hook once."""
-        unique = {id(hook): hook for hook in self._settings.chain.hooks}
-        return [found for hook in unique.values() if callable(found := getattr(hook, method, None))]
+        unique_hooks = {id(hook): hook for hook in self._settings.chain.hooks}
+        return [hook_method for hook in unique_hooks.values() if callable(hook_method := getattr(hook, method, None))]
 
 
 def with_own_tools(catalog: CatalogView) -> CatalogView:
@@ -309,30 +309,30 @@ def with_own_tools(catalog: CatalogView) -> CatalogView:
     Raises:
         DuplicateTool: *catalog* has a tool named `exit_plan`.
     """
-    if (taken := catalog.get(EXIT_PLAN)) is not None:
+    if (clashing_tool := catalog.get(EXIT_PLAN)) is not None:
         raise DuplicateTool(
-            f"`{EXIT_PLAN}` is the agent's own tool, so {described_place(taken)} cannot be called that; "
+            f"`{EXIT_PLAN}` is the agent's own tool, so {described_place(clashing_tool)} cannot be called that; "
             "give it another name, or leave it out with `filtered`"
         )
 
     def derive(table: Table, own: Table) -> Table:
-        searches = any(tool.facts.defer for tool in table.tools.values()) and table.find(_SEARCH) is None
-        added = {name: tool for name, tool in own.tools.items() if searches or name != _SEARCH}
-        return Table({**table.tools, **added}, table.aliases)
+        needs_search = any(tool.facts.defer for tool in table.tools.values()) and table.find(_SEARCH_TOOL) is None
+        own_tools = {name: tool for name, tool in own.tools.items() if needs_search or name != _SEARCH_TOOL}
+        return Table({**table.tools, **own_tools}, table.aliases)
 
     return CatalogView((catalog, Catalog(exit_plan_tool(), tool_search_for(catalog))), derive)
 
 
-def _check_settled(session: Session) -> None:
-    if session.state.get(_LEAVING):
+def _check_not_leaving_plan(session: Session) -> None:
+    if session.state.get(_LEAVING_PLAN_KEY):
         raise ValueError(
             "a plan is about to be carried out in this session; wait for that, or give each run a session of its own"
         )
 
 
-def _is_the_same(own: Tool, given: Tool) -> bool:
-    is_renamed = own.function is given.function and given.name in (own.name, *own.former)
-    return own is given or is_renamed
+def _is_same_tool(own: Tool, other: Tool) -> bool:
+    is_renamed = own.function is other.function and other.name in (own.name, *own.former)
+    return own is other or is_renamed
 
 
 def _deny(request_id: str, now: float, store: ApprovalStore) -> bool:
@@ -347,7 +347,7 @@ def _is_added(store: ApprovalStore, record: Record) -> bool:
     return True
 
 
-def _borrowed(source: Dispatcher) -> Settings:
+def _copy_settings(source: Dispatcher) -> Settings:
     """
     Return a copy of the settings of *source*.
 
@@ -358,7 +358,7 @@ def _borrowed(source: Dispatcher) -> Settings:
     return copy.copy(settings)
 
 
-def _pass_on(progress: Progress, listener: Callable[[Progress], object] | None) -> None:
+def _report_progress(progress: Progress, listener: Callable[[Progress], object] | None) -> None:
     watcher = watching.get()
     if watcher is not None:
         watcher.progressed(progress)
@@ -367,5 +367,5 @@ def _pass_on(progress: Progress, listener: Callable[[Progress], object] | None) 
 
 
 def _line(text: str) -> str:
-    shown = visible(text[: 2 * _MOST_SUMMARY], keep_lines=False)
-    return shown if len(shown) <= _MOST_SUMMARY else f"{shown[: _MOST_SUMMARY - 3]}..."
+    line = visible(text[: 2 * _MAX_SUMMARY_CHARS], keep_lines=False)
+    return line if len(line) <= _MAX_SUMMARY_CHARS else f"{line[: _MAX_SUMMARY_CHARS - 3]}..."

@@ -21,7 +21,7 @@ from ..values.strictjson.checks import is_plain
 __all__ = ["flaw_of", "is_empty", "sound", "unfinished", "used_ids"]
 
 _LEGAL = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_.-]")
+_ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 _LEGAL_ID = re.compile(r"[!-~]{1,128}")
 
 
@@ -33,25 +33,25 @@ def sound(message: AssistantMessage, taken: Collection[str]) -> tuple[AssistantM
     tool can have is changed to a legal one. If anything was changed, `native` is dropped, because the provider's own
     content would not match the results.
     """
-    seen = set(taken)
-    kept: list[ToolCall] = []
-    run: list[ToolCall] = []
+    used = set(taken)
+    kept_calls: list[ToolCall] = []
+    run_calls: list[ToolCall] = []
     for call in message.calls:
-        given = call.id if isinstance(call.id, str) else ""
-        key = given if _LEGAL_ID.fullmatch(given) and given not in seen else _fresh_id(seen)
-        seen.add(key)
+        call_id = call.id if isinstance(call.id, str) else ""
+        key = call_id if _LEGAL_ID.fullmatch(call_id) and call_id not in used else _fresh_id(used)
+        used.add(key)
         name = call.name if isinstance(call.name, str) else type(call.name).__name__
         # Nothing else is copied: the model must not choose the session, the principal or the tool.
-        kept.append(ToolCall(_legal(name), _sendable(call.arguments), key))
+        kept_calls.append(ToolCall(_make_legal(name), _sendable(call.arguments), key))
         # Arguments that are not JSON stay as they are in the call, so that the dispatcher refuses them.
-        run.append(ToolCall(name, call.arguments, key))
+        run_calls.append(ToolCall(name, call.arguments, key))
     text = cleaned(message.text) if message.text.strip() else ""
     is_changed = text.strip() != message.text.strip() or any(
         (new.id, new.name) != (old.id, old.name) or new.arguments is not old.arguments
-        for new, old in zip(kept, message.calls, strict=True)
+        for new, old in zip(kept_calls, message.calls, strict=True)
     )
     native = None if is_changed else message.native
-    return AssistantMessage(text=text, calls=tuple(kept), native=native), tuple(run)
+    return AssistantMessage(text=text, calls=tuple(kept_calls), native=native), tuple(run_calls)
 
 
 def is_empty(message: AssistantMessage) -> bool:
@@ -66,10 +66,10 @@ def used_ids(messages: Iterable[Message]) -> set[str]:
 
 def unfinished(call: ToolCall, why: str, *, was_started: bool = False) -> ToolResult:
     """Return a result for a call that has none, which says *why* it was not run or not finished."""
-    what = "it may or may not have happened" if was_started else "it was not run"
+    effect = "it may or may not have happened" if was_started else "it was not run"
     return ToolResult.error(
         "cancelled",
-        f"{why}: {what}",
+        f"{why}: {effect}",
         details={"happened": "maybe" if was_started else "no"},
         advice="",
         call_id=call.id,
@@ -79,12 +79,12 @@ def unfinished(call: ToolCall, why: str, *, was_started: bool = False) -> ToolRe
 
 def flaw_of(messages: Sequence[Message]) -> str | None:
     """Return what is wrong with a conversation, and where; None if every call is answered once, in order."""
-    seen: set[str] = set()
+    used: set[str] = set()
     open_ids: list[str] | None = None
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            answered = [result.call_id for result in message.results]
-            if answered != (open_ids or []) or not answered:
+            answered_ids = [result.call_id for result in message.results]
+            if answered_ids != (open_ids or []) or not answered_ids:
                 return f"messages[{index}]: the results do not answer the calls right before them"
             open_ids = None
             continue
@@ -92,22 +92,22 @@ def flaw_of(messages: Sequence[Message]) -> str | None:
             return f"messages[{index}]: the calls of the message before have no results"
         if isinstance(message, AssistantMessage):
             ids = [call.id for call in message.calls]
-            if is_empty(message) or "" in ids or len({*ids}) < len(ids) or not seen.isdisjoint(ids):
+            if is_empty(message) or "" in ids or len({*ids}) < len(ids) or not used.isdisjoint(ids):
                 return f"messages[{index}]: it is empty, or an id of its calls is missing or stands twice"
-            seen.update(ids)
+            used.update(ids)
             open_ids = ids or None
     return None if open_ids is None else f"messages[{len(messages) - 1}]: its calls have no results"
 
 
-def _fresh_id(taken: Collection[str]) -> str:
-    return next(name for number in itertools.count(len(taken) + 1) if (name := f"call_{number}") not in taken)
+def _fresh_id(used: Collection[str]) -> str:
+    return next(name for number in itertools.count(len(used) + 1) if (name := f"call_{number}") not in used)
 
 
-def _legal(name: str) -> str:
+def _make_legal(name: str) -> str:
     if _LEGAL.fullmatch(name):
         return name
-    written = _ILLEGAL.sub("_", name)[:63]
-    return written if _LEGAL.fullmatch(written) else f"_{written}"
+    legal_name = _ILLEGAL_CHARACTER.sub("_", name)[:63]
+    return legal_name if _LEGAL.fullmatch(legal_name) else f"_{legal_name}"
 
 
 def _sendable(arguments: Any) -> Any:

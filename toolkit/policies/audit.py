@@ -28,7 +28,7 @@ __all__ = ["AuditError", "AuditLog"]
 _log = logging.getLogger("toolkit")
 
 _VERSION = 1
-_SYNCED = frozenset({"intent"})
+_SYNCED_EVENTS = frozenset({"intent"})
 _OWN = frozenset({"version", "at", "event"})
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FLAGS |= getattr(os, "O_NONBLOCK", 0)  # a pipe at this path must be refused at once, and not block
@@ -82,16 +82,18 @@ class AuditLog:
             AuditError: The whole line could not be written.
             ValueError: A field has a name that the log itself uses.
         """
-        if taken := _OWN & fields.keys():
-            raise ValueError(f"an audit line has its own {', '.join(sorted(taken))}; give the field another name")
+        if reserved_names := _OWN & fields.keys():
+            raise ValueError(
+                f"an audit line has its own {', '.join(sorted(reserved_names))}; give the field another name"
+            )
         with self._failing():
             if self._is_closed:
                 raise ValueError("it is closed")
-            shown = self._redaction.value(fields) if self._redaction else fields
-            text = _encoded({"version": _VERSION, "at": self._clock(), "event": event, **shown})
+            masked_fields = self._redaction.value(fields) if self._redaction else fields
+            text = _encoded({"version": _VERSION, "at": self._clock(), "event": event, **masked_fields})
             with self._opened() as handle:
                 _append(handle, text.encode("ascii") + b"\n")
-                if self._sync and event in _SYNCED:
+                if self._sync and event in _SYNCED_EVENTS:
                     os.fsync(handle)
 
     def close(self) -> None:
@@ -114,11 +116,11 @@ class AuditLog:
         """
         with open(path, "rb") as file:
             for number, line in enumerate(file, 1):
-                found = _decoded(line)
-                if isinstance(found, dict):
-                    yield found
+                entry = _decoded(line)
+                if isinstance(entry, dict):
+                    yield entry
                 elif line.endswith(b"\n"):
-                    yield {"event": "unreadable", "line": number, "bytes": len(line), "reason": found}
+                    yield {"event": "unreadable", "line": number, "bytes": len(line), "reason": entry}
                 else:
                     _log.warning("the last line of %s is torn after %d bytes; it is left out", path, len(line))
 
@@ -217,10 +219,10 @@ def _encoded(line: dict[str, Any]) -> str:
 def _decoded(line: bytes) -> dict[str, Any] | str:
     """Return the object in *line*, or the reason why it cannot be read."""
     try:
-        found = json.loads(line)
+        entry = json.loads(line)
     except (ValueError, RecursionError) as error:
         return f"not JSON: {error}"
-    if not isinstance(found, dict):
+    if not isinstance(entry, dict):
         return "not a JSON object"
-    version = found.get("version")
-    return found if version == _VERSION else f"version {version!r}, and only {_VERSION} can be read"
+    version = entry.get("version")
+    return entry if version == _VERSION else f"version {version!r}, and only {_VERSION} can be read"

@@ -65,9 +65,9 @@ _TRANSIENT: dict[tuple[str, str], _Happened | None] = {
     ("builtins", "ConnectionError"): "maybe",
     ("builtins", "TimeoutError"): "maybe",
 }
-_SAME_AS = {"httpx2": "httpx", "httpcore": "httpx", "httpcore2": "httpx"}
-_WRAPPERS = frozenset(["urllib", "requests", "urllib3"])
-_UNREACHABLE = frozenset([errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH])
+_PACKAGE_ALIASES = {"httpx2": "httpx", "httpcore": "httpx", "httpcore2": "httpx"}
+_WRAPPING_PACKAGES = frozenset(["urllib", "requests", "urllib3"])
+_UNREACHABLE_ERRNOS = frozenset([errno.ENETDOWN, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH])
 
 
 def classified(error: BaseException, rules: Rules = (), *, now: Callable[[], float] = time.time) -> ToolError:
@@ -79,12 +79,12 @@ def classified(error: BaseException, rules: Rules = (), *, now: Callable[[], flo
     if isinstance(error, ToolError):
         return error
     for rule in checked_rules(rules):
-        found = _answer(rule, error)
-        if found is not None:
-            return found if isinstance(found, ToolError) else _made(found, error, now)
+        answer = _answer(rule, error)
+        if answer is not None:
+            return answer if isinstance(answer, ToolError) else _made(answer, error, now)
     if isinstance(error, BaseExceptionGroup):
-        return _of_group(error, rules, now)
-    return _by_table(error, now)
+        return _classify_group(error, rules, now)
+    return _classify_by_table(error, now)
 
 
 def checked_rules(rules: Rules) -> list[Rule]:
@@ -95,32 +95,32 @@ def checked_rules(rules: Rules) -> list[Rule]:
         TypeError: A rule is not valid. So a mistake is found before the first failure of a call.
     """
     if isinstance(rules, Mapping):
-        for kind, meant in rules.items():
+        for kind, target in rules.items():
             if not (isinstance(kind, type) and issubclass(kind, BaseException)):
                 raise TypeError(f"classify maps exception classes, got {kind!r}")
-            if not (issubclass(meant, ToolError) if isinstance(meant, type) else callable(meant)):
+            if not (issubclass(target, ToolError) if isinstance(target, type) else callable(target)):
                 raise TypeError(
                     f"classify: {kind.__name__} has to count as a ToolError class, or as what a function says"
                 )
-        return [_by_class(rules)] if rules else []
+        return [_build_class_rule(rules)] if rules else []
     if callable(rules) and not isinstance(rules, type):
         return [rules]
     if isinstance(rules, (list, tuple)):
-        return [rule for each in rules for rule in checked_rules(each)]
+        return [rule for entry in rules for rule in checked_rules(entry)]
     raise TypeError(f"classify wants a dictionary, a function, or a list of these, got {rules!r}")
 
 
-def _by_class(rules: Mapping[type[BaseException], Any]) -> Rule:
+def _build_class_rule(rules: Mapping[type[BaseException], Any]) -> Rule:
     def rule(error: BaseException) -> ToolError | type[ToolError] | None:
         family = type(error).__mro__
         # The nearest class wins; the order of the dictionary does not matter. Virtual base classes, which are not among
         # the parents of the error's class, come last.
         for kind in sorted(rules, key=lambda kind: family.index(kind) if kind in family else len(family)):
             if isinstance(error, kind):
-                meant = rules[kind]
-                found: ToolError | type[ToolError] | None = meant if isinstance(meant, type) else meant(error)
-                if found is not None:
-                    return found
+                target = rules[kind]
+                answer: ToolError | type[ToolError] | None = target if isinstance(target, type) else target(error)
+                if answer is not None:
+                    return answer
         return None
 
     return rule
@@ -128,20 +128,20 @@ def _by_class(rules: Mapping[type[BaseException], Any]) -> Rule:
 
 def _answer(rule: Rule, error: BaseException) -> ToolError | type[ToolError] | None:
     try:
-        found: Any = rule(error)
+        answer: Any = rule(error)
     except Exception:  # noqa: BLE001 -- a failing rule of the user must not lose the call
         _log.warning("a rule of `classify` failed; it is passed over", exc_info=True)
         return None
-    if found is None or isinstance(found, ToolError) or (isinstance(found, type) and issubclass(found, ToolError)):
-        return found
-    _log.warning("a rule of `classify` has to return a ToolError, its class or None, got %s", type(found).__name__)
+    if answer is None or isinstance(answer, ToolError) or (isinstance(answer, type) and issubclass(answer, ToolError)):
+        return answer
+    _log.warning("a rule of `classify` has to return a ToolError, its class or None, got %s", type(answer).__name__)
     return None
 
 
 def _made(kind: type[ToolError], error: BaseException, now: Callable[[], float]) -> ToolError:
     if kind is Transient:
-        known = _by_table(error, now)
-        return known if isinstance(known, Transient) else Transient(_message(error))
+        table_error = _classify_by_table(error, now)
+        return table_error if isinstance(table_error, Transient) else Transient(_message(error))
     try:
         return BadArgs(_message(error)) if kind is BadArgs else kind(_message(error))
     except Exception:  # noqa: BLE001 -- a class that needs more than a message
@@ -155,20 +155,20 @@ def _message(error: BaseException) -> str:
 # Exception groups, which a task group raises if its children fail.
 
 
-def _of_group(group: BaseExceptionGroup[BaseException], rules: Rules, now: Callable[[], float]) -> ToolError:
+def _classify_group(group: BaseExceptionGroup[BaseException], rules: Rules, now: Callable[[], float]) -> ToolError:
     """
     Return the gravest of the errors in *group*.
 
     The group is transient only if all its errors are, and then its effect may have happened.
     """
-    meant = [classified(error, rules, now=now) for error in _leaves(group)]
+    tool_errors = [classified(error, rules, now=now) for error in _leaves(group)]
     for family in (Safety, BadArgs):
-        for each in meant:
-            if isinstance(each, family):
-                return each
-    message = "; ".join(dict.fromkeys(map(str, meant)))[:_MOST_CHARS]
-    waits = [each.retry_after_seconds for each in meant if isinstance(each, Transient)]
-    if len(waits) < len(meant):
+        for tool_error in tool_errors:
+            if isinstance(tool_error, family):
+                return tool_error
+    message = "; ".join(dict.fromkeys(map(str, tool_errors)))[:_MOST_CHARS]
+    waits = [tool_error.retry_after_seconds for tool_error in tool_errors if isinstance(tool_error, Transient)]
+    if len(waits) < len(tool_errors):
         return ToolError(message)
     # Another child of the task group may have done its work.
     return Transient(message, retry_after_seconds=max(filter(None, waits), default=None), happened="maybe")
@@ -185,10 +185,10 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 # The table.
 
 
-def _by_table(error: BaseException, now: Callable[[], float]) -> ToolError:
+def _classify_by_table(error: BaseException, now: Callable[[], float]) -> ToolError:
     status = _status(error)
     if status is not None:
-        return _by_status(status, error, now)
+        return _classify_by_status(status, error, now)
     happened = _by_name(error)
     return ToolError(_message(error)) if happened is None else Transient(_message(error), happened=happened)
 
@@ -199,20 +199,20 @@ def _by_name(error: BaseException) -> _Happened | None:
 
     An exception that *error* wraps is looked up first. Then the nearest class of *error* that is in the table decides.
     """
-    package = _package(type(error))
-    inner = _wrapped(error) if package in _WRAPPERS else None
-    if inner is not None and (found := _by_name(inner)) is not None:
-        return found
+    package = _find_package(type(error))
+    inner = _wrapped(error) if package in _WRAPPING_PACKAGES else None
+    if inner is not None and (happened := _by_name(inner)) is not None:
+        return happened
     for kind in type(error).__mro__:
-        key = (_package(kind), kind.__name__)
+        key = (_find_package(kind), kind.__name__)
         if key in _TRANSIENT:
             return _TRANSIENT[key]
-    return "maybe" if isinstance(error, OSError) and error.errno in _UNREACHABLE else None
+    return "maybe" if isinstance(error, OSError) and error.errno in _UNREACHABLE_ERRNOS else None
 
 
-def _package(kind: type) -> str:
+def _find_package(kind: type) -> str:
     package = str(kind.__module__).partition(".")[0]
-    return _SAME_AS.get(package, package)
+    return _PACKAGE_ALIASES.get(package, package)
 
 
 def _wrapped(error: BaseException) -> BaseException | None:
@@ -231,25 +231,25 @@ def _status(error: BaseException) -> int | None:
     """
     if not isinstance(error, Exception):
         return None  # `sys.exit(500)` does not come from a server
-    response = _attribute(error, "response")
+    response = _read_attribute(error, "response")
     for holder, name in ((response, "status_code"), (error, "status_code"), (error, "status"), (error, "code")):
-        status = _attribute(holder, name)
+        status = _read_attribute(holder, name)
         if isinstance(status, int) and 400 <= status <= 599:
             return int(status)
     return None
 
 
-def _attribute(holder: Any, name: str) -> Any:
+def _read_attribute(holder: Any, name: str) -> Any:
     try:
         return getattr(holder, name, None)
     except Exception:  # noqa: BLE001 -- httpx raises if there is no request; other libraries may too
         return None
 
 
-def _by_status(status: int, error: BaseException, now: Callable[[], float]) -> ToolError:
+def _classify_by_status(status: int, error: BaseException, now: Callable[[], float]) -> ToolError:
     if status != 429 and status < 500:
         return ToolError(_message(error))
-    headers = _attribute(_attribute(error, "response"), "headers") or _attribute(error, "headers")
+    headers = _read_attribute(_read_attribute(error, "response"), "headers") or _read_attribute(error, "headers")
     return Transient(
         _message(error),
         retry_after_seconds=retry_after_seconds(headers, now=now),

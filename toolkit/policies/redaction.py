@@ -32,7 +32,7 @@ _log = logging.getLogger("toolkit")
 MASK = "[redacted]"
 
 RedactionRule: TypeAlias = "str | re.Pattern[str] | Callable[[str], str]"
-_Spans: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
+_SpanFinder: TypeAlias = Callable[[str], Iterable[tuple[int, int]]]
 
 
 class Redaction:
@@ -41,7 +41,7 @@ class Redaction:
     __slots__ = ("_functions", "_spans")
 
     def __init__(self, rules: Iterable[RedactionRule] = ()) -> None:
-        self._spans: list[_Spans] = []
+        self._spans: list[_SpanFinder] = []
         self._functions: list[Callable[[str], str]] = []
         if isinstance(rules, str) or not isinstance(rules, Iterable):
             raise TypeError("redact wants a list of rules; put the text into one")  # not shown, because it is a secret
@@ -52,7 +52,7 @@ class Redaction:
         if isinstance(rule, str):
             if not rule:
                 raise ValueError("an empty text cannot be redacted; name what has to be masked")
-            self._spans += [_spans_of(form) for form in _forms(rule)]
+            self._spans += [_build_span_finder(form) for form in _forms(rule)]
         elif isinstance(rule, re.Pattern) and isinstance(rule.pattern, str):
             self._spans.append(lambda text: (match.span() for match in rule.finditer(text)))
         elif callable(rule):
@@ -78,9 +78,9 @@ class Redaction:
         return extended
 
     def text(self, text: str) -> str:
-        covered = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
-        if covered:
-            text = _masked(text, covered)
+        covered_spans = sorted(span for spans in self._spans for span in spans(text) if span[0] < span[1])
+        if covered_spans:
+            text = _masked(text, covered_spans)
         for function in self._functions:
             text = _applied(function, text)
         return text
@@ -93,12 +93,12 @@ class Redaction:
             return self.text(value)
         # Containers of other classes are converted to plain ones first: their own methods may do anything, and fail.
         if type(value) is list:
-            return [self.value(each) for each in value]
+            return [self.value(item) for item in value]
         if type(value) is dict:
-            return keyed((self.text(str(key)), self.value(each)) for key, each in value.items())
+            return keyed((self.text(str(key)), self.value(item)) for key, item in value.items())
         if isinstance(value, (int, float)):
-            shown = self.text(_number(value))
-            return value if shown == _number(value) else shown
+            masked = self.text(_number(value))
+            return value if masked == _number(value) else masked
         return self.value(as_json(value))
 
     def result(self, result: ToolResult) -> ToolResult:
@@ -146,21 +146,21 @@ class Redaction:
 
 def _applied(function: Callable[[str], str], text: str) -> str:
     try:
-        found: Any = function(text)
+        output: Any = function(text)
     except Exception as error:  # noqa: BLE001 -- the rule is the user's; a text that it could not check must not leave
-        found = error
-    if isinstance(found, str):
-        return found
+        output = error
+    if isinstance(output, str):
+        return output
     # The traceback is not logged, because it may show the text.
-    _log.warning("a redaction rule gave %s instead of text; the whole text is masked", type(found).__name__)
+    _log.warning("a redaction rule gave %s instead of text; the whole text is masked", type(output).__name__)
     return MASK
 
 
-def _masked(text: str, covered: list[tuple[int, int]]) -> str:
-    """Return *text* with a mask in place of each span in *covered*, which is sorted and may have overlaps."""
+def _masked(text: str, covered_spans: list[tuple[int, int]]) -> str:
+    """Return *text* with a mask in place of each span in *covered_spans*, which is sorted and may have overlaps."""
     pieces: list[str] = []
     end = 0
-    for start, stop in covered:
+    for start, stop in covered_spans:
         if start >= end:
             pieces += [text[end:start], MASK]
         end = max(end, stop)
@@ -175,7 +175,7 @@ def _forms(text: str) -> set[str]:
     return {text, *escaped, repr(text)[1:-1], *quoted, plus}
 
 
-def _spans_of(form: str) -> _Spans:
+def _build_span_finder(form: str) -> _SpanFinder:
     def spans(text: str) -> Iterator[tuple[int, int]]:
         start = text.find(form)
         while start >= 0:
@@ -199,8 +199,8 @@ def _rules_for(secret: Any) -> Iterator[str | re.Pattern[str]]:
 def _texts(value: Any) -> Iterator[str | re.Pattern[str]]:
     """Yield a rule for each leaf of a JSON value. A boolean, null and an empty text are not secrets."""
     if isinstance(value, (dict, list)):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
     elif isinstance(value, str):
         yield from [value] if value else []
     elif value is not None and not isinstance(value, bool):

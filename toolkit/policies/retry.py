@@ -106,14 +106,14 @@ async def retrying(
                 failed = error
         attempt += 1
         wait = policy.wait_before(attempt, chance=chance())
-        asked = failed.retry_after_seconds
-        if asked is not None:
-            wait = max(wait, asked)
+        requested_wait = failed.retry_after_seconds
+        if requested_wait is not None:
+            wait = max(wait, requested_wait)
         reason = may_repeat(failed)
         if reason is None and attempt > policy.attempts:
             reason = "only one attempt is allowed" if attempt == 2 else f"{policy.attempts} attempts were made"
-        if reason is None and asked is not None and asked > policy.retry_after_max:
-            reason = f"it asked to wait {asked:g} s, and {policy.retry_after_max:g} s is the most"
+        if reason is None and requested_wait is not None and requested_wait > policy.retry_after_max:
+            reason = f"it asked to wait {requested_wait:g} s, and {policy.retry_after_max:g} s is the most"
         if reason is None and deadline is not None and clock() + wait >= deadline:
             reason = "there was no time left"
         if reason is None and (take := _take_retry.get()) is not None:

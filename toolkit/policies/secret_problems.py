@@ -29,34 +29,34 @@ def without_secrets(error: BadArgs, secrets: frozenset[str], *arguments: Any) ->
 
 
 def _hidden(error: BadArgs, secrets: frozenset[str], arguments: tuple[Any, ...]) -> list[Problem]:
-    folded = frozenset(map(_folded, secrets))
+    folded_names = frozenset(map(_folded, secrets))
     objects = [_read(form) for form in arguments]
     if objects and not any(isinstance(form, Mapping) for form in objects):
         # The value that was sent in place of an object may be the secret itself.
-        return [_shown_nothing(problem) for problem in error.problems]
-    redaction = Redaction().with_secrets(_values(objects, folded))
+        return [_drop_quoted_value(problem) for problem in error.problems]
+    redaction = Redaction().with_secrets(_values(objects, folded_names))
     return [
         Problem("the value does not fit", problem.path[:1])
-        if problem.path and _folded(problem.path[0]) in folded
-        else Problem(redaction.text(problem.message), [_masked_step(step, redaction) for step in problem.path])
+        if problem.path and _folded(problem.path[0]) in folded_names
+        else Problem(redaction.text(problem.message), [_mask_step(step, redaction) for step in problem.path])
         for problem in error.problems
     ]
 
 
-def _masked_step(step: str | int, redaction: Redaction) -> str | int:
+def _mask_step(step: str | int, redaction: Redaction) -> str | int:
     """Return one step of a path with secrets masked, because the secret may also have been sent as a key."""
     return redaction.text(step) if isinstance(step, str) else step
 
 
-def _shown_nothing(problem: Problem) -> Problem:
+def _drop_quoted_value(problem: Problem) -> Problem:
     text, got, _ = problem.message.partition(", got ")
     return Problem(text, problem.path) if got else problem
 
 
-def _values(objects: list[Any], folded: frozenset[str]) -> Iterator[Any]:
+def _values(objects: list[Any], folded_names: frozenset[str]) -> Iterator[Any]:
     for form in objects:
         if isinstance(form, Mapping):
-            yield from (value for name, value in form.items() if _folded(name) in folded)
+            yield from (value for name, value in form.items() if _folded(name) in folded_names)
 
 
 def _read(arguments: Any) -> Any:

@@ -44,7 +44,7 @@ _STOPS: dict[str, StopReason] = {
     "pause_turn": "paused",
 }
 _IDS = re.compile(r"[A-Za-z0-9_-]+")
-_IDENTIFIED = {"tool_use": "id", "tool_result": "tool_use_id"}
+_ID_FIELDS = {"tool_use": "id", "tool_result": "tool_use_id"}
 
 
 class AnthropicProvider(RemoteProvider):
@@ -69,16 +69,16 @@ class AnthropicProvider(RemoteProvider):
             "model": self.model,
             "max_tokens": request.max_tokens or self.max_tokens,
             "system": request.system or None,
-            "messages": [each for message in request.messages for each in self._said(message)],
+            "messages": [wire_message for message in request.messages for wire_message in self._said(message)],
             "tools": self._definitions(request),
             "stream": stream or None,
         }
 
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_block(each) for each in said_by(message)]}]
+            return [{"role": "user", "content": [_block(part) for part in said_by(message)]}]
         if isinstance(message, ToolMessage):
-            return [_identified(each) for each in anthropic.results(message.results)]
+            return [_identified(wire_message) for wire_message in anthropic.results(message.results)]
         content = objects(native_of(message, self.name))
         if content is None or not is_same_turn((block.get("id") for block in content if _is_call(block)), message):
             content = _rebuilt(message)
@@ -105,17 +105,17 @@ class AnthropicProvider(RemoteProvider):
         return _Assembler()
 
 
-def _block(each: str | Picture) -> dict[str, Any]:
-    if isinstance(each, str):
-        return {"type": "text", "text": each}
-    source = {"type": "base64", "media_type": each.media_type, "data": each.base64}
+def _block(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    source = {"type": "base64", "media_type": part.media_type, "data": part.base64}
     return {"type": "image", "source": source}
 
 
 def _identified(message: dict[str, Any]) -> dict[str, Any]:
     """Change the ids in *message* to ids that the API accepts, and return *message*."""
     for block in message["content"]:
-        key = _IDENTIFIED.get(str(block.get("type")))  # a server may have sent any JSON as the type
+        key = _ID_FIELDS.get(str(block.get("type")))  # a server may have sent any JSON as the type
         if key is not None:
             block[key] = wire_id(block.get(key), _IDS)
     return message
@@ -152,12 +152,12 @@ def _sendable(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
+    cache_reads, cache_writes = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
     return Usage(
-        input_tokens=count(usage, "input_tokens") + read + written,
+        input_tokens=count(usage, "input_tokens") + cache_reads + cache_writes,
         output_tokens=count(usage, "output_tokens"),
-        cached_tokens=read,
-        cache_write_tokens=written,
+        cached_tokens=cache_reads,
+        cache_write_tokens=cache_writes,
     )
 
 
@@ -180,8 +180,8 @@ class _Assembler:
             return self._grow(event["index"], event["delta"])
         elif kind == "message_delta":
             self._message.update(event["delta"])
-            known = {name: value for name, value in table_of(event, "usage").items() if value is not None}
-            self._message["usage"] = {**table_of(self._message, "usage"), **known}
+            counts = {name: value for name, value in table_of(event, "usage").items() if value is not None}
+            self._message["usage"] = {**table_of(self._message, "usage"), **counts}
         elif kind == "message_stop":
             self.is_complete = True
         return ""
@@ -197,19 +197,19 @@ class _Assembler:
             self._inputs.setdefault(index, []).append(delta["partial_json"])
         elif kind == "citations_delta":
             block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
-        elif kind in _GROWING:
-            name = _GROWING[kind]
+        elif kind in _TEXT_FIELDS:
+            name = _TEXT_FIELDS[kind]
             block[name] = block.get(name, "") + delta[name]
         return str(delta["text"]) if kind == "text_delta" else ""
 
 
-_GROWING = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_TEXT_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
 
 
 def _input(text: str) -> Any:
     """Return the arguments in *text*; *text* itself if it is no object, which happens if the answer was cut off."""
     try:
-        read = loads(text or "{}")
+        arguments = loads(text or "{}")
     except ValueError:
         return text
-    return read if isinstance(read, dict) and not is_too_deep(read) else text
+    return arguments if isinstance(arguments, dict) and not is_too_deep(arguments) else text

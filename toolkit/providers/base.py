@@ -46,7 +46,7 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(**{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(Usage)})
+        return Usage(**{field.name: getattr(self, field.name) + getattr(other, field.name) for field in fields(Usage)})
 
     def cost(self, prices: Price | Prices, model: str = "") -> Decimal:
         """Return what the tokens cost. *prices* is one price, or a table in which *model* is looked up."""
@@ -59,16 +59,16 @@ class Usage:
         )
 
     def to_json(self) -> dict[str, int]:
-        return {each.name: getattr(self, each.name) for each in fields(Usage)}
+        return {field.name: getattr(self, field.name) for field in fields(Usage)}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Usage:
         """Return the `Usage` that `to_json` wrote. Raise `ValueError` if *data* is not the JSON of a `Usage`."""
         if not isinstance(data, Mapping):
             raise ValueError(f"not a usage: expected an object, got {type(data).__name__}")  # noqa: TRY004 -- unread JSON
-        known = {each.name for each in fields(Usage)}
+        names = {field.name for field in fields(Usage)}
         for name, value in data.items():
-            if name not in known or type(value) is not int or value < 0:
+            if name not in names or type(value) is not int or value < 0:
                 raise ValueError(f"not a usage: {name!r} cannot be {value!r}")
         return cls(**data)
 

@@ -31,7 +31,7 @@ _STOPS: dict[str, StopReason] = {
         ["SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY"], "refusal"
     ),
 }
-_VERSIONED = re.compile(r"/v\d\w*$")
+_VERSION_AT_END = re.compile(r"/v\d\w*$")
 # Models of the third generation and later refuse a call without a signature. `_FOREIGN` is accepted as a signature: it
 # says that the call comes from elsewhere. https://ai.google.dev/gemini-api/docs/thought-signatures
 _UNSIGNED = re.compile(r"(?:models/)?gemini-[12][.-]")
@@ -63,7 +63,7 @@ class GeminiProvider(RemoteProvider):
     def _path(self, *, stream: bool) -> str:
         name = self.model if "/" in self.model else f"models/{self.model}"
         verb = "streamGenerateContent?alt=sse" if stream else "generateContent"
-        version = "" if _VERSIONED.search(self._exchange.base_url) else "/v1"
+        version = "" if _VERSION_AT_END.search(self._exchange.base_url) else "/v1"
         return f"{version}/{quote(name)}:{verb}"
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
@@ -83,15 +83,15 @@ class GeminiProvider(RemoteProvider):
     def _contents(self, request: Request) -> list[dict[str, Any]]:
         contents: list[dict[str, Any]] = []
         for message in request.messages:
-            said = self._said(message)
+            new_contents = self._said(message)
             if isinstance(message, ToolMessage) and contents:
-                _name_alike(contents[-1]["parts"], said)
-            contents += said
+                _copy_call_names(contents[-1]["parts"], new_contents)
+            contents += new_contents
         return contents
 
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "parts": [_part(each) for each in said_by(message)]}]
+            return [{"role": "user", "parts": [_part(part) for part in said_by(message)]}]
         if isinstance(message, ToolMessage):
             return gemini.results(message.results)
         parts = objects(native_of(message, self.name))
@@ -102,7 +102,7 @@ class GeminiProvider(RemoteProvider):
     def _rebuilt(self, message: AssistantMessage) -> list[dict[str, Any]]:
         parts: list[dict[str, Any]] = [{"text": message.text}] if message.text else []
         for number, call in enumerate(message.calls):
-            part: dict[str, Any] = {"functionCall": _function_call(call)}
+            part: dict[str, Any] = {"functionCall": _build_function_call(call)}
             if not number and not _UNSIGNED.match(self.model):
                 part["thoughtSignature"] = _FOREIGN
             parts.append(part)
@@ -124,24 +124,24 @@ class GeminiProvider(RemoteProvider):
         return _Assembler()
 
 
-def _part(each: str | Picture) -> dict[str, Any]:
-    if isinstance(each, str):
-        return {"text": each}
-    return {"inlineData": {"mimeType": each.media_type, "data": each.base64}}
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"text": part}
+    return {"inlineData": {"mimeType": part.media_type, "data": part.base64}}
 
 
-def _function_call(call: ToolCall) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
+def _build_function_call(call: ToolCall) -> dict[str, Any]:
+    function_call: dict[str, Any] = {"name": wire_name(gemini.NAMING, call.name), "args": arguments_object(call)}
     call_id = given_id(ToolResult(call_id=call.id))  # the same id as the result is sent with
-    return made if call_id is None else {**made, "id": call_id}
+    return function_call if call_id is None else {**function_call, "id": call_id}
 
 
-def _name_alike(asked: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
+def _copy_call_names(call_parts: list[dict[str, Any]], answers: list[dict[str, Any]]) -> None:
     """Give each answer the name and the id of its call, because the model may have used an alias or a wrong name."""
-    calls = [part["functionCall"] for part in asked if "functionCall" in part]
-    given = [part["functionResponse"] for content in answers for part in content["parts"]]
-    if len(calls) == len(given):
-        for call, answer in zip(calls, given, strict=True):
+    calls = [part["functionCall"] for part in call_parts if "functionCall" in part]
+    responses = [part["functionResponse"] for content in answers for part in content["parts"]]
+    if len(calls) == len(responses):
+        for call, answer in zip(calls, responses, strict=True):
             answer["name"] = call["name"]
             answer.pop("id", None)
             answer.update({"id": call["id"]} if call.get("id") else {})

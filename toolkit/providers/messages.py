@@ -25,7 +25,7 @@ _VERSION = 1
 T = TypeVar("T")
 
 
-class _Value(ABC):
+class _ComparableMessage(ABC):
     """
     A message that is equal to another one if their JSON is equal.
 
@@ -39,13 +39,13 @@ class _Value(ABC):
         """Return the message as plain JSON with a version, which `message_from_json` reads."""
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and isinstance(other, _Value) and self.to_json() == other.to_json()
+        return type(self) is type(other) and isinstance(other, _ComparableMessage) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]  # the content of calls and results can change
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UserMessage(_Value):
+class UserMessage(_ComparableMessage):
     """A message of the user: text, images and files, in order."""
 
     parts: tuple[Part, ...]
@@ -85,7 +85,7 @@ class Native:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AssistantMessage(_Value):
+class AssistantMessage(_ComparableMessage):
     """
     A message of the model.
 
@@ -110,7 +110,7 @@ class AssistantMessage(_Value):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToolMessage(_Value):
+class ToolMessage(_ComparableMessage):
     """The results of all calls of one turn, in the order of the calls."""
 
     results: tuple[ToolResult, ...]
@@ -138,11 +138,11 @@ class PerMessage(Generic[T]):
 
     def of(self, messages: Sequence[Message]) -> Sequence[T]:
         """Return what `make` returned for each of *messages*, in order."""
-        known = len(self._messages)
-        if known > len(messages) or not all(map(operator.is_, self._messages, messages)):
-            self._messages, self._made, known = [], [], 0  # a message was removed or replaced
-        self._made += [self._make(message) for message in messages[known:]]  # adds all, or none if it raises
-        self._messages += messages[known:]
+        cached_count = len(self._messages)
+        if cached_count > len(messages) or not all(map(operator.is_, self._messages, messages)):
+            self._messages, self._made, cached_count = [], [], 0  # a message was removed or replaced
+        self._made += [self._make(message) for message in messages[cached_count:]]  # adds all, or none if it raises
+        self._messages += messages[cached_count:]
         return self._made
 
 
@@ -180,7 +180,7 @@ def _assistant(data: Mapping[str, Any]) -> AssistantMessage:
 
 
 def _tool(data: Mapping[str, Any]) -> ToolMessage:
-    return ToolMessage(tuple(_each(data, "results", lambda each: ToolResult.from_json(copied(each)))))
+    return ToolMessage(tuple(_each(data, "results", lambda item: ToolResult.from_json(copied(item)))))
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Message]] = {"user": _user, "assistant": _assistant, "tool": _tool}
@@ -206,13 +206,13 @@ _TEXTS: dict[type, dict[str, Any]] = {
 
 
 def _each(data: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> list[Any]:
-    found = []
-    for index, each in enumerate(_field(data, name, (list, tuple))):
+    values = []
+    for index, item in enumerate(_field(data, name, (list, tuple))):
         try:
-            found.append(read(each))
+            values.append(read(item))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"not a message: {name}[{index}]: {error}") from error
-    return found
+    return values
 
 
 def _field(data: Any, name: str, kind: Any) -> Any:

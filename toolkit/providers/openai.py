@@ -39,7 +39,7 @@ _STOPS: dict[str, StopReason] = {
 }
 # The fields of a message that are sent anyway, and those that only a server sends. Neither is kept in `native`.
 _USUAL = frozenset(["role", "content", "tool_calls", "refusal", "annotations", "audio", "function_call"])
-_USUAL_OF_CALL = frozenset(["id", "type", "function", "index"])
+_USUAL_CALL_FIELDS = frozenset(["id", "type", "function", "index"])
 _IDS = re.compile(r".{1,40}", re.DOTALL)
 
 
@@ -65,12 +65,14 @@ class OpenAIProvider(RemoteProvider):
 
     def _body(self, request: Request, *, stream: bool) -> dict[str, Any]:
         system = [{"role": "system", "content": request.system}] if request.system else []
-        said = [self._identified(each) for message in request.messages for each in self._said(message)]
+        wire_messages = [
+            self._identified(wire_message) for message in request.messages for wire_message in self._said(message)
+        ]
         # OpenAI's newer models refuse the old name `max_tokens`, and other servers do not know the new name.
         limit = "max_completion_tokens" if self._is_own_address else "max_tokens"
         return {
             "model": self.model,
-            "messages": system + said,
+            "messages": system + wire_messages,
             "tools": self._definitions(request),
             limit: request.max_tokens or self.max_tokens,
             "stream": stream or None,
@@ -82,14 +84,14 @@ class OpenAIProvider(RemoteProvider):
 
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_part(each) for each in said_by(message)]}]
+            return [{"role": "user", "content": [_part(part) for part in said_by(message)]}]
         if isinstance(message, ToolMessage):
             return openai.results(message.results)
-        made = _rebuilt(message)
+        wire_message = _rebuilt(message)
         further = native_of(message, self.name)
         if isinstance(further, dict):
-            made = _with_further(made, further, message)
-        return [made]
+            wire_message = _add_further_fields(wire_message, further, message)
+        return [wire_message]
 
     def _identified(self, message: dict[str, Any]) -> dict[str, Any]:
         """
@@ -105,11 +107,11 @@ class OpenAIProvider(RemoteProvider):
 
     def _reply(self, response: dict[str, Any], request: Request) -> Reply:
         choice = response["choices"][0]
-        said: dict[str, Any] = choice["message"]
-        refusal = said.get("refusal")
-        further = _further(said)
+        wire_message: dict[str, Any] = choice["message"]
+        refusal = wire_message.get("refusal")
+        further = _further(wire_message)
         message = AssistantMessage(
-            text=_text(said.get("content")) or (refusal if isinstance(refusal, str) else ""),
+            text=_text(wire_message.get("content")) or (refusal if isinstance(refusal, str) else ""),
             calls=self._calls(response, request),
             native=Native(self.name, further) if further else None,
         )
@@ -121,17 +123,17 @@ class OpenAIProvider(RemoteProvider):
         return _Assembler()
 
 
-def _part(each: str | Picture) -> dict[str, Any]:
-    if isinstance(each, str):
-        return {"type": "text", "text": each}
-    return {"type": "image_url", "image_url": {"url": each.url}}
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": part.url}}
 
 
 def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
     # A message with calls may have no content, and some servers refuse an empty text in it.
-    made: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
+    wire_message: dict[str, Any] = {"role": "assistant", "content": message.text or (None if message.calls else "")}
     if message.calls:
-        made["tool_calls"] = [
+        wire_message["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -139,29 +141,31 @@ def _rebuilt(message: AssistantMessage) -> dict[str, Any]:
             }
             for call in message.calls
         ]
-    return made
+    return wire_message
 
 
-def _further(said: Mapping[str, Any]) -> dict[str, Any]:
+def _further(wire_message: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the message, and of each call, that a server has added to text and calls."""
-    fields = {name: value for name, value in said.items() if name not in _USUAL and value is not None}
+    fields = {name: value for name, value in wire_message.items() if name not in _USUAL and value is not None}
     calls = [
-        {"id": each.get("id"), **{name: value for name, value in each.items() if name not in _USUAL_OF_CALL}}
-        for each in said.get("tool_calls") or ()
+        {"id": call.get("id"), **{name: value for name, value in call.items() if name not in _USUAL_CALL_FIELDS}}
+        for call in wire_message.get("tool_calls") or ()
     ]
-    made: dict[str, Any] = {"fields": fields} if fields else {}
-    return {**made, "calls": calls} if any(len(each) > 1 for each in calls) else made
+    added: dict[str, Any] = {"fields": fields} if fields else {}
+    return {**added, "calls": calls} if any(len(call) > 1 for call in calls) else added
 
 
-def _with_further(made: dict[str, Any], further: dict[str, Any], message: AssistantMessage) -> dict[str, Any]:
+def _add_further_fields(
+    wire_message: dict[str, Any], further: dict[str, Any], message: AssistantMessage
+) -> dict[str, Any]:
     fields = {name: value for name, value in table_of(further, "fields").items() if name not in _USUAL}
     calls = objects(further.get("calls"))
-    if calls and is_same_turn((each.get("id") for each in calls), message):
-        made["tool_calls"] = [
-            {**own, **{name: value for name, value in each.items() if name not in _USUAL_OF_CALL}}
-            for own, each in zip(made["tool_calls"], calls, strict=True)
+    if calls and is_same_turn((call.get("id") for call in calls), message):
+        wire_message["tool_calls"] = [
+            {**own_call, **{name: value for name, value in call.items() if name not in _USUAL_CALL_FIELDS}}
+            for own_call, call in zip(wire_message["tool_calls"], calls, strict=True)
         ]
-    return {**fields, **made}
+    return {**fields, **wire_message}
 
 
 def _text(content: Any) -> str:
@@ -193,10 +197,10 @@ class _Assembler:
             delta = choice.get("delta") or {}
             for name, value in delta.items():
                 if name == "tool_calls":
-                    for each in value or ():
-                        self._grow_call(each)
+                    for call_delta in value or ():
+                        self._grow_call(call_delta)
                 elif name != "role" and value is not None:
-                    self._message[name] = _grown(self._message.get(name), value)
+                    self._message[name] = _join_pieces(self._message.get(name), value)
             text = _text(delta.get("content")) or _text(delta.get("refusal"))
             self._finish = choice.get("finish_reason") or self._finish
         return text
@@ -206,24 +210,24 @@ class _Assembler:
         return {**self._whole, "choices": [{"message": message, "finish_reason": self._finish}]}
 
     def _grow_call(self, delta: Mapping[str, Any]) -> None:
-        call = self._call_for(delta)
+        call = self._find_or_add_call(delta)
         for name, value in delta.items():
             if name == "function":
                 for part, piece in (value or {}).items():
                     before = call["function"].get(part)
                     is_repeated = part == "name" and piece == before
-                    call["function"][part] = before if is_repeated else _grown(before, piece)
+                    call["function"][part] = before if is_repeated else _join_pieces(before, piece)
             elif value not in (None, ""):
                 call[name] = value
 
-    def _call_for(self, delta: Mapping[str, Any]) -> dict[str, Any]:
-        if not any(_belongs(delta, call) for call in self._calls):
+    def _find_or_add_call(self, delta: Mapping[str, Any]) -> dict[str, Any]:
+        if not any(_is_continuation(delta, call) for call in self._calls):
             self._calls.append({"function": {}})
             return self._calls[-1]
-        return next(call for call in self._calls[::-1] if _belongs(delta, call))
+        return next(call for call in self._calls[::-1] if _is_continuation(delta, call))
 
 
-def _belongs(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
+def _is_continuation(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     """
     Return whether *delta* continues *call*.
 
@@ -236,7 +240,7 @@ def _belongs(delta: Mapping[str, Any], call: Mapping[str, Any]) -> bool:
     return delta.get("index") is None or delta["index"] == call.get("index")
 
 
-def _grown(before: Any, piece: Any) -> Any:
+def _join_pieces(before: Any, piece: Any) -> Any:
     if before is None or piece is None:
         return before if piece is None else piece
     is_growing = isinstance(before, (str, list)) and type(before) is type(piece)

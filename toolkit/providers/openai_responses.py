@@ -32,12 +32,12 @@ __all__ = ["OpenAIResponsesProvider"]
 
 _STOPS: dict[str, StopReason] = {"completed": "answer", "max_output_tokens": "length", "content_filter": "refusal"}
 _CALLS = frozenset(["function_call", "custom_tool_call"])
-_ENDS = frozenset(["response.completed", "response.incomplete"])
+_END_EVENTS = frozenset(["response.completed", "response.incomplete"])
 _BETWEEN = "\n\n"
 # These models do not reason, and the API refuses a request for their reasoning.
 _NOT_REASONING = re.compile(r"(?:ft:)?(?:chatgpt|gpt-[34]|gpt-[\d.]+-chat)")
 _IDS = re.compile(r".{1,64}", re.DOTALL)
-_ENCRYPTED = "reasoning.encrypted_content"
+_ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
 class OpenAIResponsesProvider(RemoteProvider):
@@ -63,17 +63,17 @@ class OpenAIResponsesProvider(RemoteProvider):
         return {
             "model": self.model,
             "instructions": request.system or None,
-            "input": [_identified(each) for message in request.messages for each in self._said(message)],
+            "input": [_identified(item) for message in request.messages for item in self._said(message)],
             "tools": self._definitions(request),
             "max_output_tokens": request.max_tokens or self.max_tokens,
             "store": False,
-            "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED],
+            "include": None if _NOT_REASONING.match(self.model) else [_ENCRYPTED_REASONING],
             "stream": stream or None,
         }
 
     def _said(self, message: Message) -> list[dict[str, Any]]:
         if isinstance(message, UserMessage):
-            return [{"role": "user", "content": [_part(each) for each in said_by(message)]}]
+            return [{"role": "user", "content": [_part(part) for part in said_by(message)]}]
         if isinstance(message, ToolMessage):
             return openai_responses.results(message.results)
         items = objects(native_of(message, self.name))
@@ -85,7 +85,7 @@ class OpenAIResponsesProvider(RemoteProvider):
     def _reply(self, response: dict[str, Any], request: Request) -> Reply:
         output = [item for item in response["output"] if isinstance(item, dict)]
         contents = [_contents(item) for item in output if item.get("type") == "message"]
-        text = _BETWEEN.join(filter(None, ("".join(said for _, said in content) for content in contents)))
+        text = _BETWEEN.join(filter(None, ("".join(part_text for _, part_text in content) for content in contents)))
         message = AssistantMessage(
             text=text, calls=self._calls(response, request), native=Native(self.name, output) if output else None
         )
@@ -112,10 +112,10 @@ def _identified(item: dict[str, Any]) -> dict[str, Any]:
     return {**item, "call_id": wire_id(item["call_id"], _IDS)} if "call_id" in item else item
 
 
-def _part(each: str | Picture) -> dict[str, Any]:
-    if isinstance(each, str):
-        return {"type": "input_text", "text": each}
-    return {"type": "input_image", "image_url": each.url, "detail": "auto"}
+def _part(part: str | Picture) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "input_text", "text": part}
+    return {"type": "input_image", "image_url": part.url, "detail": "auto"}
 
 
 def _rebuilt(message: AssistantMessage) -> list[dict[str, Any]]:
@@ -162,7 +162,7 @@ class _Assembler:
                 return gap + text
         elif kind == "response.output_item.done":
             self._items[event["output_index"]] = event["item"]
-        elif kind in _ENDS:
+        elif kind in _END_EVENTS:
             self._response = dict(event["response"])
         return ""
 

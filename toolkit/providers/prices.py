@@ -20,7 +20,7 @@ __all__ = ["Amount", "Price", "Prices", "price_of"]
 Amount: TypeAlias = "Decimal | int | float | str"
 
 # The suffixes that providers append to the requested name. `-mini` is not one: it is another model with another price.
-_VERSIONS = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{3}|latest)")
+_VERSION_SUFFIX = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{3}|latest)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,12 +39,12 @@ class Price:
     cache_write: Amount | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            given = getattr(self, each.name)
-            value = _decimal(self.input if given is None else given)
+        for field in fields(self):
+            amount = getattr(self, field.name)
+            value = _parse_amount(self.input if amount is None else amount)
             if value is None:
-                raise ValueError(f"Price: `{each.name}` has to be a number, 0 or more, got {given!r}")
-            object.__setattr__(self, each.name, value)
+                raise ValueError(f"Price: `{field.name}` has to be a number, 0 or more, got {amount!r}")
+            object.__setattr__(self, field.name, value)
 
     def of(self, *, input: int, output: int, cached: int = 0, cache_write: int = 0) -> Decimal:  # noqa: A002 -- as the field
         """Return the cost of these numbers of tokens. *input* includes *cached* and *cache_write*."""
@@ -65,13 +65,13 @@ def price_of(model: str, prices: Prices) -> Price:
         ProviderError: The table has no price for *model*.
     """
     name = model.removeprefix("models/")
-    for known in sorted(prices, key=len, reverse=True):
-        if name.startswith(known) and (name == known or _VERSIONS.fullmatch(name, len(known))):
-            return prices[known]
+    for table_name in sorted(prices, key=len, reverse=True):
+        if name.startswith(table_name) and (name == table_name or _VERSION_SUFFIX.fullmatch(name, len(table_name))):
+            return prices[table_name]
     raise ProviderError(f"no price is known for the model {model!r}; add it to the table: {{{model!r}: Price(...)}}")
 
 
-def _decimal(value: object) -> Decimal | None:
+def _parse_amount(value: object) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, (Decimal, int, float, str)):
         return None
     try:

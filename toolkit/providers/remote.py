@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # it takes long to load
 __all__ = ["Format", "RemoteProvider"]
 
 _log = logging.getLogger("toolkit")
-_MOST_NOTED = 10_000
+_MAX_NOTED = 10_000
 
 T = TypeVar("T")
 
@@ -104,9 +104,11 @@ class RemoteProvider(ABC):
                 raise ValueError(f"{title}: `{option}` has to be a number of seconds, got {seconds!r}")
         if max_tokens is not None and (type(max_tokens) is not int or max_tokens < 1):
             raise ValueError(f"{title}: `max_tokens` has to be a whole number of at least 1, got {max_tokens!r}")
-        taken = sorted(self._reserved.intersection(options or ()))
-        if taken:
-            raise ValueError(f"{title}: `options` cannot hold {', '.join(taken)}; a request or an argument says that")
+        reserved_names = sorted(self._reserved.intersection(options or ()))
+        if reserved_names:
+            raise ValueError(
+                f"{title}: `options` cannot hold {', '.join(reserved_names)}; a request or an argument says that"
+            )
         self.model = model
         self.max_tokens = self._max_tokens if max_tokens is None else max_tokens
         self.strict = strict
@@ -126,12 +128,12 @@ class RemoteProvider(ABC):
         self._is_own_address = self._exchange.origin == urlsplit(self._address)[:2]
 
     async def reply(self, request: Request) -> Reply:
-        key, outgoing = self._found_key(), self._outgoing(request, stream=False)
-        response = await self._patiently(lambda: self._exchange.post(outgoing, key))
-        return self._understood(response, request)
+        key, outgoing = self._find_key(), self._outgoing(request, stream=False)
+        response = await self._call_with_retries(lambda: self._exchange.post(outgoing, key))
+        return self._read_reply(response, request)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
-        key, outgoing = self._found_key(), self._outgoing(request, stream=True)
+        key, outgoing = self._find_key(), self._outgoing(request, stream=True)
 
         async def begin() -> Incoming:
             incoming = Incoming(self._exchange.events(outgoing, key), self._assembler(), self._title)
@@ -143,21 +145,21 @@ class RemoteProvider(ABC):
             return incoming
 
         # Nothing was yielded before the first text has arrived, so a retry is possible until then.
-        incoming = await self._patiently(begin)
+        incoming = await self._call_with_retries(begin)
         async with aclosing(incoming):
-            shown = 0
+            shown_characters = 0
             while incoming.text:
-                shown += len(incoming.text)
+                shown_characters += len(incoming.text)
                 yield TextDelta(incoming.text)
                 try:
                     await incoming.advance()
                 except Transient as error:
                     raise ProviderFailure(
-                        f"{error}; the answer broke off after {shown:,} characters had been shown, so it was not tried "
-                        "again; ask again",
+                        f"{error}; the answer broke off after {shown_characters:,} characters had been shown, "
+                        "so it was not tried again; ask again",
                         why="broke_off",
                     ) from error
-        yield self._understood(incoming.response(), request)
+        yield self._read_reply(incoming.response(), request)
 
     async def aclose(self) -> None:
         """Close the connections. A client that the caller gave stays open."""
@@ -202,14 +204,14 @@ class RemoteProvider(ABC):
         """Return the tools of *request* in the provider's format; None if there are none."""
         if request.catalog is None:
             return None
-        made = self._format.definitions(request.catalog, request.session, strict=self.strict)
-        for note in made.notes:
+        definitions = self._format.definitions(request.catalog, request.session, strict=self.strict)
+        for note in definitions.notes:
             if note not in self._noted:  # each note comes again in every turn
-                if len(self._noted) >= _MOST_NOTED:  # tools that are added and removed would grow this without end
+                if len(self._noted) >= _MAX_NOTED:  # tools that are added and removed would grow this without end
                     self._noted.clear()
                 self._noted.add(note)
                 _log.info("%s: %s", self.name, note)
-        return made or None
+        return definitions or None
 
     def _calls(self, response: Any, request: Request) -> tuple[ToolCall, ...]:
         return made_calls(self._format.calls(response, request.catalog), request)
@@ -221,8 +223,8 @@ class RemoteProvider(ABC):
     def _outgoing(self, request: Request, *, stream: bool) -> Outgoing:
         body = self._body(request, stream=stream)
         for name, value in self.options.items():
-            mine = body.get(name)
-            body[name] = {**mine, **value} if isinstance(mine, dict) and isinstance(value, Mapping) else value
+            own_value = body.get(name)
+            body[name] = {**own_value, **value} if isinstance(own_value, dict) and isinstance(value, Mapping) else value
         body = {name: value for name, value in body.items() if value is not None}
         sent = Sent(
             provider=self._title,
@@ -240,12 +242,12 @@ class RemoteProvider(ABC):
             return self._key.source
         return " or ".join(self._variables) if self._is_own_address else "`api_key=` (none was given)"
 
-    def _found_key(self) -> Key | None:
+    def _find_key(self) -> Key | None:
         if self._key is None and self._is_own_address:
             self._key = find_key(None, self._variables, provider=self._title)
         return self._key
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def _call_with_retries(self, call: Callable[[], Awaitable[T]]) -> T:
         """Await *call*, and retry it as the policy allows. After the last retry, raise `ProviderFailure`."""
         notes: list[str] = []
         try:
@@ -256,7 +258,7 @@ class RemoteProvider(ABC):
             for note in notes:
                 _log.info("%s: %s", self.name, note)
 
-    def _understood(self, response: dict[str, Any], request: Request) -> Reply:
+    def _read_reply(self, response: dict[str, Any], request: Request) -> Reply:
         try:
             reply = self._reply(response, request)
             model, key = (response.get(name) for name in self._answer_names)

@@ -66,15 +66,15 @@ class ScriptedProvider:
         self.requests.append(self._snapshot(request))
         number = len(self.requests)
         try:
-            said: Any = next(self._replies)
+            scripted: Any = next(self._replies)
         except StopIteration:
             raise ProviderError(
                 f"the script has {number - 1} replies, and this is request {number}; add a reply, or ask less"
             ) from None
-        if callable(said) and not isinstance(said, type):
-            said = said(request)
-            said = await said if inspect.isawaitable(said) else said
-        return self._reply(said, number)
+        if callable(scripted) and not isinstance(scripted, type):
+            scripted = scripted(request)
+            scripted = await scripted if inspect.isawaitable(scripted) else scripted
+        return self._reply(scripted, number)
 
     async def stream(self, request: Request) -> AsyncIterator[StreamEvent]:
         """Yield the reply word by word, and then the whole reply."""
@@ -108,21 +108,23 @@ class ScriptedProvider:
             tools=tools,
         )
 
-    def _reply(self, said: Any, number: int) -> Reply:
-        if isinstance(said, Exception):
-            raise said
-        if isinstance(said, Reply):
-            return said
-        if isinstance(said, str):
-            said = AssistantMessage(text=said)
-        elif isinstance(said, Sequence) and all(isinstance(each, ToolCall) for each in said):
-            said = AssistantMessage(calls=tuple(map(self._with_id, said)))
-        if not isinstance(said, AssistantMessage):
+    def _reply(self, scripted: Any, number: int) -> Reply:
+        if isinstance(scripted, Exception):
+            raise scripted
+        if isinstance(scripted, Reply):
+            return scripted
+        if isinstance(scripted, str):
+            scripted = AssistantMessage(text=scripted)
+        elif isinstance(scripted, Sequence) and all(isinstance(call, ToolCall) for call in scripted):
+            scripted = AssistantMessage(calls=tuple(map(self._with_id, scripted)))
+        if not isinstance(scripted, AssistantMessage):
             raise TypeError(
-                f"reply {number} of the script is {type(said).__name__}; "
+                f"reply {number} of the script is {type(scripted).__name__}; "
                 "expected a text, calls, a message, a reply, an exception, or a function that gives one"
             )
-        return Reply(message=said, stop="calls" if said.calls else "answer", model=self.model, id=f"scripted_{number}")
+        return Reply(
+            message=scripted, stop="calls" if scripted.calls else "answer", model=self.model, id=f"scripted_{number}"
+        )
 
     def _with_id(self, call: ToolCall) -> ToolCall:
         self._calls += 1

@@ -53,8 +53,8 @@ def said_by(message: UserMessage) -> list[str | Picture]:
 
     The list has at least one item, because providers refuse an empty message.
     """
-    shown = [_shown(part) for part in message.parts]
-    return [each for each in shown if not isinstance(each, str) or each.strip()] or [_NOTHING]
+    contents = [_shown(part) for part in message.parts]
+    return [content for content in contents if not isinstance(content, str) or content.strip()] or [_NOTHING]
 
 
 def _shown(part: Part) -> str | Picture:
@@ -75,17 +75,17 @@ def _file(part: FilePart) -> str:
 def made_calls(calls: Sequence[ToolCall], request: Request) -> tuple[ToolCall, ...]:
     """Return *calls*, each with its own id. Arguments that are the text of a JSON object become a dictionary."""
     number = sum(len(message.calls) for message in request.messages if isinstance(message, AssistantMessage))
-    given = {call.id for call in calls}
-    made: dict[str, ToolCall] = {}
+    sent_ids = {call.id for call in calls}
+    calls_by_id: dict[str, ToolCall] = {}
     for call in calls:
         number += 1
         # Only the ids within one turn have to differ, to tell results apart. Some servers repeat ids of earlier turns.
-        own = call.id
-        while not own or own in made:
-            own = f"call_{number}" if f"call_{number}" not in given else ""
+        own_id = call.id
+        while not own_id or own_id in calls_by_id:
+            own_id = f"call_{number}" if f"call_{number}" not in sent_ids else ""
             number += 1
-        made[own] = ToolCall(call.name, _read(call.arguments), own, metadata=call.metadata)
-    return tuple(made.values())
+        calls_by_id[own_id] = ToolCall(call.name, _read(call.arguments), own_id, metadata=call.metadata)
+    return tuple(calls_by_id.values())
 
 
 def _read(arguments: Any) -> Any:
@@ -99,10 +99,10 @@ def _read(arguments: Any) -> Any:
     if not isinstance(arguments, str):
         return arguments
     try:
-        read = loads(arguments)
+        decoded = loads(arguments)
     except ValueError:
         return arguments
-    return read if isinstance(read, dict) and not is_too_deep(read) else arguments
+    return decoded if isinstance(decoded, dict) and not is_too_deep(decoded) else arguments
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
@@ -111,8 +111,8 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
     Arguments that are not an object are put under the key `UNREADABLE`.
     """
-    read = _read(call.arguments)
-    return copied(read) if isinstance(read, dict) else {UNREADABLE: read}
+    arguments = _read(call.arguments)
+    return copied(arguments) if isinstance(arguments, dict) else {UNREADABLE: arguments}
 
 
 def arguments_text(call: ToolCall) -> str:
@@ -148,7 +148,7 @@ def native_of(message: AssistantMessage, provider: str) -> Any:
 
 def objects(value: Any) -> list[dict[str, Any]] | None:
     """Return *value* if it is a list of objects, and otherwise None."""
-    return value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else None
+    return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else None
 
 
 def is_same_turn(ids: Iterable[Any], message: AssistantMessage) -> bool:
@@ -185,14 +185,14 @@ def whole(text: str) -> str:
 
 def table_of(holder: Any, name: str) -> Mapping[str, Any]:
     """Return the object under *name* in *holder*; an empty one if there is none."""
-    found = holder.get(name) if isinstance(holder, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    value = holder.get(name) if isinstance(holder, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
 
 
 def count(holder: Mapping[str, Any], name: str) -> int:
     """Return the number of tokens under *name*; 0 if there is no positive whole number."""
-    found = holder.get(name)
-    return found if type(found) is int and found > 0 else 0
+    value = holder.get(name)
+    return value if type(value) is int and value > 0 else 0
 
 
 def usage_of(usage: Mapping[str, Any], read: str, written: str) -> Usage:

@@ -14,8 +14,8 @@ from .failures import ProviderFailure
 
 __all__ = ["Key", "find_key"]
 
-_SHORTEST_TO_MASK = 4
-_SENDABLE = re.compile(r"[!-~]+")
+_MIN_MASKED_LENGTH = 4
+_SENDABLE_KEY = re.compile(r"[!-~]+")
 
 
 class Key:
@@ -32,14 +32,14 @@ class Key:
         if not isinstance(secret, str):
             raise TypeError(f"{source}: a key is a text, got {type(secret).__name__}")
         secret = secret.strip()
-        if not _SENDABLE.fullmatch(secret):
-            what = "is empty" if not secret else "has blanks, line ends or other characters that no key has"
-            raise ProviderFailure(f"{source} {what}; copy the key again", why="key")
+        if not _SENDABLE_KEY.fullmatch(secret):
+            problem = "is empty" if not secret else "has blanks, line ends or other characters that no key has"
+            raise ProviderFailure(f"{source} {problem}; copy the key again", why="key")
         self._secret = secret
         self.source = source
         # A very short key is not masked. People give such a key, of two letters perhaps, to servers that need none, and
         # masking it would make every message unreadable.
-        self._redaction = Redaction([secret] if len(secret) >= _SHORTEST_TO_MASK else [])
+        self._redaction = Redaction([secret] if len(secret) >= _MIN_MASKED_LENGTH else [])
 
     def reveal(self) -> str:
         return self._secret

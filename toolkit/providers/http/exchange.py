@@ -34,13 +34,13 @@ if TYPE_CHECKING:  # it takes long to load
 __all__ = ["Exchange", "Outgoing", "checked_url", "is_too_deep"]
 
 _MOST_ERROR_BYTES = 100_000
-_MOST_STREAM_BYTES = 64 * 1024 * 1024
+_MAX_STREAM_BYTES = 64 * 1024 * 1024
 _MOST_LEVELS = 200
 _MOST_SHOWN = 200
 _PIECE_BYTES = 65536
 # Events by which a server only says that the connection is alive. They are not in a set, because a broken server may
 # send a type that cannot be hashed.
-_PINGS = ("ping", "keepalive", "keep-alive")
+_PING_TYPES = ("ping", "keepalive", "keep-alive")
 _CONNECT_SECONDS = 10.0
 _SHOULD_RETRY = {"true": True, "false": False}
 
@@ -113,12 +113,12 @@ class Exchange:
             chunks = _chunks(response, outgoing.sent, limits)
             first = await anext(chunks, b"")
             if first.lstrip().startswith(b"<"):  # an HTML page, even if the media type says otherwise
-                raise self._page_failure(first.decode("utf-8", "replace"), outgoing, key)
-            async for text, is_last in _event_texts(first, chunks, outgoing.sent):
+                raise self._build_page_failure(first.decode("utf-8", "replace"), outgoing, key)
+            async for text, is_last in _read_event_texts(first, chunks, outgoing.sent):
                 if text == "[DONE]":
                     return
                 event = self._read(text, outgoing, key, may_be_cut=is_last)
-                if event.get("type") not in _PINGS:
+                if event.get("type") not in _PING_TYPES:
                     limits.note_progress()
                     yield event
 
@@ -154,16 +154,16 @@ class Exchange:
         import httpx
 
         client = await self._clients.get()  # before the time is counted, because loading certificates takes long
-        own = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
+        own_headers = {name: value for name, value in outgoing.headers.items() if name not in client.headers}
         try:
             request = client.build_request(
                 "POST",
                 f"{self.base_url}{outgoing.path}",
                 content=_encoded(outgoing),
-                headers={"content-type": "application/json", "accept-encoding": "identity", **own},
+                headers={"content-type": "application/json", "accept-encoding": "identity", **own_headers},
                 timeout=httpx.Timeout(self._timeout_seconds, connect=min(_CONNECT_SECONDS, self._timeout_seconds)),
             )
-            auth = httpx.USE_CLIENT_DEFAULT if key is None else self._authorised(key)
+            auth = httpx.USE_CLIENT_DEFAULT if key is None else self._build_auth(key)
             try:
                 response = await limits.wait_for(client.send(request, auth=auth, stream=True, follow_redirects=False))
             finally:
@@ -178,7 +178,7 @@ class Exchange:
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             raise self._worded(error, outgoing.sent, key) from error
 
-    def _authorised(self, key: Key) -> Callable[[httpx.Request], httpx.Request]:
+    def _build_auth(self, key: Key) -> Callable[[httpx.Request], httpx.Request]:
         def authorise(request: httpx.Request) -> httpx.Request:
             request.headers[self._key_header] = self._key_form.format(key.reveal())
             return request
@@ -191,22 +191,22 @@ class Exchange:
             data = loads(text)
         except ValueError as error:
             if text.lstrip().startswith("<"):
-                raise self._page_failure(text, outgoing, key) from None
+                raise self._build_page_failure(text, outgoing, key) from None
             data = error
         if not isinstance(data, dict):
-            what = _masked(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
-            words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {what}"
+            reason = _masked(str(data), key) if isinstance(data, ValueError) else f"it is a {type(data).__name__}"
+            words = f"{outgoing.sent.provider} at {self.where} answered with what is no JSON object: {reason}"
             # The last event of an interrupted stream is cut off. Any other wrong answer would be wrong again.
             raise Transient(words, happened="maybe") if may_be_cut else ProviderFailure(words, why="answer")
         if is_too_deep(data):
             raise ProviderFailure(f"{outgoing.sent.provider} at {self.where} nests its answer too deeply", why="answer")
         problem = outgoing.error_in(data)
         if problem is not None:
-            said = said_in(_masked(problem, key))
-            raise judged(said.status, said, outgoing.sent, wait=wait_asked({}, problem))
+            facts = said_in(_masked(problem, key))
+            raise judged(facts.status, facts, outgoing.sent, wait=wait_asked({}, problem))
         return data
 
-    def _page_failure(self, text: str, outgoing: Outgoing, key: Key | None) -> ProviderFailure:
+    def _build_page_failure(self, text: str, outgoing: Outgoing, key: Key | None) -> ProviderFailure:
         beginning = visible(" ".join(_masked(text[: 4 * _MOST_SHOWN], key).split()), keep_lines=False)[:_MOST_SHOWN]
         return ProviderFailure(
             f"{outgoing.sent.provider} at {self.where} answered with a page for people, which begins {beginning!r}; "
@@ -246,10 +246,10 @@ class Exchange:
                 words = f"{sent.provider}: the certificate of {self.where} does not hold: {cause.verify_message}"
                 return ProviderFailure(words, why="unavailable")
             cause = cause.__cause__ or cause.__context__
-        meant = classified(error)
-        words = f"{sent.provider} at {self.where}: {_masked(str(meant), key)}"
-        if isinstance(meant, Transient):
-            return Transient(words, happened=meant.happened)
+        tool_error = classified(error)
+        words = f"{sent.provider} at {self.where}: {_masked(str(tool_error), key)}"
+        if isinstance(tool_error, Transient):
+            return Transient(words, happened=tool_error.happened)
         return ProviderFailure(words, why="unavailable")
 
 
@@ -273,18 +273,18 @@ def _encoded(outgoing: Outgoing) -> bytes:
     except UnicodeEncodeError:
         # A pair of surrogates is joined to one character. A single surrogate, which no provider accepts, becomes a
         # question mark.
-        whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-        return whole.encode("utf-8", "replace")
+        joined_text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+        return joined_text.encode("utf-8", "replace")
 
 
 def is_too_deep(value: Any) -> bool:
     """Return whether the JSON *value* is nested so deeply that copying or writing it could exhaust the stack."""
     layer = [value]
     for _ in range(_MOST_LEVELS):
-        holders = [each for each in layer if isinstance(each, (dict, list))]
+        holders = [item for item in layer if isinstance(item, (dict, list))]
         if not holders:
             return False
-        layer = [each for holder in holders for each in (holder.values() if isinstance(holder, dict) else holder)]
+        layer = [item for holder in holders for item in (holder.values() if isinstance(holder, dict) else holder)]
     return True
 
 
@@ -301,24 +301,24 @@ async def _read_text(response: httpx.Response, max_bytes: int, sent: Sent, limit
         size += len(chunk)
         if size > max_bytes:
             if response.is_success:
-                raise _too_long(max_bytes, sent)
+                raise _build_too_long_failure(max_bytes, sent)
             break
     return b"".join(pieces)[:max_bytes].decode("utf-8", "replace")
 
 
-async def _event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Sent) -> AsyncIterator[tuple[str, bool]]:
+async def _read_event_texts(first: bytes, chunks: AsyncIterator[bytes], sent: Sent) -> AsyncIterator[tuple[str, bool]]:
     """Yield the data of each event, and whether the stream ended before the event did."""
     parser = EventParser()
     size = len(first)
-    for text in _feed(parser, first, sent):
+    for text in _feed_parser(parser, first, sent):
         yield text, False
     async for chunk in chunks:
         size += len(chunk)
-        if size > _MOST_STREAM_BYTES:
-            raise _too_long(_MOST_STREAM_BYTES, sent)
-        for text in _feed(parser, chunk, sent):
+        if size > _MAX_STREAM_BYTES:
+            raise _build_too_long_failure(_MAX_STREAM_BYTES, sent)
+        for text in _feed_parser(parser, chunk, sent):
             yield text, False
-    for text in _feed(parser, None, sent):
+    for text in _feed_parser(parser, None, sent):
         yield text, True
 
 
@@ -342,11 +342,11 @@ async def _chunks(response: httpx.Response, sent: Sent, limits: TimeLimits) -> A
         raise ProviderFailure(f"{sent.provider} at {sent.where}: {error}", why="answer") from error
 
 
-def _too_long(most: int, sent: Sent) -> ProviderFailure:
-    return ProviderFailure(f"{sent.provider} at {sent.where} answered with more than {most:,} bytes", why="answer")
+def _build_too_long_failure(max_bytes: int, sent: Sent) -> ProviderFailure:
+    return ProviderFailure(f"{sent.provider} at {sent.where} answered with more than {max_bytes:,} bytes", why="answer")
 
 
-def _feed(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
+def _feed_parser(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
     """Return the data of the events that *chunk* completes. If *chunk* is None, return what is left at the end."""
     try:
         events = parser.close() if chunk is None else parser.feed(chunk)
@@ -355,5 +355,5 @@ def _feed(parser: EventParser, chunk: bytes | None, sent: Sent) -> list[str]:
     return [event.data for event in events if event.data]
 
 
-def _masked(said: Any, key: Key | None) -> Any:
-    return said if key is None else key.masked(said)
+def _masked(content: Any, key: Key | None) -> Any:
+    return content if key is None else key.masked(content)

@@ -91,7 +91,7 @@ def said_in(body: Any) -> Said:
     if isinstance(details, Mapping):
         words.append(details.get("error_code"))
     elif isinstance(details, list):
-        words += [each.get("reason") for each in details if isinstance(each, Mapping)]
+        words += [detail.get("reason") for detail in details if isinstance(detail, Mapping)]
     message = error.get("message") or error.get("detail") or ""
     kinds = [word for word in words if isinstance(word, str)]
     statuses = [code, *(_STATUSES.get(kind) for kind in kinds)]
@@ -142,7 +142,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_BEFORE_RETRY = (
+_ROWS_BEFORE_RETRY = (
     _Row(
         why="credit",
         words="the account at {where} has no credit left, or has reached its limit; look at its billing page",
@@ -164,7 +164,7 @@ _BEFORE_RETRY = (
         pattern=r"prompt is too long|context (length|window|size)|input token count|maximum.{0,30} tokens allowed",
     ),
 )
-_AFTER_RETRY = (
+_ROWS_AFTER_RETRY = (
     _Row(
         why="key",
         words="{where} refused the key from {key_source}; check that it is right, and still valid",
@@ -191,7 +191,7 @@ _SCHEMA = _Row(
     kinds=_words("invalid_function_parameters"),
     pattern=r"invalid schema for function|input_schema|function_declarations|\btools?[.\[]\d+",
 )
-_RETRIED = frozenset([408, 409, 429])
+_RETRIED_STATUSES = frozenset([408, 409, 429])
 
 
 def judged(
@@ -204,60 +204,64 @@ def judged(
         wait: The seconds that the provider asks the client to wait.
         should_retry: Whether a retry makes sense, if the provider itself says so.
     """
-    for row in _BEFORE_RETRY:
+    for row in _ROWS_BEFORE_RETRY:
         if row.fits(status, said):
             return _failure(row, status, said, sent)
     if should_retry is None:
-        should_retry = status is not None and (status in _RETRIED or status >= 500)
+        should_retry = status is not None and (status in _RETRIED_STATUSES or status >= 500)
     if should_retry:
-        words = f"{sent.provider} at {sent.where} failed{_with(status)}{_quoted(said)}"
+        words = f"{sent.provider} at {sent.where} failed{_show_status(status)}{_quote_message(said)}"
         return Transient(words, retry_after_seconds=wait, happened="no" if status == 429 else "maybe")
-    for row in _AFTER_RETRY:
+    for row in _ROWS_AFTER_RETRY:
         if row.fits(status, said):
             return _failure(row, status, said, sent)
-    tool = _tool_named(said, sent)
+    tool = _find_tool_name(said, sent)
     if tool is not None or _SCHEMA.fits(status, said):
         words = _SCHEMA.words if tool is None else f"the definition of the tool `{tool}` was refused"
-        text = f"{sent.provider}: {words}{_quoted(said)}; change its signature, leave it out, or try `strict=False`"
+        text = (
+            f"{sent.provider}: {words}{_quote_message(said)}; change its signature, leave it out, or try `strict=False`"
+        )
         return ProviderFailure(text, why="schema", status=status)
     why: Why = "unavailable" if status is not None and (status == 429 or status >= 500) else "request"
-    text = f"{sent.provider} at {sent.where} refused the request{_with(status)}{_quoted(said)}"
+    text = f"{sent.provider} at {sent.where} refused the request{_show_status(status)}{_quote_message(said)}"
     return ProviderFailure(text, why=why, status=status)
 
 
-def _failure(row: _Row, status: int | None, said: Said, sent: Sent) -> ProviderFailure:
+def _failure(row: _Row, status: int | None, facts: Said, sent: Sent) -> ProviderFailure:
     words = row.words.format(where=sent.where, model=sent.model, key_source=sent.key_source)
     # A message about a key may show a part of the key.
-    quoted = "" if row.why == "key" else _quoted(said)
-    return ProviderFailure(f"{sent.provider}: {words}{_with(status)}{quoted}", why=row.why, status=status)
+    quoted = "" if row.why == "key" else _quote_message(facts)
+    return ProviderFailure(f"{sent.provider}: {words}{_show_status(status)}{quoted}", why=row.why, status=status)
 
 
 # Google has one list of tools, and the index is inside it: `tools[0].function_declarations[3]`.
-_INDICES = [re.compile(rf"{word}[.\[](\d{{1,4}})", re.IGNORECASE) for word in ("function_?declarations", r"\btools")]
+_INDEX_PATTERNS = [
+    re.compile(rf"{word}[.\[](\d{{1,4}})", re.IGNORECASE) for word in ("function_?declarations", r"\btools")
+]
 _NAME = re.compile(r"(?:function|tool)s?[^'\"`]{0,20}['\"`]([A-Za-z_][\w.-]{0,63})['\"`]", re.IGNORECASE)
 
 
-def _tool_named(said: Said, sent: Sent) -> str | None:
+def _find_tool_name(facts: Said, sent: Sent) -> str | None:
     """Return the catalog's name of the tool that the error is about, if the error gives an index or a name."""
     tools = list(sent.tools.values())
-    for text in (said.place, said.message):
-        found = next((match for pattern in _INDICES if (match := pattern.search(text))), None)
-        if found is not None and int(found[1]) < len(tools):
-            return tools[int(found[1])]
+    for text in (facts.place, facts.message):
+        index_match = next((match for pattern in _INDEX_PATTERNS if (match := pattern.search(text))), None)
+        if index_match is not None and int(index_match[1]) < len(tools):
+            return tools[int(index_match[1])]
         for name in _NAME.findall(text):
             if name in sent.tools:
                 return sent.tools[name]
     return None
 
 
-def _with(status: int | None) -> str:
+def _show_status(status: int | None) -> str:
     return "" if status is None else f" ({status})"
 
 
-def _quoted(said: Said) -> str:
-    return f": {said.message}" if said.message else ""
+def _quote_message(facts: Said) -> str:
+    return f": {facts.message}" if facts.message else ""
 
 
 def _short(text: str) -> str:
-    shown = visible(text.strip()[: 2 * _MOST_CHARS], keep_lines=False)
-    return shown if len(shown) <= _MOST_CHARS else f"{shown[:_MOST_CHARS]}..."
+    short_text = visible(text.strip()[: 2 * _MOST_CHARS], keep_lines=False)
+    return short_text if len(short_text) <= _MOST_CHARS else f"{short_text[:_MOST_CHARS]}..."

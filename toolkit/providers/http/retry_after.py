@@ -14,7 +14,7 @@ from ...policies.classify import retry_after_seconds
 
 __all__ = ["wait_asked"]
 
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+_UNIT_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _DURATION = re.compile(r"(?:\d{1,9}(?:\.\d{1,9})?(?:ms|h|m|s))+")
 _PIECE = re.compile(r"([\d.]+)(ms|h|m|s)")
 # The headers that tell what remains of a limit. Other headers tell when the limit is reset: as a duration (OpenAI) or
@@ -25,10 +25,10 @@ _LIMITS = re.compile(r"(x-ratelimit-remaining-(?P<what>[a-z-]+)|anthropic-rateli
 def wait_asked(headers: Mapping[str, str], body: Any = None, *, now: Callable[[], float] = time.time) -> float | None:
     """Return the seconds to wait before the next attempt; None if the provider asks for no sensible time."""
     return _first(
-        _milliseconds(headers.get("retry-after-ms", "")),
+        _parse_milliseconds(headers.get("retry-after-ms", "")),
         retry_after_seconds(headers, now=now),
-        _in_body(body),
-        _until_reset(headers, now),
+        _find_wait_in_body(body),
+        _seconds_until_reset(headers, now),
     )
 
 
@@ -36,32 +36,32 @@ def _first(*waits: float | None) -> float | None:
     return next((wait for wait in waits if wait is not None), None)
 
 
-def _milliseconds(text: str) -> float | None:
+def _parse_milliseconds(text: str) -> float | None:
     return float(text) / 1000 if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text) else None
 
 
-def _in_body(body: Any) -> float | None:
+def _find_wait_in_body(body: Any) -> float | None:
     """Return the wait in the body of a Google error: one entry of the error's details has `retryDelay`."""
     error = body.get("error") if isinstance(body, Mapping) else None
     details = error.get("details") if isinstance(error, Mapping) else None
-    for each in details if isinstance(details, list) else []:
-        delay = each.get("retryDelay") if isinstance(each, Mapping) else None
+    for detail in details if isinstance(details, list) else []:
+        delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
         if isinstance(delay, str):
             return _seconds(delay)
     return None
 
 
-def _until_reset(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
+def _seconds_until_reset(headers: Mapping[str, str], now: Callable[[], float]) -> float | None:
     """Return the longest wait until a limit that is used up is reset."""
     waits = []
     for name, remaining in headers.items():
-        found = _LIMITS.fullmatch(name.lower())
-        if found is None or remaining.strip() != "0":
+        match = _LIMITS.fullmatch(name.lower())
+        if match is None or remaining.strip() != "0":
             continue
-        if found["what"]:
-            waits.append(_seconds(headers.get(f"x-ratelimit-reset-{found['what']}", "")))
+        if match["what"]:
+            waits.append(_seconds(headers.get(f"x-ratelimit-reset-{match['what']}", "")))
         else:
-            waits.append(_until(headers.get(f"anthropic-ratelimit-{found['kind']}-reset", ""), now))
+            waits.append(_seconds_until(headers.get(f"anthropic-ratelimit-{match['kind']}-reset", ""), now))
     return max((wait for wait in waits if wait is not None), default=None)
 
 
@@ -69,12 +69,12 @@ def _seconds(text: str) -> float | None:
     """Return the seconds of a duration such as `1.5s`, `20ms` or `6m0s`; None if *text* is not a duration."""
     if not _DURATION.fullmatch(text):
         return None
-    return sum(float(number) * _UNITS[unit] for number, unit in _PIECE.findall(text))
+    return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PIECE.findall(text))
 
 
-def _until(text: str, now: Callable[[], float]) -> float | None:
+def _seconds_until(text: str, now: Callable[[], float]) -> float | None:
     try:
-        then = dt.datetime.fromisoformat(text)
+        date = dt.datetime.fromisoformat(text)
     except ValueError:
         return None
-    return max(0.0, (then if then.tzinfo else then.replace(tzinfo=dt.UTC)).timestamp() - now())
+    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=dt.UTC)).timestamp() - now())

@@ -28,7 +28,7 @@ class TimeLimits:
     """
 
     def __init__(self, who: str, *, idle_seconds: float, total_seconds: float) -> None:
-        self._who = who
+        self._server = who
         self._idle_seconds = idle_seconds
         self._total_seconds = total_seconds
         self._idle = 0.0
@@ -37,7 +37,7 @@ class TimeLimits:
     async def wait_for(self, step: Awaitable[T]) -> T:
         """Await *step* and return its result. Raise `Transient` if a limit is reached first."""
         clock = asyncio.get_running_loop().time
-        started = clock()
+        started_at = clock()
         seconds = max(0.0, min(self._idle_seconds - self._idle, self._total_seconds - self._total))
         try:
             async with asyncio.timeout(seconds) as limit:
@@ -45,11 +45,11 @@ class TimeLimits:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise Transient(f"{self._who} {self._describe_limit()}", happened="maybe") from None
+            raise Transient(f"{self._server} {self._describe_limit()}", happened="maybe") from None
         finally:
-            passed = clock() - started
-            self._idle += passed
-            self._total += passed
+            elapsed = clock() - started_at
+            self._idle += elapsed
+            self._total += elapsed
 
     def note_progress(self) -> None:
         """Start the idle time again at zero, because the server has sent a part of the answer."""
