@@ -145,8 +145,8 @@ def _kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
 def _own_kinds(option: Mapping[str, Any]) -> frozenset[str]:
     if choices := _choices(option):
         return frozenset(name for choice in choices for name in _names(choice))
-    stated = option.get("type", _ALL)
-    return frozenset([stated] if isinstance(stated, str) else stated)
+    types = option.get("type", _ALL)
+    return frozenset([types] if isinstance(types, str) else types)
 
 
 def _choices(option: Mapping[str, Any]) -> list[Any]:

@@ -45,8 +45,8 @@ class Output:
     def __init__(self, shape: Shape = "auto", *, piped: Shape = "json") -> None:
         self.console = console_on(sys.stdout)
         self.errors = console_on(sys.stderr)
-        chosen = shape if shape != "auto" else "text" if self.console.is_terminal else piped
-        self.is_json = chosen == "json"
+        output_format = shape if shape != "auto" else "text" if self.console.is_terminal else piped
+        self.is_json = output_format == "json"
 
     def json(self, data: Any) -> None:
         """Write *data* as JSON."""

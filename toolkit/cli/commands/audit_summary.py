@@ -113,7 +113,7 @@ def _name(line: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
 
 
 def _tally(name: str, counts: _Counts) -> Tally:
-    ordered = sorted(counts.seconds)
+    sorted_seconds = sorted(counts.seconds)
     return Tally(
         tool=name,
         calls=counts.kinds.total(),
@@ -121,8 +121,8 @@ def _tally(name: str, counts: _Counts) -> Tally:
         verdicts=dict(counts.verdicts),
         answers=dict(counts.answers),
         retries=counts.retries,
-        p50_seconds=reached_by(0.50, ordered),
-        p95_seconds=reached_by(0.95, ordered),
+        p50_seconds=reached_by(0.50, sorted_seconds),
+        p95_seconds=reached_by(0.95, sorted_seconds),
         chars=counts.chars,
     )
 

@@ -68,14 +68,18 @@ def command(
         raise click.UsageError("--run and --no-run contradict each other; give one")
     with _without_warnings(), loaded(target, undecorated=undecorated) as loaded_target:
         run = False if no_run else names
-        broken = broken_laws(
+        law_findings = broken_laws(
             loaded_target.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True
         )
         # If a law and the linter find the same fault, their findings are equal. Each is shown only once.
-        further = [finding for finding in lint(loaded_target.catalog, explained=True) if finding not in broken]
+        lint_findings = [
+            finding for finding in lint(loaded_target.catalog, explained=True) if finding not in law_findings
+        ]
         count = len(loaded_target.catalog)
-    laws, advice = ([finding for finding in findings if not finding.explanation] for findings in (broken, further))
-    explained = [finding for finding in (*broken, *further) if finding.explanation]
+    laws, advice = (
+        [finding for finding in findings if not finding.explanation] for findings in (law_findings, lint_findings)
+    )
+    explained = [finding for finding in (*law_findings, *lint_findings) if finding.explanation]
     if output.is_json:
         parts = {"laws": laws, "lints": advice, "explained": explained}
         output.json({"tools": count, **{name: [finding.to_json() for finding in part] for name, part in parts.items()}})

@@ -76,5 +76,5 @@ def _refuse_existing_files(root: Path, files: list[Path]) -> None:
     if root.exists() and not root.is_dir():
         existing = [root]
     if existing:
-        listed = ", ".join(str(path) for path in sorted(existing))
-        raise ProjectError(f"nothing was written, because this is there already: {listed}; choose another folder")
+        names = ", ".join(str(path) for path in sorted(existing))
+        raise ProjectError(f"nothing was written, because this is there already: {names}; choose another folder")

@@ -45,16 +45,16 @@ def type_of(schema: Any) -> str:
         return show(schema["const"], most=30)
     if "enum" in schema:
         choices = schema["enum"]
-        more = ["..."] if len(choices) > _MOST_CHOICES else []
-        return " | ".join([*(show(choice, most=30) for choice in choices[:_MOST_CHOICES]), *more])
+        ellipsis = ["..."] if len(choices) > _MOST_CHOICES else []
+        return " | ".join([*(show(choice, most=30) for choice in choices[:_MOST_CHOICES]), *ellipsis])
     for word in ("anyOf", "oneOf"):
         if word in schema:
             return " | ".join(dict.fromkeys(map(type_of, schema[word])))
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     kinds = schema.get("type")
-    listed = [kinds] if isinstance(kinds, str) else kinds or []
-    return " | ".join(_one_type(kind, schema) for kind in listed) or expectation(schema)
+    kind_list = [kinds] if isinstance(kinds, str) else kinds or []
+    return " | ".join(_one_type(kind, schema) for kind in kind_list) or expectation(schema)
 
 
 def _one_type(kind: str, schema: Mapping[str, Any]) -> str:
@@ -77,8 +77,8 @@ def signature_of(tool: Tool) -> Text:
         default = f" = {show(subschema['default'], most=30)}" if has_default else ""
         parameters.append(f"{name}{'' if name in required or default else '?'}: {type_of(subschema)}{default}")
     output = tool.output_schema
-    returned = "" if output is None else f" -> {type_of(output)}"
-    return Text.assemble((tool.name, "bold"), shown(f"({', '.join(parameters)}){returned}"))
+    return_text = "" if output is None else f" -> {type_of(output)}"
+    return Text.assemble((tool.name, "bold"), shown(f"({', '.join(parameters)}){return_text}"))
 
 
 def schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
@@ -88,12 +88,12 @@ def schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
     definitions = schema.get("$defs")
     if not isinstance(definitions, Mapping) or not definitions:
         return tree
-    further = []
+    branches = []
     for name, definition in definitions.items():
         branch = Tree(_label(name, definition, is_required=True), guide_style="dim")
         _grow(branch, definition, 0)
-        further.append(branch)
-    return Group(tree, *further)
+        branches.append(branch)
+    return Group(tree, *branches)
 
 
 def _grow(tree: Tree, schema: Any, depth: int) -> None:
@@ -108,11 +108,13 @@ def _grow(tree: Tree, schema: Any, depth: int) -> None:
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the schemas nested in *schema* besides properties, if they say more than a type."""
-    nested = [("each item", schema.get("items")), ("each value", schema.get("additionalProperties"))]
-    nested += [(f"item {index}", subschema) for index, subschema in enumerate(schema.get("prefixItems") or ())]
+    labelled_schemas = [("each item", schema.get("items")), ("each value", schema.get("additionalProperties"))]
+    labelled_schemas += [
+        (f"item {index}", subschema) for index, subschema in enumerate(schema.get("prefixItems") or ())
+    ]
     members = [*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
-    nested += [(f"or {index}" if index else "either", subschema) for index, subschema in enumerate(members)]
-    for label, subschema in nested:
+    labelled_schemas += [(f"or {index}" if index else "either", subschema) for index, subschema in enumerate(members)]
+    for label, subschema in labelled_schemas:
         if isinstance(subschema, Mapping) and _has_details(subschema):
             yield label, subschema
 

@@ -79,8 +79,8 @@ def known_tools(target: str) -> list[str]:
 def known_parameters(target: str, tool: str) -> list[str]:
     """Return the names of the parameters of *tool*."""
     entry = _tools(target).get(tool)
-    listed = entry if isinstance(entry, list) else []
-    return [name for name in listed if isinstance(name, str) and _PLAIN.match(name)]
+    names = entry if isinstance(entry, list) else []
+    return [name for name in names if isinstance(name, str) and _PLAIN.match(name)]
 
 
 def _parameters(tool: Tool) -> list[str]:

@@ -154,9 +154,9 @@ class AgentDisplay:
         self._show(event.event, (*path, event.call_id))
 
     def _text(self, event: TextDelta, path: Path) -> None:
-        *whole, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + event.text).split("\n")
+        *complete_lines, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + event.text).split("\n")
         self._draw()
-        for line in whole:
+        for line in complete_lines:
             self._print(said(line, self._indent(path)))
 
     def _started(self, event: ToolStarted, path: Path) -> None:

@@ -118,9 +118,9 @@ def _of_tool(
             tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
         )
         return
-    broken = [finding for law in SHAPE_LAWS for finding in law(tool, effort)]
-    yield from broken
-    if broken:
+    shape_findings = [finding for law in SHAPE_LAWS for finding in law(tool, effort)]
+    yield from shape_findings
+    if shape_findings:
         return
     for law in LAWS:
         yield from law(tool, effort)

@@ -94,8 +94,8 @@ def code_lints(tool: Tool) -> Iterator[Finding]:
 def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
     """Return the fact that contradicts *effect* and a suggested rewrite; None if no fact does."""
     if facts.read_only and effect in ("writes", "appends", "deletes", "runs"):
-        stated = "destructive=True" if effect == "deletes" else "read_only=False"
-        return "says `read_only=True`", f"@tool({stated}), or do without that call"
+        fact = "destructive=True" if effect == "deletes" else "read_only=False"
+        return "says `read_only=True`", f"@tool({fact}), or do without that call"
     if effect == "deletes" and not facts.destructive:
         return "does not say that it is destructive", "@tool(destructive=True)"
     if effect == "reaches" and not facts.open_world:

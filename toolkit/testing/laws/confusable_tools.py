@@ -24,8 +24,8 @@ _MOST_TOOLS = 2000
 
 def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
     """Yield a finding for two tools with nearly the same description, because a model chooses by the description."""
-    described = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
-    for (first, first_words), (other, other_words) in combinations(described, 2):
+    tools_with_words = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
+    for (first, first_words), (other, other_words) in combinations(tools_with_words, 2):
         if (
             first_words
             and other_words

@@ -31,6 +31,6 @@ def explained(findings: Iterable[Finding], tools: Iterable[Tool]) -> Iterator[Fi
 
 def _explanations(tool: Tool) -> dict[str, str]:
     explanations = (tool.facts.metadata or {}).get(EXPLAINED)
-    listed = explanations.items() if isinstance(explanations, Mapping) else ()
+    items = explanations.items() if isinstance(explanations, Mapping) else ()
     # An explanation of blanks becomes the empty text, which counts as none.
-    return {rule: text.strip() for rule, text in listed if isinstance(text, str)}
+    return {rule: text.strip() for rule, text in items if isinstance(text, str)}

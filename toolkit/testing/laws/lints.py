@@ -59,18 +59,20 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
     hint = tool.facts.search_hint
     if hint is None:
         return
-    listed = hint.split()
-    wrong = []
-    if not _LEAST_WORDS <= len(listed) <= _MOST_WORDS:
-        wrong.append(f"has {len(listed)} word{'s' * (len(listed) != 1)} instead of {_LEAST_WORDS} to {_MOST_WORDS}")
+    hint_words = hint.split()
+    faults = []
+    if not _LEAST_WORDS <= len(hint_words) <= _MOST_WORDS:
+        faults.append(
+            f"has {len(hint_words)} word{'s' * (len(hint_words) != 1)} instead of {_LEAST_WORDS} to {_MOST_WORDS}"
+        )
     if hint.rstrip().endswith("."):
-        wrong.append("ends in a full stop")
-    if wrong:
+        faults.append("ends in a full stop")
+    if faults:
         yield Finding(
             tool=tool.name,
             rule="search-hint",
             place="search_hint",
-            message=f"it {' and '.join(wrong)}",
+            message=f"it {' and '.join(faults)}",
             remedy=f"search_hint={_hint(tool, hint.rstrip('. ').split())!r}",
         )
 
@@ -95,8 +97,8 @@ def two_things(tool: Tool) -> Iterator[Finding]:
     middle = parts.index("and", 1)
     first, second = parts[:middle], parts[middle + 1 :]
     # In `read_and_write_file`, `file` is the object of both verbs.
-    shared = second[1:] if len(first) == 1 and len(second) > 1 else []
-    names = ["_".join(first + shared), "_".join(second)]
+    common_object = second[1:] if len(first) == 1 and len(second) > 1 else []
+    names = ["_".join(first + common_object), "_".join(second)]
     yield Finding(
         tool=tool.name,
         rule="two-things",
@@ -189,16 +191,16 @@ def _is_ready(tool: Tool) -> bool:
 
 def _hint(tool: Tool, preferred: list[str]) -> str:
     """Return a hint of the right length: the words in *preferred* first, then words of the description and the name."""
-    more = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
-    more += words(tool.name).split()
-    chosen = list(dict.fromkeys(word.lower() for word in preferred))[:_MOST_WORDS]
-    count = len(chosen) if len(chosen) >= _LEAST_WORDS else _LEAST_WORDS + 1
-    for word in more:
-        if len(chosen) >= count:
+    further_words = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
+    further_words += words(tool.name).split()
+    hint_words = list(dict.fromkeys(word.lower() for word in preferred))[:_MOST_WORDS]
+    count = len(hint_words) if len(hint_words) >= _LEAST_WORDS else _LEAST_WORDS + 1
+    for word in further_words:
+        if len(hint_words) >= count:
             break
-        if word.lower() not in chosen:
-            chosen.append(word.lower())
-    return " ".join(chosen[:_MOST_WORDS])
+        if word.lower() not in hint_words:
+            hint_words.append(word.lower())
+    return " ".join(hint_words[:_MOST_WORDS])
 
 
 def _advise_flattening(path: Sequence[str]) -> str:

@@ -170,8 +170,8 @@ def changes_nothing(trial: Trial, given: Mapping[str, Any]) -> str | None:
     """Return which files changed if a read-only tool did not leave the files as they were."""
     before = trial.files()
     trial.runner.run(given)
-    changed = differences(before, trial.files())
-    return f"it says that it is read-only, but {changed}" if changed else None
+    changes = differences(before, trial.files())
+    return f"it says that it is read-only, but {changes}" if changes else None
 
 
 def twice_is_once(trial: Trial, given: Mapping[str, Any]) -> str | None:
@@ -226,10 +226,10 @@ def _why_unsendable(tool: Tool, ran: Ran) -> str | None:
         form = output.encode(value)
     except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
         return f"it returned {_named(value)}, which is not what its annotation says: {error}"
-    wrong = "; ".join(map(str, flaws(form)))
-    if not wrong and tool.output_schema is not None:
-        wrong = "; ".join(map(str, problems_of(validator(tool.output_schema).iter_errors(form))))
-    return f"what it returned does not fit its output schema: {wrong}" if wrong else None
+    problems = "; ".join(map(str, flaws(form)))
+    if not problems and tool.output_schema is not None:
+        problems = "; ".join(map(str, problems_of(validator(tool.output_schema).iter_errors(form))))
+    return f"what it returned does not fit its output schema: {problems}" if problems else None
 
 
 def _why_no_json_form(value: Any) -> str | None:

@@ -46,17 +46,17 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
     for place, schema in (("its schema", tool.schema), ("its output schema", tool.output_schema)):
         try:
-            wrong = "" if schema is None else "; ".join(map(str, flaws(schema)))
-            if schema is not None and not wrong:
+            problems = "" if schema is None else "; ".join(map(str, flaws(schema)))
+            if schema is not None and not problems:
                 check_schema(schema, place)
         except DefinitionError as error:
-            wrong = str(error)
-        if wrong:
+            problems = str(error)
+        if problems:
             yield Finding(
                 tool=tool.name,
                 rule="valid-schema",
                 place=place,
-                message=f"it is not a JSON Schema of draft 2020-12: {wrong}",
+                message=f"it is not a JSON Schema of draft 2020-12: {problems}",
                 remedy="correct what wrote it: `schema=`, or the `schema` of a codec",
             )
 
@@ -64,8 +64,8 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
 def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding if no arguments fit the schema, or if the tool accepts fewer than a quarter of those that do."""
     try:
-        promised = fitting(Reading(tool.schema), f"`{tool.name}`")
-        tried = drawn(promised, examples=effort.examples, seed=effort.seed)
+        strategy = fitting(Reading(tool.schema), f"`{tool.name}`")
+        values = drawn(strategy, examples=effort.examples, seed=effort.seed)
     except Unsupported as error:
         yield Finding(
             tool=tool.name,
@@ -75,14 +75,14 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
             remedy=f"change `{error.keyword}` at {error.place} so that something fits",
         )
         return
-    refused = [value for value in tried if _refusal(tool, value)]
-    if tried and len(tried) - len(refused) < len(tried) / _CALLS_PER_ACCEPTED:
-        example = smallest(promised, lambda value: _refusal(tool, value), examples=effort.examples, seed=effort.seed)
-        value, why = example or (refused[0], _refusal(tool, refused[0]))
+    refused = [value for value in values if _refusal(tool, value)]
+    if values and len(values) - len(refused) < len(values) / _CALLS_PER_ACCEPTED:
+        example = smallest(strategy, lambda value: _refusal(tool, value), examples=effort.examples, seed=effort.seed)
+        value, reason = example or (refused[0], _refusal(tool, refused[0]))
         yield Finding(
             tool=tool.name,
             rule="keeps-its-promise",
-            message=f"of {len(tried)} calls that fit its schema {len(refused)} were refused: {why}",
+            message=f"of {len(values)} calls that fit its schema {len(refused)} were refused: {reason}",
             remedy="say in the schema what is wanted (bounds, a pattern, an enum), or accept what the schema allows",
             arguments=value,
         )

@@ -72,13 +72,13 @@ class Guard:
         def fitting(draw: st.DrawFn) -> Any:
             for _ in range(_MAX_DRAWS):
                 value = draw(strategy)
-                wrong = self._objection(value)
-                if wrong is None:
+                refusal = self._objection(value)
+                if refusal is None:
                     self._has_fitted = True
                     self._refused.clear()
                     return value
                 if not self._has_fitted:
-                    self._refused[identity(value)] = wrong
+                    self._refused[identity(value)] = refusal
             # If there are few choices, hypothesis would have tried them all, and end before the guard gives up.
             draw(st.integers())
             self._give_up_if_hopeless()

@@ -76,21 +76,23 @@ class Limits:
 def mistakes(value: Any, limits: Limits) -> list[Change]:
     """Return every small change to *value* that could be a mistake."""
     changes: list[Change] = []
-    for path, here in _places(value, ()):
+    for path, part in _places(value, ()):
         if path:
             changes += [
                 (description, path, functools.partial(_changed, value, path, other))
-                for description, other in _others(here, limits)
+                for description, other in _others(part, limits)
             ]
-        if isinstance(here, dict):
-            changes += [("left out", (*path, key), functools.partial(_without, value, (*path, key))) for key in here]
-            if _UNKNOWN_KEY not in here:
-                further = (*path, _UNKNOWN_KEY)
-                changes.append(("a key that nobody knows", further, functools.partial(_changed, value, further, 1)))
+        if isinstance(part, dict):
+            changes += [("left out", (*path, key), functools.partial(_without, value, (*path, key))) for key in part]
+            if _UNKNOWN_KEY not in part:
+                extra_path = (*path, _UNKNOWN_KEY)
+                changes.append(
+                    ("a key that nobody knows", extra_path, functools.partial(_changed, value, extra_path, 1))
+                )
             changes += [
                 ("a key in other letters", (*path, key.swapcase()), functools.partial(_rename_key, value, path, key))
-                for key in here
-                if key.swapcase() not in here
+                for key in part
+                if key.swapcase() not in part
             ]
     return changes
 

@@ -87,8 +87,8 @@ class _Object:
 
         Names without an entry in `properties` come last: those that are required, alone or together with others.
         """
-        mentioned = [name for part in self._parts for name in part.schema.get("properties", ())]
-        return dict.fromkeys([*mentioned, *self._required, *self._with_others(self._together)])
+        property_names = [name for part in self._parts for name in part.schema.get("properties", ())]
+        return dict.fromkeys([*property_names, *self._required, *self._with_others(self._together)])
 
     def _learn(self, name: str) -> None:
         try:
@@ -116,16 +116,16 @@ class _Object:
         value_parts: list[Part] = []
         is_evaluated = False
         for part in self._parts:
-            here = [part.below("properties", name)] if name in part.schema.get("properties", ()) else []
-            here += [
+            local_parts = [part.below("properties", name)] if name in part.schema.get("properties", ()) else []
+            local_parts += [
                 part.below("patternProperties", source)
                 for source in part.schema.get("patternProperties", ())
                 if compile_pattern(source).search(name)
             ]
-            if not here and "additionalProperties" in part.schema:
-                here = [part.below("additionalProperties")]
-            is_evaluated = is_evaluated or bool(here)
-            value_parts += here
+            if not local_parts and "additionalProperties" in part.schema:
+                local_parts = [part.below("additionalProperties")]
+            is_evaluated = is_evaluated or bool(local_parts)
+            value_parts += local_parts
         if not is_evaluated:
             value_parts += [
                 part.below("unevaluatedProperties") for part in self._parts if "unevaluatedProperties" in part.schema
@@ -180,8 +180,8 @@ class _Object:
             chosen = dict.fromkeys(required)
             for index, name in enumerate(optional):
                 together = dict.fromkeys([*chosen, *self._with_others([name])])
-                left = sum(candidate not in chosen for candidate in optional[index:])
-                is_needed = keys is None and len(chosen) + left <= least
+                remaining = sum(candidate not in chosen for candidate in optional[index:])
+                is_needed = keys is None and len(chosen) + remaining <= least
                 if len(together) <= most and (is_needed or draw(truth)):
                     chosen = together
             return {name: strategies[name] for name in [*strategies, *chosen] if name in chosen}

@@ -68,22 +68,22 @@ The number is 1 if a reference was followed that leads back to itself, and other
 
 def types_of(parts: Parts) -> list[str]:
     """Return the JSON types that all of *parts* allow, the simplest first; raise `Impossible` if there is none."""
-    left = set(TYPES) - {"integer"}
+    remaining = set(TYPES) - {"integer"}
     for part in parts:
         kinds = part.schema.get("type")
         if kinds is not None:
             allowed = {kinds} if isinstance(kinds, str) else set(kinds)
-            if "number" in left and "integer" in allowed and "number" not in allowed:
-                left = (left - {"number"}) | {"integer"}
-            left &= allowed | ({"integer"} if "number" in allowed else set())
-        refused = part.schema.get("not")
-        if isinstance(refused, Mapping) and refused.keys() == {"type"}:
-            kinds = refused["type"]
+            if "number" in remaining and "integer" in allowed and "number" not in allowed:
+                remaining = (remaining - {"number"}) | {"integer"}
+            remaining &= allowed | ({"integer"} if "number" in allowed else set())
+        negated = part.schema.get("not")
+        if isinstance(negated, Mapping) and negated.keys() == {"type"}:
+            kinds = negated["type"]
             forbidden = {kinds} if isinstance(kinds, str) else set(kinds)
-            left -= forbidden | ({"integer"} if "number" in forbidden else set())
-        if not left:
+            remaining -= forbidden | ({"integer"} if "number" in forbidden else set())
+        if not remaining:
             raise Impossible("type", part.place, "leaves no type of value")
-    return [kind for kind in TYPES if kind in left]
+    return [kind for kind in TYPES if kind in remaining]
 
 
 class Reading:
