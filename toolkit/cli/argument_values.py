@@ -26,8 +26,8 @@ _MOST_REFERENCES = 32
 
 def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments in *words*, typed by *schema*; raise `BadArgs` with a problem for each wrong word."""
-    given: dict[str, list[str]] = {}
-    stated: dict[str, Any] = {}
+    texts: dict[str, list[str]] = {}
+    json_values: dict[str, Any] = {}
     problems: list[Problem] = []
     properties = _object(schema.get("properties"))
     for word in words:
@@ -36,35 +36,35 @@ def arguments_of(words: Iterable[str], schema: Mapping[str, Any]) -> dict[str, A
         name = name[:-1] if is_json else name
         if not sign or not name:
             problems.append(Problem(f"{word!r} is no argument; write name=value"))
-        elif is_json and name in stated:
+        elif is_json and name in json_values:
             problems.append(Problem("is given with := twice; once is enough", [name]))
         elif is_json:
             try:
-                stated[name] = loads(value)
+                json_values[name] = loads(value)
             except ValueError as error:
                 problems.append(Problem(f"{error}; leave the colon out if it is text", [name]))
         else:
-            given.setdefault(name, []).append(value)
-    made = {**stated}
-    for name, values in given.items():
-        if name in stated:
+            texts.setdefault(name, []).append(value)
+    arguments = {**json_values}
+    for name, values in texts.items():
+        if name in json_values:
             problems.append(Problem("is given with = and with :=; once is enough", [name]))
         else:
-            made[name] = _value(values, _property(schema, name), schema, name, problems)
+            arguments[name] = _value(values, _property(schema, name), schema, name, problems)
     if problems:
         raise BadArgs(problems)
-    return made
+    return arguments
 
 
 def json_arguments(text: str | bytes) -> dict[str, Any]:
     """Return the arguments in *text*, a JSON object; raise `BadArgs` if it is none."""
     try:
-        found = loads(text)
+        arguments = loads(text)
     except ValueError as error:
         raise BadArgs(str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise BadArgs('arguments are a JSON object: {"name": "value"}')
-    return found
+    return arguments
 
 
 def _property(schema: Mapping[str, Any], name: str) -> Any:
@@ -74,12 +74,12 @@ def _property(schema: Mapping[str, Any], name: str) -> Any:
     For a name that `properties` does not mention, it is the schema of a pattern that matches, or else that of
     `additionalProperties`.
     """
-    mentioned = _object(schema.get("properties"))
-    if name in mentioned:
-        return mentioned[name]
-    for source, found in _object(schema.get("patternProperties")).items():
+    properties = _object(schema.get("properties"))
+    if name in properties:
+        return properties[name]
+    for source, subschema in _object(schema.get("patternProperties")).items():
         if compile_pattern(source).search(name):
-            return found
+            return subschema
     return schema.get("additionalProperties")
 
 
@@ -106,7 +106,7 @@ def _item(text: str, schema: Any, index: int, root: Mapping[str, Any]) -> Any:
 
 
 def _typed(text: str, schema: Any, kinds: frozenset[str], root: Mapping[str, Any]) -> Any:
-    choices = [each for option in _options(schema, root) for each in _choices(option)]
+    choices = [choice for option in _options(schema, root) for choice in _choices(option)]
     if text in choices:
         return text
     try:
@@ -144,38 +144,38 @@ def _kinds(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
 
 def _own_kinds(option: Mapping[str, Any]) -> frozenset[str]:
     if choices := _choices(option):
-        return frozenset(name for each in choices for name in _names(each))
-    stated = option.get("type", _ALL)
-    return frozenset([stated] if isinstance(stated, str) else stated)
+        return frozenset(name for choice in choices for name in _names(choice))
+    types = option.get("type", _ALL)
+    return frozenset([types] if isinstance(types, str) else types)
 
 
 def _choices(option: Mapping[str, Any]) -> list[Any]:
     if "const" in option:
         return [option["const"]]
-    found = option.get("enum")
-    return list(found) if isinstance(found, list) else []
+    choices = option.get("enum")
+    return list(choices) if isinstance(choices, list) else []
 
 
 def _options(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """Return the members of a union, with references followed; a schema that is no union is the only member."""
-    found: list[Mapping[str, Any]] = []
-    left = [_object(schema)]
+    members: list[Mapping[str, Any]] = []
+    pending = [_object(schema)]
     for _ in range(_MOST_REFERENCES):
-        if not left:
+        if not pending:
             break
-        each = left.pop(0)
-        unions = [member for word in ("anyOf", "oneOf") for member in each.get(word) or ()]
-        target = _referred(each.get("$ref"), root)
+        option = pending.pop(0)
+        unions = [member for word in ("anyOf", "oneOf") for member in option.get(word) or ()]
+        target = _resolve_reference(option.get("$ref"), root)
         if target is not None:
             unions.append(target)
         if unions:
-            left = [*map(_object, unions), *left]
+            pending = [*map(_object, unions), *pending]
         else:
-            found.append(each)
-    return found or [{}]
+            members.append(option)
+    return members or [{}]
 
 
-def _referred(reference: Any, root: Mapping[str, Any]) -> Any:
+def _resolve_reference(reference: Any, root: Mapping[str, Any]) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#/$defs/"):
         return None
     return _object(root.get("$defs")).get(reference.removeprefix("#/$defs/"))

@@ -80,10 +80,10 @@ def dispatcher_for(target: Target, policy: Policy, output: Output, **options: An
 
     Write a note for each entry of the rule files that is ignored.
     """
-    rules = [read_rule(each) for each in policy.rules]
+    rules = [read_rule(text) for text in policy.rules]
     permissions = Permissions.from_files(Path.cwd(), mode=policy.mode, rules=rules)
-    for each in permissions.ignored:
-        output.note(f"ignored: {each}")
+    for entry in permissions.ignored:
+        output.note(f"ignored: {entry}")
     return Dispatcher(
         target.catalog,
         permissions=permissions,

@@ -42,27 +42,28 @@ def subcommand(name: str, *, has_json: bool = True, piped: Shape = "json") -> Ca
 
     def declare(body: Body) -> click.Command:
         @functools.wraps(body)
-        def run(*, debug: bool, shape: Shape, as_json: bool = False, **given: Any) -> None:
+        def run(*, debug: bool, shape: Shape, as_json: bool = False, **parameters: Any) -> None:
             output = Output("json" if as_json else shape, piped=piped)
             with told(debug=debug), contextlib.redirect_stdout(sys.stderr):
-                code = body(output, **given)
+                code = body(output, **parameters)
             if code:
                 raise click.exceptions.Exit(code)
 
         function: Any = click.option("--debug", is_flag=True, help="Show the traceback of an error.")(run)
-        what = "JSON" if piped == "json" else "plain lines"
+        piped_format = "JSON" if piped == "json" else "plain lines"
         function = click.option(
             "-o",
             "--output",
             "shape",
             type=click.Choice(["auto", "json", "text"]),
             default="auto",
-            help=f"What to write; auto is text in a terminal, and {what} elsewhere.",
+            help=f"What to write; auto is text in a terminal, and {piped_format} elsewhere.",
         )(function)
         if has_json:
             function = click.option("--json", "as_json", is_flag=True, help="The same as --output json.")(function)
-        made = click.command(name)(function)
-        made.params.sort(key=lambda each: each.name in _COMMON)  # the help lists the command's own options first
-        return made
+        command = click.command(name)(function)
+        # The help lists the command's own options first.
+        command.params.sort(key=lambda parameter: parameter.name in _COMMON)
+        return command
 
     return declare

@@ -21,7 +21,7 @@ from .exit_codes import EXITS, INTERRUPTED, USAGE
 
 __all__ = ["Failure", "told"]
 
-_CODES: list[tuple[type[ToolkitError], int]] = [(UnknownTool, EXITS["not_found"]), (BadArgs, EXITS["bad_args"])]
+_EXIT_CODES: list[tuple[type[ToolkitError], int]] = [(UnknownTool, EXITS["not_found"]), (BadArgs, EXITS["bad_args"])]
 
 
 class Failure(click.ClickException):
@@ -48,12 +48,12 @@ def told(*, debug: bool) -> Iterator[None]:
         log.addHandler(silence)
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = functools.partial(_warn, warnings.showwarning)
+            warnings.showwarning = functools.partial(_show_warning, warnings.showwarning)
             yield
     except ToolkitError as error:
         if debug:
             traceback.print_exception(error, file=sys.stderr)
-        code = next((code for kind, code in _CODES if isinstance(error, kind)), USAGE)
+        code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), USAGE)
         raise Failure(str(error), code) from None
     except KeyboardInterrupt:
         click.echo(err=True)  # end the line on which the terminal has just shown ^C
@@ -62,7 +62,7 @@ def told(*, debug: bool) -> Iterator[None]:
         log.removeHandler(silence)
 
 
-def _warn(usual: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
+def _show_warning(usual: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
     if issubclass(category, ToolkitWarning):
         click.echo(f"warning: {visible(str(message))}", err=True)
     else:

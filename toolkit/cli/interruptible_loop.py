@@ -24,26 +24,26 @@ T = TypeVar("T")
 
 def awaited(work: Coroutine[Any, Any, T]) -> T:
     """Run *work* and return its result, from code that has no event loop."""
-    with runner() as made:
-        return made.run(work)
+    with runner() as loop_runner:
+        return loop_runner.run(work)
 
 
 @contextlib.contextmanager
 def runner() -> Iterator[asyncio.Runner]:
     """Yield an `asyncio.Runner`, which can run several coroutines, one after the other."""
-    with asyncio.Runner() as made:
+    with asyncio.Runner() as loop_runner:
         if threading.current_thread() is not threading.main_thread():
-            yield made  # Python handles signals in the main thread only
+            yield loop_runner  # Python handles signals in the main thread only
             return
-        heard, told = socket.socketpair()
-        with heard, told:
-            heard.setblocking(False)
-            told.setblocking(False)
-            loop = made.get_loop()
-            loop.add_reader(heard, heard.recv, 4096)
-            before = signal.set_wakeup_fd(told.fileno(), warn_on_full_buffer=False)
+        receiver, sender = socket.socketpair()
+        with receiver, sender:
+            receiver.setblocking(False)
+            sender.setblocking(False)
+            loop = loop_runner.get_loop()
+            loop.add_reader(receiver, receiver.recv, 4096)
+            previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
             try:
-                yield made
+                yield loop_runner
             finally:
-                signal.set_wakeup_fd(before)
-                loop.remove_reader(heard)
+                signal.set_wakeup_fd(previous_fd)
+                loop.remove_reader(receiver)

@@ -45,8 +45,8 @@ class Output:
     def __init__(self, shape: Shape = "auto", *, piped: Shape = "json") -> None:
         self.console = console_on(sys.stdout)
         self.errors = console_on(sys.stderr)
-        chosen = shape if shape != "auto" else "text" if self.console.is_terminal else piped
-        self.is_json = chosen == "json"
+        output_format = shape if shape != "auto" else "text" if self.console.is_terminal else piped
+        self.is_json = output_format == "json"
 
     def json(self, data: Any) -> None:
         """Write *data* as JSON."""
@@ -67,14 +67,14 @@ class Output:
 
     def show(self, *things: RenderableType) -> None:
         """Write *things* that were made for people."""
-        for each in things:
-            self.console.print(each, soft_wrap=isinstance(each, Text))
+        for renderable in things:
+            self.console.print(renderable, soft_wrap=isinstance(renderable, Text))
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
         """Write *rows* under *columns*. A cell that is a plain string, and no `Text`, is taken for foreign text."""
         table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
         for row in rows:
-            table.add_row(*(shown(each) if isinstance(each, str) else each for each in row))
+            table.add_row(*(shown(cell) if isinstance(cell, str) else cell for cell in row))
         self.console.print(table)
 
     def note(self, text: str, style: str = "") -> None:

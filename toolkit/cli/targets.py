@@ -55,22 +55,22 @@ def loaded(target: str, *, undecorated: bool = False) -> Iterator[Target]:
         CatalogError: The tools cannot be loaded. Its cause is the exception that the target raised, if it raised one.
     """
     load = next(load for recognises, load in LOADERS if recognises(target))
-    with load(target, undecorated) as found:
-        yield found
+    with load(target, undecorated) as loaded_target:
+        yield loaded_target
 
 
 @contextlib.contextmanager
-def _of_code(target: str, undecorated: bool) -> Iterator[Target]:
+def _load_code(target: str, undecorated: bool) -> Iterator[Target]:
     yield Target(catalog_of(_checked(target), undecorated=undecorated))
 
 
 @contextlib.contextmanager
-def _of_builtin(target: str, undecorated: bool) -> Iterator[Target]:
+def _load_builtin(target: str, undecorated: bool) -> Iterator[Target]:
     with builtin.Workspace(".") as workspace:
         yield Target(builtin.builtin_catalog(workspace), workspace.safety())
 
 
-def _of_address(target: str, undecorated: bool) -> contextlib.AbstractContextManager[Target]:
+def _refuse_address(target: str, undecorated: bool) -> contextlib.AbstractContextManager[Target]:
     raise CatalogError(
         f"{target} is an address, and servers cannot be asked for tools yet; "
         "name a module, `package.module`, or a file, `tools.py`"
@@ -78,9 +78,9 @@ def _of_address(target: str, undecorated: bool) -> contextlib.AbstractContextMan
 
 
 LOADERS: list[tuple[Callable[[str], object], Callable[[str, bool], contextlib.AbstractContextManager[Target]]]] = [
-    (lambda target: target == BUILTIN, _of_builtin),
-    (_ADDRESS.match, _of_address),
-    (lambda target: True, _of_code),
+    (lambda target: target == BUILTIN, _load_builtin),
+    (_ADDRESS.match, _refuse_address),
+    (lambda target: True, _load_code),
 ]
 """
 The loaders, each with a function that recognises its targets. The first loader that recognises a target loads it.

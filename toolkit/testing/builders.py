@@ -43,5 +43,7 @@ def make_waiting(
     reason: str = "a person has to agree", *, tool: str = "probe", call_id: str = "call_1", **request: Any
 ) -> ToolResult:
     """Build the result of a call that waits for a person; *request* holds further fields of its `ApprovalRequest`."""
-    asked = ApprovalRequest(tool=tool, call_id=call_id, reason=reason, **request)
-    return ToolResult(f"waiting for approval: {reason}", None, "waiting", tool=tool, call_id=call_id, request=asked)
+    approval_request = ApprovalRequest(tool=tool, call_id=call_id, reason=reason, **request)
+    return ToolResult(
+        f"waiting for approval: {reason}", None, "waiting", tool=tool, call_id=call_id, request=approval_request
+    )

@@ -52,33 +52,33 @@ def _loaded(where: str) -> ModuleType:
     if not where:
         raise CatalogError("no module is named; write `package.module` or `package.module:catalog`")
     try:
-        return _of_file(Path(where).resolve()) if where.endswith(".py") else _of_name(where)
+        return _load_file(Path(where).resolve()) if where.endswith(".py") else _load_by_name(where)
     except ImportError as error:
         raise CatalogError(f"cannot load {where!r}: {error}; install it, or correct the name") from error
     except (Exception, SystemExit) as error:
         raise CatalogError(f"cannot load {where!r}: it raised {type(error).__name__}: {error}") from error
 
 
-def _of_name(where: str) -> ModuleType:
+def _load_by_name(where: str) -> ModuleType:
     here, name = Path.cwd(), where.partition(".")[0]
     if "" not in sys.path and str(here) not in sys.path:
         _make_findable(here)
         spec = None if name in sys.modules or _is_standard(name) else PathFinder.find_spec(name, [str(here)])
         if spec is not None and spec.loader is not None:
             # The user means the package in the current folder, even if one of the same name is installed.
-            _executed(spec)
+            _execute(spec)
     return importlib.import_module(where)
 
 
-def _of_file(path: Path) -> ModuleType:
-    for known in list(sys.modules.values()):
-        if getattr(known, "__file__", None) == str(path):
-            return known
+def _load_file(path: Path) -> ModuleType:
+    for module in list(sys.modules.values()):
+        if getattr(module, "__file__", None) == str(path):
+            return module
     spec = importlib.util.spec_from_file_location(_name_for(path), path)
     if spec is None or not path.is_file():
         raise ImportError(f"there is no such file as {path}")
     _make_findable(path.parent)  # the file can import the modules beside it, as if it were run as a script
-    return _executed(spec)
+    return _execute(spec)
 
 
 def _make_findable(folder: Path) -> None:
@@ -92,15 +92,15 @@ def _name_for(path: Path) -> str:
     name = path.stem
     if name in sys.modules or _is_standard(name):
         return path.name
-    found = PathFinder.find_spec(name)
-    return name if found is None or found.origin in (None, str(path)) else path.name
+    spec = PathFinder.find_spec(name)
+    return name if spec is None or spec.origin in (None, str(path)) else path.name
 
 
 def _is_standard(name: str) -> bool:
     return name in sys.stdlib_module_names
 
 
-def _executed(spec: ModuleSpec) -> ModuleType:
+def _execute(spec: ModuleSpec) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # annotations are resolved by way of `sys.modules`
     try:
@@ -113,28 +113,28 @@ def _executed(spec: ModuleSpec) -> ModuleType:
 
 
 def _named(module: ModuleType, name: str, target: str) -> CatalogView:
-    thing: Any = module
+    value: Any = module
     for part in name.split("."):
         try:
-            thing = getattr(thing, part)
+            value = getattr(value, part)
         except AttributeError:
-            raise CatalogError(f"{target}: {module.__name__} has no {name!r}; {_offered(module)}") from None
-    return thing if isinstance(thing, CatalogView) else Catalog(thing)
+            raise CatalogError(f"{target}: {module.__name__} has no {name!r}; {_describe_catalogs(module)}") from None
+    return value if isinstance(value, CatalogView) else Catalog(value)
 
 
-def _offered(module: ModuleType) -> str:
-    found = [name for name, thing in vars(module).items() if isinstance(thing, CatalogView)]
-    return f"its catalogs are {', '.join(found)}" if found else "it has no catalog; leave the name out"
+def _describe_catalogs(module: ModuleType) -> str:
+    names = [name for name, value in vars(module).items() if isinstance(value, CatalogView)]
+    return f"its catalogs are {', '.join(names)}" if names else "it has no catalog; leave the name out"
 
 
 def _add_functions(catalog: Catalog, module: ModuleType) -> None:
     exported = getattr(module, "__all__", None)
-    for name, thing in list(vars(module).items()):
-        is_meant = not name.startswith("_") if exported is None else name in exported
-        is_own = exported is not None or getattr(thing, "__module__", None) == module.__name__
-        if not (is_meant and is_own and inspect.isfunction(thing)) or thing in catalog or name in catalog:
+    for name, value in list(vars(module).items()):
+        is_public = not name.startswith("_") if exported is None else name in exported
+        is_own = exported is not None or getattr(value, "__module__", None) == module.__name__
+        if not (is_public and is_own and inspect.isfunction(value)) or value in catalog or name in catalog:
             continue
         try:
-            catalog.add(thing)
+            catalog.add(value)
         except DefinitionError:
             continue  # a function that cannot be a tool is left out

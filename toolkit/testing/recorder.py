@@ -92,12 +92,14 @@ def assert_called(
     Returns:
         The first such call; None if *times* is 0.
     """
-    found = [call for call in recorder.of(name) if _fits(call, arguments, partly, kind)]
-    if len(found) == times or (times is None and found):
-        return found[0] if found else None
-    wanted = f"{name}({'...' if arguments is None else _shown(arguments)})" + (f" -> {kind}" if kind else "")
-    often = "" if times is None else f" {times} times, but {len(found)} times"
-    raise AssertionError("\n".join([f"expected {wanted}{often}", *_happened(recorder, name, arguments)]))
+    matches = [call for call in recorder.of(name) if _fits(call, arguments, partly, kind)]
+    if len(matches) == times or (times is None and matches):
+        return matches[0] if matches else None
+    expectation = f"{name}({'...' if arguments is None else _shown(arguments)})" + (f" -> {kind}" if kind else "")
+    count_text = "" if times is None else f" {times} times, but {len(matches)} times"
+    raise AssertionError(
+        "\n".join([f"expected {expectation}{count_text}", *_describe_calls(recorder, name, arguments)])
+    )
 
 
 def _fits(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kind: Kind | None) -> bool:
@@ -105,28 +107,28 @@ def _fits(call: Recorded, arguments: Mapping[str, Any] | None, partly: bool, kin
         return False
     if arguments is None:
         return True
-    given = call.arguments
-    if partly and isinstance(given, dict):
-        given = {key: value for key, value in given.items() if key in arguments}
+    actual = call.arguments
+    if partly and isinstance(actual, dict):
+        actual = {key: value for key, value in actual.items() if key in arguments}
     # The JSON texts are compared, because in Python `1 == True`.
-    return _shown(given) == _shown(dict(arguments))
+    return _shown(actual) == _shown(dict(arguments))
 
 
-def _happened(recorder: Recorder, name: str, arguments: Mapping[str, Any] | None) -> Iterator[str]:
+def _describe_calls(recorder: Recorder, name: str, arguments: Mapping[str, Any] | None) -> Iterator[str]:
     if not recorder.calls:
         yield "nothing was called"
         return
     yield "what was called:"
     yield from (f"  {number}. {call}" for number, call in enumerate(recorder, 1))
     if arguments is not None and recorder.of(name):
-        wanted = _lines(dict(arguments))
-        nearest = max(recorder.of(name), key=lambda call: _likeness(wanted, _lines(call.arguments)))
+        expected_lines = _lines(dict(arguments))
+        nearest = max(recorder.of(name), key=lambda call: _likeness(expected_lines, _lines(call.arguments)))
         yield f"the nearest call of {name} (- expected, + called):"
-        yield from (f"  {line}" for line in difflib.ndiff(wanted, _lines(nearest.arguments)) if line[0] != "?")
+        yield from (f"  {line}" for line in difflib.ndiff(expected_lines, _lines(nearest.arguments)) if line[0] != "?")
 
 
-def _likeness(one: list[str], other: list[str]) -> float:
-    return difflib.SequenceMatcher(None, one, other).ratio()
+def _likeness(expected: list[str], called: list[str]) -> float:
+    return difflib.SequenceMatcher(None, expected, called).ratio()
 
 
 def _shown(value: Any) -> str:

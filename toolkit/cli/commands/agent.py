@@ -97,20 +97,20 @@ def command(
     """
     if save and resume:
         raise click.UsageError("a run that is resumed is kept in its file; give --save or --resume, one of them")
-    asked = _asked(prompt, is_needed=resume is None)
-    kept = SavedRun(resume) if resume else SavedRun(save).new() if save else None
-    run = kept.read() if kept is not None and resume else None
-    chosen = _provider(provider, model, base_url, key_from)
-    with loaded(target) as found, AgentDisplay(output.errors if output.is_json else output.console) as display:
+    prompt_text = _asked(prompt, is_needed=resume is None)
+    saved_run = SavedRun(resume) if resume else SavedRun(save).new() if save else None
+    run = saved_run.read() if saved_run is not None and resume else None
+    model_provider = _provider(provider, model, base_url, key_from)
+    with loaded(target) as loaded_target, AgentDisplay(output.errors if output.is_json else output.console) as display:
         asker = somebody_to_ask(asks, display.asking)
-        store = None if kept is None else kept.store()
+        store = None if saved_run is None else saved_run.store()
         policy = Policy(mode=mode, rules=rules, audit=audit, asker=asker, store=store)
-        dispatcher = dispatcher_for(found, policy, output)
-        agent = Agent(chosen, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
+        dispatcher = dispatcher_for(loaded_target, policy, output)
+        agent = Agent(model_provider, dispatcher, system=system, max_turns=max_turns, on_event=display.show)
         with contextlib.closing(dispatcher), runner() as loop:
-            with _keeping(agent, kept):
-                run = _worked(loop, agent, asked, run, display, asker)
-            loop.run(chosen.aclose())
+            with _save_afterwards(agent, saved_run):
+                run = _run_agent(loop, agent, prompt_text, run, display, asker)
+            loop.run(model_provider.aclose())
     if output.is_json:
         output.json(run.to_json())
     output.note(_summary(run), "dim")
@@ -128,23 +128,23 @@ def _asked(prompt: str | None, *, is_needed: bool) -> str | None:
     Raises:
         Failure: The prompt is empty, or it is needed and missing.
     """
-    asked = sys.stdin.read() if prompt == "-" else prompt
-    if not (asked or "").strip() and (is_needed or asked is not None):
+    text = sys.stdin.read() if prompt == "-" else prompt
+    if not (text or "").strip() and (is_needed or text is not None):
         raise Failure("the prompt is empty; say what is to be done")
-    return asked
+    return text
 
 
 @contextlib.contextmanager
-def _keeping(agent: Agent, kept: SavedRun | None) -> Iterator[None]:
+def _save_afterwards(agent: Agent, saved_run: SavedRun | None) -> Iterator[None]:
     """Write the agent's run to its file after the block, also if the block was broken off, for instance by Ctrl-C."""
     try:
         yield
     finally:
-        if kept is not None and agent.last_run is not None:
-            kept.write(agent.last_run)
+        if saved_run is not None and agent.last_run is not None:
+            saved_run.write(agent.last_run)
 
 
-def _worked(
+def _run_agent(
     loop: asyncio.Runner, agent: Agent, prompt: str | None, run: Run | None, display: AgentDisplay, asker: Asker | None
 ) -> Run:
     """
@@ -172,9 +172,9 @@ def _worked(
 
 async def _answered(agent: Agent, run: Run, asker: Asker | None) -> Run:
     """Ask *asker* about each request of a run that waits, and resume it. A request without an answer keeps waiting."""
-    people = Approvals(ask=asker)
-    given = {request.id: await people.answer(request, asyncio.to_thread) for request in run.requests}
-    return await agent.resume(run, {key: decision for key, decision in given.items() if decision is not None})
+    approvals = Approvals(ask=asker)
+    decisions = {request.id: await approvals.answer(request, asyncio.to_thread) for request in run.requests}
+    return await agent.resume(run, {key: decision for key, decision in decisions.items() if decision is not None})
 
 
 def agrees(terminal: str = "/dev/tty") -> bool:
@@ -197,10 +197,10 @@ def _provider(name: str, model: str, base_url: str | None, key_from: str | None)
             raise Failure(f"--key-from {key_from}: there is no such environment variable, or it is empty")
         options["api_key"] = os.environ[key_from]
     try:
-        made: RemoteProvider = getattr(providers, PROVIDERS[name])(model, **options)
+        model_provider: RemoteProvider = getattr(providers, PROVIDERS[name])(model, **options)
     except ValueError as error:
         raise Failure(str(error)) from None
-    return made
+    return model_provider
 
 
 def _summary(run: Run) -> str:

@@ -15,7 +15,7 @@ __all__ = ["Summary", "Tally", "summed_up"]
 
 _UNKNOWN = "(unknown)"
 _MOST_TOOLS = 10_000
-_WINDOW = 100_000
+_MAX_DURATIONS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class _Counts:
         self.kinds: Counter[str] = Counter()
         self.verdicts: Counter[str] = Counter()
         self.answers: Counter[str] = Counter()
-        self.seconds: deque[float] = deque(maxlen=_WINDOW)
+        self.seconds: deque[float] = deque(maxlen=_MAX_DURATIONS)
         self.retries = self.chars = 0
 
     def take(self, line: Mapping[str, Any]) -> None:
@@ -101,19 +101,19 @@ def summed_up(lines: Iterable[Mapping[str, Any]]) -> Summary:
             first, last = at if first is None else first, at
         if "tool" in line:
             counts.setdefault(_name(line, counts), _Counts()).take(line)
-    tools = tuple(_tally(name, each) for name, each in counts.items())
+    tools = tuple(_tally(name, tool_counts) for name, tool_counts in counts.items())
     return Summary(tools=tools, first=first, last=last, unreadable=unreadable)
 
 
-def _name(line: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _name(line: Mapping[str, Any], counts: Mapping[str, Any]) -> str:
     # A model can invent names that no tool has, without limit, so they are counted together.
     name = str(line["tool"])[:100]
-    is_invented = line.get("kind") == "not_found" or (name not in known and len(known) >= _MOST_TOOLS)
+    is_invented = line.get("kind") == "not_found" or (name not in counts and len(counts) >= _MOST_TOOLS)
     return _UNKNOWN if is_invented else name
 
 
 def _tally(name: str, counts: _Counts) -> Tally:
-    ordered = sorted(counts.seconds)
+    sorted_seconds = sorted(counts.seconds)
     return Tally(
         tool=name,
         calls=counts.kinds.total(),
@@ -121,8 +121,8 @@ def _tally(name: str, counts: _Counts) -> Tally:
         verdicts=dict(counts.verdicts),
         answers=dict(counts.answers),
         retries=counts.retries,
-        p50_seconds=reached_by(0.50, ordered),
-        p95_seconds=reached_by(0.95, ordered),
+        p50_seconds=reached_by(0.50, sorted_seconds),
+        p95_seconds=reached_by(0.95, sorted_seconds),
         chars=counts.chars,
     )
 

@@ -78,10 +78,12 @@ def command(
       toolkit call tools.py free_days --json '{"year": 2026}'
       echo '{"path": "notes.txt"}' | toolkit call builtin read - --trace
     """
-    with loaded(target) as found:
-        arguments = given_arguments(found.catalog[name], words, text)
+    with loaded(target) as loaded_target:
+        arguments = given_arguments(loaded_target.catalog[name], words, text)
         policy = Policy(mode=mode, rules=rules, audit=audit, asker=somebody_to_ask(asks))
-        dispatcher = dispatcher_for(found, policy, output, on_progress=lambda progress: _report(progress, output))
+        dispatcher = dispatcher_for(
+            loaded_target, policy, output, on_progress=lambda progress: _report(progress, output)
+        )
         result = awaited(_called(dispatcher, name, arguments, timeout))
     if output.is_json:
         output.json(result.to_json())

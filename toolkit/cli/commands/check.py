@@ -66,17 +66,23 @@ def command(
     """
     if no_run and names:
         raise click.UsageError("--run and --no-run contradict each other; give one")
-    with _without_warnings(), loaded(target, undecorated=undecorated) as found:
+    with _without_warnings(), loaded(target, undecorated=undecorated) as loaded_target:
         run = False if no_run else names
-        broken = broken_laws(found.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True)
+        law_findings = broken_laws(
+            loaded_target.catalog, run=run, folder=folder, examples=examples, seed=seed, explained=True
+        )
         # If a law and the linter find the same fault, their findings are equal. Each is shown only once.
-        further = [each for each in lint(found.catalog, explained=True) if each not in broken]
-        count = len(found.catalog)
-    laws, advice = ([each for each in told if not each.explanation] for told in (broken, further))
-    explained = [each for each in (*broken, *further) if each.explanation]
+        lint_findings = [
+            finding for finding in lint(loaded_target.catalog, explained=True) if finding not in law_findings
+        ]
+        count = len(loaded_target.catalog)
+    laws, advice = (
+        [finding for finding in findings if not finding.explanation] for findings in (law_findings, lint_findings)
+    )
+    explained = [finding for finding in (*law_findings, *lint_findings) if finding.explanation]
     if output.is_json:
         parts = {"laws": laws, "lints": advice, "explained": explained}
-        output.json({"tools": count, **{name: [each.to_json() for each in part] for name, part in parts.items()}})
+        output.json({"tools": count, **{name: [finding.to_json() for finding in part] for name, part in parts.items()}})
     else:
         _show("broken law", laws, "red", output)
         _show("advice", advice, "yellow", output)
@@ -94,21 +100,21 @@ def _without_warnings() -> Iterator[None]:
 
 
 def _show(title: str, findings: Sequence[Finding], style: str, output: Output) -> None:
-    for each in findings:
-        where = f", {each.place}" if each.place else ""
-        output.show(Text.assemble((f"{title} ", style), shown(f"{each.rule}: `{each.tool}`{where}", "bold")))
-        output.show(shown(f"  {each.message}"))
-        if each.arguments is not None:
-            output.show(shown(f"  with {each.arguments!r}"))
-        label, words = ("explained", each.explanation) if each.explanation else ("remedy", each.remedy)
+    for finding in findings:
+        where = f", {finding.place}" if finding.place else ""
+        output.show(Text.assemble((f"{title} ", style), shown(f"{finding.rule}: `{finding.tool}`{where}", "bold")))
+        output.show(shown(f"  {finding.message}"))
+        if finding.arguments is not None:
+            output.show(shown(f"  with {finding.arguments!r}"))
+        label, words = ("explained", finding.explanation) if finding.explanation else ("remedy", finding.remedy)
         output.show(Text.assemble((f"  {label}: ", "dim"), shown(words)))
 
 
 def _summary(count: int, laws: Sequence[Finding], advice: Sequence[Finding]) -> Text:
     if not laws and not advice:
         return Text(f"{_counted(count, 'tool')}, and nothing to mend", "green")
-    found = f"{_counted(len(laws), 'broken law')}, {_counted(len(advice), 'suggestion')}"
-    return Text(f"{_counted(count, 'tool')}: {found}")
+    counts = f"{_counted(len(laws), 'broken law')}, {_counted(len(advice), 'suggestion')}"
+    return Text(f"{_counted(count, 'tool')}: {counts}")
 
 
 def _counted(count: int, noun: str) -> str:

@@ -53,9 +53,9 @@ def command(
       toolkit explain builtin bash command='git push' --mode auto
       toolkit explain tools.py cancel day=2026-05-01 --rule 'deny cancel(day=2026-12-*)'
     """
-    with loaded(target) as found:
-        arguments = given_arguments(found.catalog[name], words, text)
-        dispatcher = dispatcher_for(found, Policy(mode=mode, rules=rules), output)
+    with loaded(target) as loaded_target:
+        arguments = given_arguments(loaded_target.catalog[name], words, text)
+        dispatcher = dispatcher_for(loaded_target, Policy(mode=mode, rules=rules), output)
         verdict = awaited(dispatcher.explain(name, arguments, session=Session()))
     if output.is_json:
         output.json(asdict(verdict))
@@ -67,8 +67,12 @@ def command(
 def _show(verdict: Verdict, output: Output) -> None:
     word = Text(verdict.word, f"{_STYLES[verdict.word]} bold")
     output.show(Text.assemble(word, shown(f" by {verdict.by}: {verdict.reason}")))
-    others = [each for each in verdict.findings if each.by != verdict.by]
-    for each in others:
-        output.show(Text.assemble("  ", (each.word, _STYLES[each.word]), shown(f" by {each.by}: {each.reason}", "dim")))
+    others = [finding for finding in verdict.findings if finding.by != verdict.by]
+    for finding in others:
+        output.show(
+            Text.assemble(
+                "  ", (finding.word, _STYLES[finding.word]), shown(f" by {finding.by}: {finding.reason}", "dim")
+            )
+        )
     for warning in verdict.warnings:
         output.show(Text.assemble("  ", ("warning", "yellow"), shown(f": {warning}")))

@@ -33,12 +33,12 @@ def command(output: Output, folder: str, name: str | None) -> None:
       cd shop
       python -m pytest
     """
-    written = make_project(folder, name=name)
+    paths = make_project(folder, name=name)
     if output.is_json:
-        output.json({"files": [str(path) for path in written]})
+        output.json({"files": [str(path) for path in paths]})
         return
-    for path in written:
+    for path in paths:
         output.show(Text.assemble(("+ ", "green"), shown(os.path.relpath(path))))
-    where = os.path.relpath(folder)
-    step = "" if where == "." else f"cd {shlex.quote(where)} && "
+    relative_folder = os.path.relpath(folder)
+    step = "" if relative_folder == "." else f"cd {shlex.quote(relative_folder)} && "
     output.show(Text.assemble("next: ", shown(f"{step}python -m pytest", "bold")))

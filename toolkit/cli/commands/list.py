@@ -37,9 +37,9 @@ def command(output: Output, target: str, group: str | None) -> None:
       toolkit list shop.tools:catalog --group orders
       toolkit list builtin --json | jq -r '.[].name'
     """
-    with loaded(target) as found:
-        remember(target, found.catalog)
-        tools = [tool for tool in found.catalog if group is None or tool.facts.group == group]
+    with loaded(target) as loaded_target:
+        remember(target, loaded_target.catalog)
+        tools = [tool for tool in loaded_target.catalog if group is None or tool.facts.group == group]
         if output.is_json:
             output.json(listed(tools))
         else:

@@ -16,7 +16,7 @@ from .templates import FILES
 
 __all__ = ["ProjectError", "make_project", "package_name"]
 
-_TAKEN = frozenset({"toolkit", "tests", "test", "pytest", "hypothesis", *sys.stdlib_module_names})
+_RESERVED_NAMES = frozenset({"toolkit", "tests", "test", "pytest", "hypothesis", *sys.stdlib_module_names})
 
 
 class ProjectError(ToolkitError):
@@ -33,7 +33,7 @@ def package_name(title: str) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", title.lower()).strip("_")
     if not name.isidentifier() or keyword.iskeyword(name):
         raise ProjectError(f"{title!r} gives no name for a package; give one with --name, of letters and digits")
-    if name in _TAKEN:
+    if name in _RESERVED_NAMES:
         raise ProjectError(f"a package called {name!r} would hide another one; give another name with --name")
     return name
 
@@ -56,7 +56,7 @@ def make_project(folder: str | os.PathLike[str], *, name: str | None = None) -> 
     package = package_name(title)
     names = {"package": package, "title": package.replace("_", "-"), "distribution": DISTRIBUTION}
     files = {root / path.format(**names): text.format(**names) for path, text in FILES.items()}
-    _refuse_what_is_there(root, list(files))
+    _refuse_existing_files(root, list(files))
     written = []
     for path, text in files.items():
         try:
@@ -69,12 +69,12 @@ def make_project(folder: str | os.PathLike[str], *, name: str | None = None) -> 
     return written
 
 
-def _refuse_what_is_there(root: Path, files: list[Path]) -> None:
-    taken = [path for path in files if os.path.lexists(path)]
+def _refuse_existing_files(root: Path, files: list[Path]) -> None:
+    existing = [path for path in files if os.path.lexists(path)]
     # If a folder were a link, the files would be written to another place.
-    taken += [folder for folder in {path.parent for path in files} - {root} if folder.is_symlink()]
+    existing += [folder for folder in {path.parent for path in files} - {root} if folder.is_symlink()]
     if root.exists() and not root.is_dir():
-        taken = [root]
-    if taken:
-        listed = ", ".join(str(path) for path in sorted(taken))
-        raise ProjectError(f"nothing was written, because this is there already: {listed}; choose another folder")
+        existing = [root]
+    if existing:
+        names = ", ".join(str(path) for path in sorted(existing))
+        raise ProjectError(f"nothing was written, because this is there already: {names}; choose another folder")

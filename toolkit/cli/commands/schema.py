@@ -33,16 +33,16 @@ def command(output: Output, target: str, name: str, format_: str, strict: bool) 
       toolkit schema tools.py free_days
       toolkit schema tools.py free_days --format openai --strict
     """
-    with loaded(target) as found:
+    with loaded(target) as loaded_target:
         if format_ == "plain" and not strict:
-            output.json(found.catalog[name].definition)
+            output.json(loaded_target.catalog[name].definition)
             return
         if format_ == "plain":
             raise Failure("--strict is a provider's; name it: --format openai --strict")
-        made = definition_of(found.catalog, name, format_, strict=strict)
-        for note in made.notes:
+        definitions = definition_of(loaded_target.catalog, name, format_, strict=strict)
+        for note in definitions.notes:
             output.note(f"note: {note}")
-        output.json(made[0])
+        output.json(definitions[0])
 
 
 def definition_of(catalog: CatalogView, name: str, format_: str, *, strict: bool = False) -> Definitions:
@@ -50,4 +50,4 @@ def definition_of(catalog: CatalogView, name: str, format_: str, *, strict: bool
     tool = catalog[name]
     session = Session()
     session.load(tool.name)
-    return definitions_for(format_, catalog.filtered(lambda each: each is tool), session, strict=strict)
+    return definitions_for(format_, catalog.filtered(lambda candidate: candidate is tool), session, strict=strict)

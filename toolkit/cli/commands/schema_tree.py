@@ -45,16 +45,16 @@ def type_of(schema: Any) -> str:
         return show(schema["const"], most=30)
     if "enum" in schema:
         choices = schema["enum"]
-        more = ["..."] if len(choices) > _MOST_CHOICES else []
-        return " | ".join([*(show(each, most=30) for each in choices[:_MOST_CHOICES]), *more])
+        ellipsis = ["..."] if len(choices) > _MOST_CHOICES else []
+        return " | ".join([*(show(choice, most=30) for choice in choices[:_MOST_CHOICES]), *ellipsis])
     for word in ("anyOf", "oneOf"):
         if word in schema:
             return " | ".join(dict.fromkeys(map(type_of, schema[word])))
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     kinds = schema.get("type")
-    listed = [kinds] if isinstance(kinds, str) else kinds or []
-    return " | ".join(_one_type(kind, schema) for kind in listed) or expectation(schema)
+    kind_list = [kinds] if isinstance(kinds, str) else kinds or []
+    return " | ".join(_one_type(kind, schema) for kind in kind_list) or expectation(schema)
 
 
 def _one_type(kind: str, schema: Mapping[str, Any]) -> str:
@@ -72,13 +72,13 @@ def signature_of(tool: Tool) -> Text:
     schema = tool.schema
     required = schema.get("required") or ()
     parameters = []
-    for name, each in _properties(schema):
-        has_default = isinstance(each, Mapping) and "default" in each
-        default = f" = {show(each['default'], most=30)}" if has_default else ""
-        parameters.append(f"{name}{'' if name in required or default else '?'}: {type_of(each)}{default}")
+    for name, subschema in _properties(schema):
+        has_default = isinstance(subschema, Mapping) and "default" in subschema
+        default = f" = {show(subschema['default'], most=30)}" if has_default else ""
+        parameters.append(f"{name}{'' if name in required or default else '?'}: {type_of(subschema)}{default}")
     output = tool.output_schema
-    returned = "" if output is None else f" -> {type_of(output)}"
-    return Text.assemble((tool.name, "bold"), shown(f"({', '.join(parameters)}){returned}"))
+    return_text = "" if output is None else f" -> {type_of(output)}"
+    return Text.assemble((tool.name, "bold"), shown(f"({', '.join(parameters)}){return_text}"))
 
 
 def schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
@@ -88,36 +88,38 @@ def schema_tree(title: Text, schema: Mapping[str, Any]) -> RenderableType:
     definitions = schema.get("$defs")
     if not isinstance(definitions, Mapping) or not definitions:
         return tree
-    further = []
-    for name, each in definitions.items():
-        branch = Tree(_label(name, each, is_required=True), guide_style="dim")
-        _grow(branch, each, 0)
-        further.append(branch)
-    return Group(tree, *further)
+    branches = []
+    for name, definition in definitions.items():
+        branch = Tree(_label(name, definition, is_required=True), guide_style="dim")
+        _grow(branch, definition, 0)
+        branches.append(branch)
+    return Group(tree, *branches)
 
 
 def _grow(tree: Tree, schema: Any, depth: int) -> None:
     if depth >= _DEEPEST or not isinstance(schema, Mapping):
         return
     required = schema.get("required") or ()
-    for name, each in _properties(schema):
-        _grow(tree.add(_label(name, each, is_required=name in required)), each, depth + 1)
-    for label, each in _parts(schema):
-        _grow(tree.add(_label(label, each, is_required=True)), each, depth + 1)
+    for name, subschema in _properties(schema):
+        _grow(tree.add(_label(name, subschema, is_required=name in required)), subschema, depth + 1)
+    for label, subschema in _parts(schema):
+        _grow(tree.add(_label(label, subschema, is_required=True)), subschema, depth + 1)
 
 
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the schemas nested in *schema* besides properties, if they say more than a type."""
-    nested = [("each item", schema.get("items")), ("each value", schema.get("additionalProperties"))]
-    nested += [(f"item {index}", each) for index, each in enumerate(schema.get("prefixItems") or ())]
+    labelled_schemas = [("each item", schema.get("items")), ("each value", schema.get("additionalProperties"))]
+    labelled_schemas += [
+        (f"item {index}", subschema) for index, subschema in enumerate(schema.get("prefixItems") or ())
+    ]
     members = [*(schema.get("anyOf") or ()), *(schema.get("oneOf") or ())]
-    nested += [(f"or {index}" if index else "either", each) for index, each in enumerate(members)]
-    for label, each in nested:
-        if isinstance(each, Mapping) and _says_more(each):
-            yield label, each
+    labelled_schemas += [(f"or {index}" if index else "either", subschema) for index, subschema in enumerate(members)]
+    for label, subschema in labelled_schemas:
+        if isinstance(subschema, Mapping) and _has_details(subschema):
+            yield label, subschema
 
 
-def _says_more(schema: Mapping[str, Any]) -> bool:
+def _has_details(schema: Mapping[str, Any]) -> bool:
     return bool(_properties(schema) or schema.get("description") or any(_limits(schema))) or any(
         True for _ in _parts(schema)
     )
@@ -131,8 +133,8 @@ def _label(name: str, schema: Any, *, is_required: bool) -> Text:
         label.append_text(shown(f" = {show(schema['default'], most=40)}"))
     if limits := ", ".join(_limits(schema)):
         label.append_text(shown(f" ({limits})", "dim"))
-    if isinstance(said := schema.get("description"), str):
-        label.append("  ").append_text(shown(said, "italic"))
+    if isinstance(description := schema.get("description"), str):
+        label.append("  ").append_text(shown(description, "italic"))
     return label
 
 
@@ -143,5 +145,5 @@ def _limits(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _properties(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    found = schema.get("properties")
-    return list(found.items()) if isinstance(found, Mapping) else []
+    properties = schema.get("properties")
+    return list(properties.items()) if isinstance(properties, Mapping) else []

@@ -29,24 +29,29 @@ def command(output: Output, target: str, words: tuple[str, ...], group: str | No
     Examples:
       toolkit search tools.py public holidays
     """
-    with loaded(target) as found:
-        findings = found.catalog.search(" ".join(words), limit, group=group)
+    with loaded(target) as loaded_target:
+        findings = loaded_target.catalog.search(" ".join(words), limit, group=group)
         if output.is_json:
             output.json(
                 [
                     {
-                        "name": each.tool.name,
-                        "score": round(each.score, 4),
-                        "words": list(each.words),
-                        "description": each.tool.description,
+                        "name": finding.tool.name,
+                        "score": round(finding.score, 4),
+                        "words": list(finding.words),
+                        "description": finding.tool.description,
                     }
-                    for each in findings
+                    for finding in findings
                 ]
             )
         elif findings:
             rows = [
-                (each.tool.name, f"{each.score:.2f}", ", ".join(each.words), each.tool.description.split("\n")[0])
-                for each in findings
+                (
+                    finding.tool.name,
+                    f"{finding.score:.2f}",
+                    ", ".join(finding.words),
+                    finding.tool.description.split("\n")[0],
+                )
+                for finding in findings
             ]
             output.table(["name", "score", "found by", "description"], rows)
         if not findings:

@@ -35,8 +35,8 @@ def command(output: Output, target: str, name: str) -> None:
       toolkit show tools.py free_days
       toolkit show builtin edit
     """
-    with loaded(target) as found:
-        tool = found.catalog[name]
+    with loaded(target) as loaded_target:
+        tool = loaded_target.catalog[name]
         if output.is_json:
             output.json(detailed(tool))
             return
@@ -67,7 +67,7 @@ def detailed(tool: Tool) -> dict[str, Any]:
 
 def _about(tool: Tool) -> dict[str, str]:
     facts = tool.facts
-    told = {
+    texts = {
         "facts": facts_in_words(tool),
         "aliases": ", ".join(facts.aliases),
         "group": facts.group or "",
@@ -75,4 +75,4 @@ def _about(tool: Tool) -> dict[str, str]:
         "version": facts.version or "",
         "from": described_place(tool),
     }
-    return {label: text for label, text in told.items() if text}
+    return {label: text for label, text in texts.items() if text}

@@ -48,17 +48,17 @@ def command(output: Output, log: str) -> None:
 def _show(summary: Summary, output: Output) -> None:
     rows = [
         (
-            each.tool,
-            f"{each.calls:,}",
-            _counted({kind: count for kind, count in each.kinds.items() if kind != "ok"}),
-            _counted(each.verdicts),
-            _counted(each.answers),
-            f"{each.retries:,}",
-            duration(each.p50_seconds),
-            duration(each.p95_seconds),
-            f"{each.chars:,}",
+            tally.tool,
+            f"{tally.calls:,}",
+            _counted({kind: count for kind, count in tally.kinds.items() if kind != "ok"}),
+            _counted(tally.verdicts),
+            _counted(tally.answers),
+            f"{tally.retries:,}",
+            duration(tally.p50_seconds),
+            duration(tally.p95_seconds),
+            f"{tally.chars:,}",
         )
-        for each in summary.tools
+        for tally in summary.tools
     ]
     columns = ["tool", "calls", "not ok", "verdicts", "people", "retries", "p50", "p95", "characters"]
     output.table(columns, rows)

@@ -16,8 +16,8 @@ __all__ = ["complete_arguments", "complete_target", "complete_tool"]
 
 def complete_target(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Return the targets that were listed and fit; if none does, let the shell complete names of files."""
-    found = [each for each in (*known_targets(), BUILTIN) if each.startswith(incomplete)]
-    return [*map(_item, dict.fromkeys(found)), *([] if found else [CompletionItem(incomplete, type="file")])]
+    matches = [target for target in (*known_targets(), BUILTIN) if target.startswith(incomplete)]
+    return [*map(_item, dict.fromkeys(matches)), *([] if matches else [CompletionItem(incomplete, type="file")])]
 
 
 def complete_tool(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

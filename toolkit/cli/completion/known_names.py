@@ -36,8 +36,8 @@ _PLAIN_TARGET = re.compile(r"[A-Za-z0-9_.:/-]{1,400}\Z")
 
 def cache_file() -> Path:
     """Return the path of the names: `$XDG_CACHE_HOME/toolkit/names.json`, or `toolkit/names.json` under `~/.cache`."""
-    given = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(given) if os.path.isabs(given) else Path.home() / ".cache"
+    cache_home = os.environ.get("XDG_CACHE_HOME", "")
+    base = Path(cache_home) if os.path.isabs(cache_home) else Path.home() / ".cache"
     return base / "toolkit" / "names.json"
 
 
@@ -56,10 +56,10 @@ def key_of(target: str) -> str:
 
 def remember(target: str, catalog: CatalogView) -> None:
     """Keep the names of the tools of *target*, and of their parameters."""
-    kept = _read()
-    kept.pop(key_of(target), None)  # the target that was listed last comes last
-    kept[key_of(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
-    latest = dict(list(kept.items())[-_MOST_TARGETS:])
+    targets = _read()
+    targets.pop(key_of(target), None)  # the target that was listed last comes last
+    targets[key_of(target)] = {"target": target, "tools": {tool.name: _parameters(tool) for tool in catalog}}
+    latest = dict(list(targets.items())[-_MOST_TARGETS:])
     with contextlib.suppress(OSError, RuntimeError):
         cache_file().parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(cache_file(), json.dumps({"version": _VERSION, "targets": latest}))
@@ -68,7 +68,7 @@ def remember(target: str, catalog: CatalogView) -> None:
 def known_targets() -> list[str]:
     """Return the targets that were listed, as the user wrote them, the latest first."""
     targets = [entry.get("target") for entry in reversed(_read().values())]
-    return list(dict.fromkeys(each for each in targets if isinstance(each, str) and _PLAIN_TARGET.match(each)))
+    return list(dict.fromkeys(target for target in targets if isinstance(target, str) and _PLAIN_TARGET.match(target)))
 
 
 def known_tools(target: str) -> list[str]:
@@ -78,9 +78,9 @@ def known_tools(target: str) -> list[str]:
 
 def known_parameters(target: str, tool: str) -> list[str]:
     """Return the names of the parameters of *tool*."""
-    found = _tools(target).get(tool)
-    listed = found if isinstance(found, list) else []
-    return [name for name in listed if isinstance(name, str) and _PLAIN.match(name)]
+    entry = _tools(target).get(tool)
+    names = entry if isinstance(entry, list) else []
+    return [name for name in names if isinstance(name, str) and _PLAIN.match(name)]
 
 
 def _parameters(tool: Tool) -> list[str]:
@@ -91,8 +91,8 @@ def _parameters(tool: Tool) -> list[str]:
 
 
 def _tools(target: str) -> Mapping[str, Any]:
-    found = _read().get(key_of(target), {}).get("tools")
-    return found if isinstance(found, dict) else {}
+    tools = _read().get(key_of(target), {}).get("tools")
+    return tools if isinstance(tools, dict) else {}
 
 
 def _read() -> dict[str, dict[str, Any]]:

@@ -78,22 +78,22 @@ class AgentDisplay:
         self._region = Region(self._console, self._marks, clock)
         self._lock = unlock_in_children(threading.RLock())  # tools report their progress from threads
         # A path is the ids of the calls in whose sub-runs an event happens. The path of the run itself is empty.
-        self._unsaid: dict[Path, str] = {}
+        self._unfinished_lines: dict[Path, str] = {}
         self._rows: dict[Path, Row] = {}
         self._pauses = 0
         self._held: list[Callable[[], None]] = []
-        self._acts: dict[type, Callable[[Any, Path], None]] = {
+        self._handlers: dict[type, Callable[[Any, Path], None]] = {
             TextDelta: self._text,
             ToolStarted: self._started,
-            ToolProgress: self._progressed,
+            ToolProgress: self._show_progress,
             ToolFinished: self._finished,
             Refused: self._refused,
-            TurnFinished: self._turned,
-            Compacted: self._compacted,
-            Waiting: self._waits,
+            TurnFinished: self._show_turn_end,
+            Compacted: self._show_compaction,
+            Waiting: self._show_requests,
             Failed: self._failed,
             Inner: self._inside,
-            Done: self._done,
+            Done: self._show_end,
         }
 
     def __enter__(self) -> Self:
@@ -106,15 +106,15 @@ class AgentDisplay:
 
     def show(self, event: Event) -> None:
         """Show *event*. Give this method to an agent as `on_event`. It can be called from any thread."""
-        self._now_or_later(lambda: self._show(event, ()))
+        self._run_or_queue(lambda: self._show(event, ()))
 
     def say(self, text: str) -> None:
         """Show one or more lines of the host program's own."""
-        self._now_or_later(lambda: self._announce(text))
+        self._run_or_queue(lambda: self._announce(text))
 
     def thinking(self) -> None:
         """Show that the model was asked, until the model says something."""
-        self._now_or_later(lambda: self._draw(thinking=True))
+        self._run_or_queue(lambda: self._draw(thinking=True))
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -135,9 +135,9 @@ class AgentDisplay:
 
     def asking(self, asker: Asker) -> Asker:
         """Return *asker*, wrapped so that it has the terminal to itself while it asks."""
-        return _Asking(self, asker)
+        return _PausingAsker(self, asker)
 
-    def _now_or_later(self, act: Callable[[], None]) -> None:
+    def _run_or_queue(self, act: Callable[[], None]) -> None:
         # This does not wait for a pause to end. The caller is the event loop, and a person takes time to answer.
         with self._lock:
             if self._pauses:
@@ -148,15 +148,15 @@ class AgentDisplay:
     # The events.
 
     def _show(self, event: Event, path: Path) -> None:
-        self._acts[type(event)](event, path)
+        self._handlers[type(event)](event, path)
 
     def _inside(self, event: Inner, path: Path) -> None:
         self._show(event.event, (*path, event.call_id))
 
     def _text(self, event: TextDelta, path: Path) -> None:
-        *whole, self._unsaid[path] = (self._unsaid.get(path, "") + event.text).split("\n")
+        *complete_lines, self._unfinished_lines[path] = (self._unfinished_lines.get(path, "") + event.text).split("\n")
         self._draw()
-        for line in whole:
+        for line in complete_lines:
             self._print(said(line, self._indent(path)))
 
     def _started(self, event: ToolStarted, path: Path) -> None:
@@ -165,10 +165,10 @@ class AgentDisplay:
         self._rows[(*path, event.call.id)] = Row(summary, self._clock(), self._indent(path))
         self._draw()
 
-    def _progressed(self, event: ToolProgress, path: Path) -> None:
+    def _show_progress(self, event: ToolProgress, path: Path) -> None:
         place = (*path, event.progress.call_id)
         if place in self._rows:  # a call that was abandoned may still report
-            self._rows[place] = replace(self._rows[place], note=_progress(event.progress))
+            self._rows[place] = replace(self._rows[place], note=_describe_progress(event.progress))
             self._draw()
 
     def _finished(self, event: ToolFinished, path: Path) -> None:
@@ -182,15 +182,15 @@ class AgentDisplay:
     def _refused(self, event: Refused, path: Path) -> None:
         """Show nothing, because `ToolFinished` follows with the reason."""
 
-    def _turned(self, event: TurnFinished, path: Path) -> None:
+    def _show_turn_end(self, event: TurnFinished, path: Path) -> None:
         self._flush(path)
         self._draw(thinking=True)
 
-    def _compacted(self, event: Compacted, path: Path) -> None:
+    def _show_compaction(self, event: Compacted, path: Path) -> None:
         text = f"{event.results} old results were cut by {event.characters:,} characters, to make room"
         self._print(heading(self._marks.note, text, style="dim", indent=self._indent(path)))
 
-    def _waits(self, event: Waiting, path: Path) -> None:
+    def _show_requests(self, event: Waiting, path: Path) -> None:
         if path:
             return  # the outer run waits for the same requests, and shows them
         self._flush_all()
@@ -205,7 +205,7 @@ class AgentDisplay:
         text = f"failed: {error if isinstance(error, ToolkitError) else described(error)}"
         self._print(heading(self._marks.bad, text, style="red", indent=self._indent(path)))
 
-    def _done(self, event: Done, path: Path) -> None:
+    def _show_end(self, event: Done, path: Path) -> None:
         self._flush(path)
         run = event.run
         if run.status == "stopped":
@@ -228,12 +228,12 @@ class AgentDisplay:
             self._print(heading(self._marks.note, line, style="bold") if line.strip() else "")
 
     def _flush_all(self) -> None:
-        for path in list(self._unsaid):
+        for path in list(self._unfinished_lines):
             self._flush(path)
 
     def _flush(self, path: Path) -> None:
         """Write the text that was said so far, although its line has not ended."""
-        rest = self._unsaid.pop(path, "")
+        rest = self._unfinished_lines.pop(path, "")
         if rest.strip():
             self._draw()
             self._print(said(rest, self._indent(path)))
@@ -246,10 +246,10 @@ class AgentDisplay:
         return self._marks.inner * len(path)
 
     def _draw(self, *, thinking: bool = False) -> None:
-        path = next((path for path, rest in reversed(self._unsaid.items()) if rest), ())
+        path = next((path for path, rest in reversed(self._unfinished_lines.items()) if rest), ())
         self._region.show(
             Picture(
-                said=self._unsaid.get(path, ""),
+                said=self._unfinished_lines.get(path, ""),
                 indent=self._indent(path),
                 rows=tuple(self._rows.values()),
                 thinking_since=self._clock() if thinking else None,
@@ -257,7 +257,7 @@ class AgentDisplay:
         )
 
 
-class _Asking:
+class _PausingAsker:
     """An asker that has the terminal to itself while it asks, because it pauses the display."""
 
     def __init__(self, display: AgentDisplay, asker: Asker) -> None:
@@ -280,7 +280,7 @@ def _named(summary: str, name: str) -> str:
     return summary if name in summary.split() else f"{name}: {summary}" if summary else name
 
 
-def _progress(progress: Progress) -> str:
+def _describe_progress(progress: Progress) -> str:
     share = ""
     if progress.progress is not None:
         share = f"{progress.progress:g}" + (f"/{progress.total:g}" if progress.total else "")

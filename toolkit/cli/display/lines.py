@@ -22,8 +22,8 @@ __all__ = ["ASCII_MARKS", "MARKS", "Line", "Marks", "duration", "finished", "hea
 
 _NARROWEST = 20
 # The largest number of lines that is shown of a result, and of characters in each line.
-_MOST_OF_GOOD = (1, 200)
-_MOST_OF_BAD = (3, 500)
+_MAX_SHOWN_IF_OK = (1, 200)
+_MAX_SHOWN_IF_FAILED = (3, 500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ def heading(mark: str, text: str, *, style: str = "", indent: str = "") -> Line:
 
 def running(summary: str, seconds: float, note: str, frame: str, indent: str = "") -> Text:
     """Return the line of a call that is running. It is one row, and is cut if it is too long."""
-    further = (f"  {duration(seconds)}" if seconds >= 1 else "") + (
+    suffix = (f"  {duration(seconds)}" if seconds >= 1 else "") + (
         f"  {visible(note, keep_lines=False)}" if note else ""
     )
-    shown = Text(no_wrap=True, overflow="ellipsis").append_text(_start(indent, frame, "cyan"))
-    return shown.append(visible(summary, keep_lines=False)).append(further, "dim")
+    line = Text(no_wrap=True, overflow="ellipsis").append_text(_start(indent, frame, "cyan"))
+    return line.append(visible(summary, keep_lines=False)).append(suffix, "dim")
 
 
 def finished(summary: str, result: ToolResult, marks: Marks, indent: str = "") -> Iterator[Line]:
@@ -105,8 +105,8 @@ def finished(summary: str, result: ToolResult, marks: Marks, indent: str = "") -
     style = _STYLES.get(result.kind, "red")
     kind = "" if result.kind == "ok" else f"  {result.kind.replace('_', ' ')}"
     took = f"  {duration(result.duration_seconds)}" if result.attempts else ""
-    shown = Text.assemble(visible(summary, keep_lines=False), (kind, style), (took, "dim"))
-    yield Line(_start(indent, marks.of(result.kind), style), shown)
+    text = Text.assemble(visible(summary, keep_lines=False), (kind, style), (took, "dim"))
+    yield Line(_start(indent, marks.of(result.kind), style), text)
     for line in _outcome(result, marks):
         yield Line(Text(f"{indent}    ", "dim"), Text(line, "dim" if result.kind == "ok" else style))
 
@@ -119,11 +119,11 @@ def _outcome(result: ToolResult, marks: Marks) -> Iterator[str]:
     error = result.error
     text = result.text if error is None or not error.message else error.message
     lines = [line for line in text.splitlines() if line.strip()]
-    most, characters = _MOST_OF_GOOD if result.kind == "ok" else _MOST_OF_BAD
-    for line in lines[:most]:
-        yield visible(line[:characters]) + "..." * (len(line) > characters)
-    if len(lines) > most:
-        yield f"{marks.dash} and {len(lines) - most:,} more line{'s' * (len(lines) - most > 1)}"
+    max_lines, max_characters = _MAX_SHOWN_IF_OK if result.kind == "ok" else _MAX_SHOWN_IF_FAILED
+    for line in lines[:max_lines]:
+        yield visible(line[:max_characters]) + "..." * (len(line) > max_characters)
+    if len(lines) > max_lines:
+        yield f"{marks.dash} and {len(lines) - max_lines:,} more line{'s' * (len(lines) - max_lines > 1)}"
 
 
 def duration(seconds: float) -> str:

@@ -20,7 +20,7 @@ __all__ = ["Picture", "Region", "Row"]
 
 _MOST_ROWS = 8
 _MOST_SAID = 2000
-_REDRAWN_PER_SECOND = 10
+_REDRAWS_PER_SECOND = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Region:
         if self._is_possible and self._live is None:
             # Rich gets the region itself, and not its present picture, because rich draws it again below every line
             # that is printed.
-            self._live = Live(self, console=self._console, refresh_per_second=_REDRAWN_PER_SECOND, transient=True)
+            self._live = Live(self, console=self._console, refresh_per_second=_REDRAWS_PER_SECOND, transient=True)
             self._live.start(refresh=True)
 
     def stop(self) -> None:
@@ -84,14 +84,14 @@ class Region:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         picture, now = self._picture, self._clock()
-        frame = self._marks.spinner[int(now * _REDRAWN_PER_SECOND) % len(self._marks.spinner)]
-        shown: list[RenderableType] = []
+        frame = self._marks.spinner[int(now * _REDRAWS_PER_SECOND) % len(self._marks.spinner)]
+        lines: list[RenderableType] = []
         if picture.said:
-            shown.append(said(picture.said[-_MOST_SAID:], picture.indent))
+            lines.append(said(picture.said[-_MOST_SAID:], picture.indent))
         rows = picture.rows[:_MOST_ROWS]
-        shown += [running(row.summary, now - row.since, row.note, frame, row.indent) for row in rows]
+        lines += [running(row.summary, now - row.since, row.note, frame, row.indent) for row in rows]
         if len(picture.rows) > _MOST_ROWS:
-            shown.append(Text(f"  and {len(picture.rows) - _MOST_ROWS} more", "dim"))
-        if not shown and picture.thinking_since is not None:
-            shown.append(running("thinking", now - picture.thinking_since, "", frame))
-        yield from shown
+            lines.append(Text(f"  and {len(picture.rows) - _MOST_ROWS} more", "dim"))
+        if not lines and picture.thinking_since is not None:
+            lines.append(running("thinking", now - picture.thinking_since, "", frame))
+        yield from lines

@@ -54,16 +54,16 @@ def check_tool(
         seed: The seed of the random draws. The same seed tries the same calls.
         timeout_seconds: How long one call may take.
     """
-    one = tool if isinstance(tool, Tool) else Tool.of(tool)
-    named = (one.name,) if run else ()
+    spec = tool if isinstance(tool, Tool) else Tool.of(tool)
+    names_to_run = (spec.name,) if run else ()
     conditions = _conditions(folder, state, resources, timeout_seconds)
-    found = _of_tool(one, named, Effort(examples=examples, seed=seed), None if run is False else conditions)
-    _raise(_unexplained(with_explanations(found, [one])))
+    findings = _of_tool(spec, names_to_run, Effort(examples=examples, seed=seed), None if run is False else conditions)
+    _raise_if_any(_drop_explained(with_explanations(findings, [spec])))
 
 
 def check_catalog(catalog: CatalogView, **options: Any) -> None:
     """Raise `LawsBroken`, with all findings, if the tools of *catalog* break a law. `broken_laws` has the options."""
-    _raise(broken_laws(catalog, **options))
+    _raise_if_any(broken_laws(catalog, **options))
 
 
 def broken_laws(
@@ -91,24 +91,26 @@ def broken_laws(
     """
     if isinstance(run, str) or run is True:
         raise TypeError("run wants the names of the tools, in a list; True would run the destructive ones too")
-    named = () if run is False else tuple(run)
-    if unknown := [name for name in named if catalog.get(name) is None]:
+    names_to_run = () if run is False else tuple(run)
+    if unknown := [name for name in names_to_run if catalog.get(name) is None]:
         raise CatalogError(f"run names {unknown[0]!r}, which is no tool of the catalog")
     conditions = None if run is False else _conditions(folder, state, resources, timeout_seconds)
     effort = Effort(examples=examples, seed=seed)
-    found = [finding for tool in catalog for finding in _of_tool(tool, named, effort, conditions)]
-    told = [*with_explanations(found, catalog), *confusions(catalog, explained=True)]
-    return told if explained else _unexplained(told)
+    tool_findings = [finding for tool in catalog for finding in _of_tool(tool, names_to_run, effort, conditions)]
+    all_findings = [*with_explanations(tool_findings, catalog), *confusions(catalog, explained=True)]
+    return all_findings if explained else _drop_explained(all_findings)
 
 
 def confusions(catalog: CatalogView, *, explained: bool = False) -> list[Finding]:
     """Return the tools that a model could mistake for one another: the findings of the laws about several tools."""
     tools = list(catalog)
-    found = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
-    return found if explained else _unexplained(found)
+    findings = list(with_explanations((finding for law in CATALOG_LAWS for finding in law(tools)), tools))
+    return findings if explained else _drop_explained(findings)
 
 
-def _of_tool(tool: Tool, named: Collection[str], effort: Effort, conditions: Conditions | None) -> Iterator[Finding]:
+def _of_tool(
+    tool: Tool, names_to_run: Collection[str], effort: Effort, conditions: Conditions | None
+) -> Iterator[Finding]:
     try:
         _ = tool.schema
     except DefinitionError as error:  # an annotation names a type that is not defined yet
@@ -116,13 +118,13 @@ def _of_tool(tool: Tool, named: Collection[str], effort: Effort, conditions: Con
             tool=tool.name, rule="valid-schema", message=str(error), remedy="define the name, then call `finish`"
         )
         return
-    broken = [finding for law in SHAPE_LAWS for finding in law(tool, effort)]
-    yield from broken
-    if broken:
+    shape_findings = [finding for law in SHAPE_LAWS for finding in law(tool, effort)]
+    yield from shape_findings
+    if shape_findings:
         return
     for law in LAWS:
         yield from law(tool, effort)
-    if conditions is not None and (tool.name in named or may_run(tool)):
+    if conditions is not None and (tool.name in names_to_run or may_run(tool)):
         yield from run_findings(tool, effort, conditions)
 
 
@@ -136,10 +138,10 @@ def _conditions(
     return Conditions(folder=watched, state=state, resources=resources, timeout_seconds=timeout_seconds)
 
 
-def _unexplained(findings: Iterable[Finding]) -> list[Finding]:
+def _drop_explained(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if not finding.explanation]
 
 
-def _raise(findings: Sequence[Finding]) -> None:
+def _raise_if_any(findings: Sequence[Finding]) -> None:
     if findings:
         raise LawsBroken(findings)

@@ -53,11 +53,11 @@ _CALLS: Mapping[str, Effect] = {
         "reaches",
     ),
 }  # fmt: skip
-_METHODS: Mapping[str, Effect] = {
+_METHOD_EFFECTS: Mapping[str, Effect] = {
     **dict.fromkeys(("unlink", "rmdir", "rmtree"), "deletes"),
     **dict.fromkeys(("write_text", "write_bytes", "touch", "mkdir", "symlink_to", "hardlink_to"), "writes"),
 }
-_DOES = {
+_EFFECT_TEXTS = {
     "writes": "writes to the disk",
     "appends": "appends to a file",
     "deletes": "deletes",
@@ -75,18 +75,18 @@ class _Seen:
 
 def code_lints(tool: Tool) -> Iterator[Finding]:
     """Yield one finding for each fact that the function's own code contradicts."""
-    told: set[str] = set()
-    for seen in _seen(underlying(tool.function)):
-        found = _contradiction(seen.effect, tool.facts)
-        if found is None or found[0] in told:
+    reported_facts: set[str] = set()
+    for effect_call in _seen(underlying(tool.function)):
+        contradiction = _contradiction(effect_call.effect, tool.facts)
+        if contradiction is None or contradiction[0] in reported_facts:
             continue
-        fact, remedy = found
-        told.add(fact)
+        fact, remedy = contradiction
+        reported_facts.add(fact)
         yield Finding(
             tool=tool.name,
             rule="facts-against-code",
-            place=f"line {seen.line}",
-            message=f"`{seen.call}` {_DOES[seen.effect]}, but the tool {fact}",
+            place=f"line {effect_call.line}",
+            message=f"`{effect_call.call}` {_EFFECT_TEXTS[effect_call.effect]}, but the tool {fact}",
             remedy=remedy,
         )
 
@@ -94,8 +94,8 @@ def code_lints(tool: Tool) -> Iterator[Finding]:
 def _contradiction(effect: Effect, facts: Facts) -> tuple[str, str] | None:
     """Return the fact that contradicts *effect* and a suggested rewrite; None if no fact does."""
     if facts.read_only and effect in ("writes", "appends", "deletes", "runs"):
-        stated = "destructive=True" if effect == "deletes" else "read_only=False"
-        return "says `read_only=True`", f"@tool({stated}), or do without that call"
+        fact = "destructive=True" if effect == "deletes" else "read_only=False"
+        return "says `read_only=True`", f"@tool({fact}), or do without that call"
     if effect == "deletes" and not facts.destructive:
         return "does not say that it is destructive", "@tool(destructive=True)"
     if effect == "reaches" and not facts.open_world:
@@ -112,78 +112,78 @@ def _seen(function: Any) -> Iterator[_Seen]:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return
-    known = {**getattr(function, "__globals__", {}), **dict(_imported(tree))}
+    names = {**getattr(function, "__globals__", {}), **dict(_iter_imports(tree))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            effect = _effect(node, known)
+            effect = _effect(node, names)
             if effect is not None:
                 yield _Seen(effect, ast.unparse(node.func), first + node.lineno - 1)
 
 
-def _effect(node: ast.Call, known: Mapping[str, Any]) -> Effect | None:
-    name = _dotted(node.func, known)
+def _effect(node: ast.Call, names: Mapping[str, Any]) -> Effect | None:
+    name = _resolve_name(node.func, names)
     if name in ("open", "io.open") or (isinstance(node.func, ast.Attribute) and node.func.attr == "open"):
         return _mode(node, is_method=name not in ("open", "io.open"))
     if name in _CALLS:
         return _CALLS[name]
     # These are names of methods of a path, as in `pathlib.Path(p).unlink()`. A function of a module that has the
     # same name, such as `email.unlink`, may do something else.
-    if isinstance(node.func, ast.Attribute) and not _is_module(_base(node.func, known)):
-        return _METHODS.get(node.func.attr)
+    if isinstance(node.func, ast.Attribute) and not _is_module(_base(node.func, names)):
+        return _METHOD_EFFECTS.get(node.func.attr)
     return None
 
 
 def _mode(node: ast.Call, *, is_method: bool) -> Effect | None:
-    given = [each.value for each in node.keywords if each.arg == "mode"]
+    mode_nodes = [keyword.value for keyword in node.keywords if keyword.arg == "mode"]
     position = 0 if is_method else 1
-    given += node.args[position : position + 1]
-    mode = given[0].value if given and isinstance(given[0], ast.Constant) else "r"
+    mode_nodes += node.args[position : position + 1]
+    mode = mode_nodes[0].value if mode_nodes and isinstance(mode_nodes[0], ast.Constant) else "r"
     if not isinstance(mode, str) or not set(mode) <= set("rwaxbt+U"):
         return None
     return "appends" if "a" in mode else "writes" if set(mode) & set("wx+") else None
 
 
-def _dotted(node: ast.expr, known: Mapping[str, Any]) -> str:
+def _resolve_name(node: ast.expr, names: Mapping[str, Any]) -> str:
     """Return the full dotted name of a called function, under any name that it was imported as."""
     if isinstance(node, ast.Name):
-        thing = known.get(node.id)
-        if isinstance(thing, _Imported):
-            return str(thing)
-        if inspect.ismodule(thing):
-            return thing.__name__
-        module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
-        return f"{_PUBLIC.get(module, module)}.{name}" if thing is not None and module and name else node.id
+        value = names.get(node.id)
+        if isinstance(value, _ImportedName):
+            return str(value)
+        if inspect.ismodule(value):
+            return value.__name__
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        return f"{_PUBLIC_MODULES.get(module, module)}.{name}" if value is not None and module and name else node.id
     if isinstance(node, ast.Attribute):
-        return f"{_dotted(node.value, known)}.{node.attr}"
+        return f"{_resolve_name(node.value, names)}.{node.attr}"
     return ""
 
 
-_PUBLIC = {"posix": "os", "nt": "os", "_io": "io", "httpx._api": "httpx", "httpx._client": "httpx",
+_PUBLIC_MODULES = {"posix": "os", "nt": "os", "_io": "io", "httpx._api": "httpx", "httpx._client": "httpx",
            "requests.api": "requests", "requests.sessions": "requests", "aiohttp.client": "aiohttp",
            "asyncio.subprocess": "asyncio"}  # fmt: skip
 
 
-def _base(node: ast.Attribute, known: Mapping[str, Any]) -> Any:
-    return known.get(node.value.id) if isinstance(node.value, ast.Name) else None
+def _base(node: ast.Attribute, names: Mapping[str, Any]) -> Any:
+    return names.get(node.value.id) if isinstance(node.value, ast.Name) else None
 
 
-class _Imported(str):
+class _ImportedName(str):
     """The full name of a module or object that a function imports in its body. The import itself is not done here."""
 
     __slots__ = ()
 
 
-def _imported(tree: ast.AST) -> Iterator[tuple[str, _Imported]]:
+def _iter_imports(tree: ast.AST) -> Iterator[tuple[str, _ImportedName]]:
     """Yield each import in *tree* as a pair: the local name, and the full name of the imported module or object."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for each in node.names:
-                full = each.name if each.asname else each.name.partition(".")[0]
-                yield each.asname or full, _Imported(full)
+            for alias in node.names:
+                full = alias.name if alias.asname else alias.name.partition(".")[0]
+                yield alias.asname or full, _ImportedName(full)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            for each in node.names:
-                yield each.asname or each.name, _Imported(f"{node.module}.{each.name}")
+            for alias in node.names:
+                yield alias.asname or alias.name, _ImportedName(f"{node.module}.{alias.name}")
 
 
-def _is_module(thing: Any) -> bool:
-    return inspect.ismodule(thing) or isinstance(thing, _Imported)
+def _is_module(value: Any) -> bool:
+    return inspect.ismodule(value) or isinstance(value, _ImportedName)

@@ -13,34 +13,38 @@ from .findings import Finding
 
 __all__ = ["CATALOG_LAWS", "skeleton", "words_of"]
 
-_STOP = frozenset({
+_STOP_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "given", "has", "have", "in", "into", "is", "it",
     "its", "of", "on", "or", "that", "the", "their", "this", "to", "with", "you", "your",
 })  # fmt: skip
 _WORD = re.compile(r"[^\W_]+")
-_NEARLY_ALL = 0.9
+_MIN_SHARED_RATIO = 0.9
 _MOST_TOOLS = 2000
 
 
 def descriptions_differ(tools: Sequence[Tool]) -> Iterator[Finding]:
     """Yield a finding for two tools with nearly the same description, because a model chooses by the description."""
-    described = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
-    for (one, mine), (other, yours) in combinations(described, 2):
-        if mine and yours and len(mine & yours) >= _NEARLY_ALL * len(mine | yours):
+    tools_with_words = [(tool, words_of(tool.description)) for tool in tools[:_MOST_TOOLS]]
+    for (first, first_words), (other, other_words) in combinations(tools_with_words, 2):
+        if (
+            first_words
+            and other_words
+            and len(first_words & other_words) >= _MIN_SHARED_RATIO * len(first_words | other_words)
+        ):
             yield Finding(
                 tool=other.name,
                 rule="told-apart",
-                place=f"beside `{one.name}`",
-                message=f"its description says what that of `{one.name}` says: {other.description.splitlines()[0]!r}",
+                place=f"beside `{first.name}`",
+                message=f"its description says what that of `{first.name}` says: {other.description.splitlines()[0]!r}",
                 remedy="say in both what the one does that the other does not, and when to take which",
             )
 
 
 def names_differ_on_the_wire(tools: Sequence[Tool]) -> Iterator[Finding]:
     """Yield a finding for two tools that would be sent under the same name to a provider that forbids dots."""
-    taken: dict[str, str] = {}
+    tool_names: dict[str, str] = {}
     for tool in tools:
-        first = taken.setdefault(tool.name.replace(".", "--"), tool.name)
+        first = tool_names.setdefault(tool.name.replace(".", "--"), tool.name)
         if first != tool.name:
             yield Finding(
                 tool=tool.name,
@@ -59,8 +63,8 @@ CATALOG_LAWS: tuple[Callable[[Sequence[Tool]], Iterator[Finding]], ...] = (
 
 def words_of(text: str) -> frozenset[str]:
     """Return the words of *text* in lower case, without stop words and without plural endings."""
-    found = {word.casefold() for word in _WORD.findall(text)}
-    return frozenset(_stem(word) for word in found - _STOP)
+    words = {word.casefold() for word in _WORD.findall(text)}
+    return frozenset(_stem(word) for word in words - _STOP_WORDS)
 
 
 def _stem(word: str) -> str:

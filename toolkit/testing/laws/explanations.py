@@ -24,13 +24,13 @@ EXPLAINED = "explained"
 
 def explained(findings: Iterable[Finding], tools: Iterable[Tool]) -> Iterator[Finding]:
     """Yield *findings*, each with the explanation of its tool's author, or an empty text if there is none."""
-    given = {tool.name: _explanations(tool) for tool in tools}
+    explanations = {tool.name: _explanations(tool) for tool in tools}
     for finding in findings:
-        yield replace(finding, explanation=given.get(finding.tool, {}).get(finding.rule, ""))
+        yield replace(finding, explanation=explanations.get(finding.tool, {}).get(finding.rule, ""))
 
 
 def _explanations(tool: Tool) -> dict[str, str]:
-    found = (tool.facts.metadata or {}).get(EXPLAINED)
-    listed = found.items() if isinstance(found, Mapping) else ()
+    explanations = (tool.facts.metadata or {}).get(EXPLAINED)
+    items = explanations.items() if isinstance(explanations, Mapping) else ()
     # An explanation of blanks becomes the empty text, which counts as none.
-    return {rule: text.strip() for rule, text in listed if isinstance(text, str)}
+    return {rule: text.strip() for rule, text in items if isinstance(text, str)}

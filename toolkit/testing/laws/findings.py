@@ -38,10 +38,10 @@ class Finding:
 
     def __str__(self) -> str:
         where = f", {self.place}" if self.place else ""
-        shown = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
+        arguments_line = "" if self.arguments is None else f"\n    arguments: {self.arguments!r}"
         last = f"explained: {self.explanation}" if self.explanation else f"remedy: {self.remedy}"
         # Names, messages and arguments may come from untrusted code, and the text is shown in terminals.
-        return visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{shown}\n    {last}")
+        return visible(f"`{self.tool}`{where}: {self.message} [{self.rule}]{arguments_line}\n    {last}")
 
     def to_json(self) -> dict[str, Any]:
         """Return the finding as plain JSON."""

@@ -30,24 +30,24 @@ class Watched:
 
     def snapshot(self) -> Snapshot:
         """Return every entry under the folder as it is now. Links are not followed."""
-        found: Snapshot = {}
+        entries: Snapshot = {}
         for root, folders, files in os.walk(self._folder):
             for name in sorted([*folders, *files]):
                 path = os.path.join(root, name)
-                found[os.path.relpath(path, self._folder)] = self._entry(path)
-                if len(found) > self._most:
+                entries[os.path.relpath(path, self._folder)] = self._entry(path)
+                if len(entries) > self._most:
                     raise ValueError(f"more than {self._most:,} entries in {self._folder}; watch a smaller folder")
-        return found
+        return entries
 
     def _entry(self, path: str) -> tuple[str, int, str]:
         try:
-            about = os.lstat(path)
-            mode = stat.S_IMODE(about.st_mode)
-            if stat.S_ISLNK(about.st_mode):
+            status = os.lstat(path)
+            mode = stat.S_IMODE(status.st_mode)
+            if stat.S_ISLNK(status.st_mode):
                 return "link", 0, os.readlink(path)
-            if not stat.S_ISREG(about.st_mode):
-                return ("folder" if stat.S_ISDIR(about.st_mode) else "other"), mode, ""
-            key = path, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+            if not stat.S_ISREG(status.st_mode):
+                return ("folder" if stat.S_ISDIR(status.st_mode) else "other"), mode, ""
+            key = path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
             if key not in self._known:
                 self._known[key] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         except OSError as error:  # the entry was deleted meanwhile, or this process may not read it
@@ -57,8 +57,8 @@ class Watched:
 
 def differences(before: Snapshot, after: Snapshot) -> str:
     """Return in a few words which entries appeared, went or changed; an empty text if none did."""
-    found = [f"{path} appeared" for path in after if path not in before]
-    found += [f"{path} went" for path in before if path not in after]
-    found += [f"{path} changed" for path in after if path in before and before[path] != after[path]]
-    more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
-    return ", ".join(found[:_MOST_TOLD]) + more
+    changes = [f"{path} appeared" for path in after if path not in before]
+    changes += [f"{path} went" for path in before if path not in after]
+    changes += [f"{path} changed" for path in after if path in before and before[path] != after[path]]
+    more = f" and {len(changes) - _MOST_TOLD} more" if len(changes) > _MOST_TOLD else ""
+    return ", ".join(changes[:_MOST_TOLD]) + more

@@ -36,10 +36,10 @@ def lint(tools: Iterable[Tool], *, explained: bool = False) -> list[Finding]:
         tools: The tools to look at, such as a catalog.
         explained: Whether the list includes the findings that the author of a tool has explained.
     """
-    listed = list(tools)
-    found = [finding for tool in listed if _is_ready(tool) for each in LINTS for finding in each(tool)]
-    found += [finding for each in CATALOG_LINTS for finding in each(listed)]
-    return [each for each in with_explanations(found, listed) if explained or not each.explanation]
+    tool_list = list(tools)
+    findings = [finding for tool in tool_list if _is_ready(tool) for check in LINTS for finding in check(tool)]
+    findings += [finding for check in CATALOG_LINTS for finding in check(tool_list)]
+    return [advice for advice in with_explanations(findings, tool_list) if explained or not advice.explanation]
 
 
 def no_description(tool: Tool) -> Iterator[Finding]:
@@ -59,18 +59,20 @@ def search_hint(tool: Tool) -> Iterator[Finding]:
     hint = tool.facts.search_hint
     if hint is None:
         return
-    listed = hint.split()
-    wrong = []
-    if not _LEAST_WORDS <= len(listed) <= _MOST_WORDS:
-        wrong.append(f"has {len(listed)} word{'s' * (len(listed) != 1)} instead of {_LEAST_WORDS} to {_MOST_WORDS}")
+    hint_words = hint.split()
+    faults = []
+    if not _LEAST_WORDS <= len(hint_words) <= _MOST_WORDS:
+        faults.append(
+            f"has {len(hint_words)} word{'s' * (len(hint_words) != 1)} instead of {_LEAST_WORDS} to {_MOST_WORDS}"
+        )
     if hint.rstrip().endswith("."):
-        wrong.append("ends in a full stop")
-    if wrong:
+        faults.append("ends in a full stop")
+    if faults:
         yield Finding(
             tool=tool.name,
             rule="search-hint",
             place="search_hint",
-            message=f"it {' and '.join(wrong)}",
+            message=f"it {' and '.join(faults)}",
             remedy=f"search_hint={_hint(tool, hint.rstrip('. ').split())!r}",
         )
 
@@ -95,8 +97,8 @@ def two_things(tool: Tool) -> Iterator[Finding]:
     middle = parts.index("and", 1)
     first, second = parts[:middle], parts[middle + 1 :]
     # In `read_and_write_file`, `file` is the object of both verbs.
-    shared = second[1:] if len(first) == 1 and len(second) > 1 else []
-    names = ["_".join(first + shared), "_".join(second)]
+    common_object = second[1:] if len(first) == 1 and len(second) > 1 else []
+    names = ["_".join(first + common_object), "_".join(second)]
     yield Finding(
         tool=tool.name,
         rule="two-things",
@@ -115,7 +117,7 @@ def deep_nesting(tool: Tool) -> Iterator[Finding]:
             rule="deep-nesting",
             place=f"parameter `{path[0]}`",
             message=f"{'.'.join(path)} is nested {len(path)} levels deep; models get more than {_MOST_LEVELS} wrong",
-            remedy=f"{_flatter(path)}, or split the tool",
+            remedy=f"{_advise_flattening(path)}, or split the tool",
         )
 
 
@@ -131,7 +133,7 @@ def large_schema(tool: Tool) -> Iterator[Finding]:
         return
     name, part = max(
         [*tool.schema.get("properties", {}).items(), *tool.schema.get("$defs", {}).items()],
-        key=lambda each: _size(each[1]),
+        key=lambda item: _size(item[1]),
         default=("", tool.schema),
     )
     choices = len(part.get("enum", ())) if isinstance(part, Mapping) else 0
@@ -151,18 +153,18 @@ def large_schema(tool: Tool) -> Iterator[Finding]:
 
 def look_alike_names(tools: Sequence[Tool]) -> Iterator[Finding]:
     """Yield a finding if two tools have names or aliases that differ only in letters that look alike."""
-    taken: dict[str, str] = {}
+    names_by_skeleton: dict[str, str] = {}
     for tool in tools:
         for name in dict.fromkeys((tool.name, *tool.facts.aliases)):
-            first = taken.setdefault(skeleton(name), tool.name if name == tool.name else name)
-            owner = next((each for each in tools if first == each.name or first in each.facts.aliases), tool)
+            first = names_by_skeleton.setdefault(skeleton(name), tool.name if name == tool.name else name)
+            owner = next((other for other in tools if first == other.name or first in other.facts.aliases), tool)
             if owner is not tool:
                 yield Finding(
                     tool=tool.name,
                     rule="look-alike-names",
                     place=f"beside `{first}`",
                     message=f"`{name}` and `{first}` differ only in letters that look alike",
-                    remedy=f"name it after what it does and the other does not: `{_renamed(tool)}`",
+                    remedy=f"name it after what it does and the other does not: `{_suggest_name(tool)}`",
                 )
 
 
@@ -187,30 +189,30 @@ def _is_ready(tool: Tool) -> bool:
     return True
 
 
-def _hint(tool: Tool, given: list[str]) -> str:
-    """Return a hint of the right length: the words in *given* first, then words of the description and the name."""
-    more = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
-    more += words(tool.name).split()
-    chosen = list(dict.fromkeys(word.lower() for word in given))[:_MOST_WORDS]
-    wanted = len(chosen) if len(chosen) >= _LEAST_WORDS else _LEAST_WORDS + 1
-    for word in more:
-        if len(chosen) >= wanted:
+def _hint(tool: Tool, preferred: list[str]) -> str:
+    """Return a hint of the right length: the words in *preferred* first, then words of the description and the name."""
+    further_words = [word for word in tool.description.replace(".", " ").replace(",", " ").split() if words_of(word)]
+    further_words += words(tool.name).split()
+    hint_words = list(dict.fromkeys(word.lower() for word in preferred))[:_MOST_WORDS]
+    count = len(hint_words) if len(hint_words) >= _LEAST_WORDS else _LEAST_WORDS + 1
+    for word in further_words:
+        if len(hint_words) >= count:
             break
-        if word.lower() not in chosen:
-            chosen.append(word.lower())
-    return " ".join(chosen[:_MOST_WORDS])
+        if word.lower() not in hint_words:
+            hint_words.append(word.lower())
+    return " ".join(hint_words[:_MOST_WORDS])
 
 
-def _flatter(path: Sequence[str]) -> str:
+def _advise_flattening(path: Sequence[str]) -> str:
     names = [name for name in path[-2:] if name != "[]"]
     if names:
         return f"take `{'_'.join(names)}` as a parameter of its own"
     return f"take `{path[0]}` as a flat list, with what tells its items apart in each of them"
 
 
-def _renamed(tool: Tool) -> str:
-    said = sorted(words_of(tool.description) - words_of(tool.name.replace("_", " ")))
-    return f"{tool.name}_{said[0]}" if said else f"{tool.name}_again"
+def _suggest_name(tool: Tool) -> str:
+    new_words = sorted(words_of(tool.description) - words_of(tool.name.replace("_", " ")))
+    return f"{tool.name}_{new_words[0]}" if new_words else f"{tool.name}_again"
 
 
 def _paths(
@@ -227,13 +229,13 @@ def _paths(
     target = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     if target in definitions and target not in inside:
         yield from _paths(definitions[target], definitions, path, (*inside, target))
-    for name, each in (schema.get("properties") or {}).items():
-        yield from _paths(each, definitions, (*path, name), inside)
+    for name, subschema in (schema.get("properties") or {}).items():
+        yield from _paths(subschema, definitions, (*path, name), inside)
     for keyword in ("items", "additionalProperties"):
         yield from _paths(schema.get(keyword), definitions, (*path, "[]"), inside) if keyword in schema else ()
     for keyword in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        for each in schema.get(keyword) or ():
-            yield from _paths(each, definitions, path, inside)
+        for subschema in schema.get(keyword) or ():
+            yield from _paths(subschema, definitions, path, inside)
 
 
 def _properties(schema: Any) -> Iterator[str]:
@@ -241,11 +243,11 @@ def _properties(schema: Any) -> Iterator[str]:
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
             yield from properties
-        for each in schema.values():
-            yield from _properties(each)
+        for subschema in schema.values():
+            yield from _properties(subschema)
     elif isinstance(schema, list):
-        for each in schema:
-            yield from _properties(each)
+        for subschema in schema:
+            yield from _properties(subschema)
 
 
 def _size(schema: Any) -> int:

@@ -103,9 +103,9 @@ def run_findings(tool: Tool, effort: Effort, conditions: Conditions) -> Iterator
             for rule, law in RUN_LAWS.items():
                 if not law.applies(trial):
                     continue
-                found = smallest(strategy, _patient(law, trial), examples=effort.examples, seed=effort.seed)
-                if found is not None:
-                    value, message = found
+                example = smallest(strategy, _limit_time(law, trial), examples=effort.examples, seed=effort.seed)
+                if example is not None:
+                    value, message = example
                     yield Finding(tool=tool.name, rule=rule, message=message, remedy=law.remedy, arguments=value)
             if runner.stuck_on is not None and not _is_bounded(tool, conditions):
                 yield Finding(
@@ -132,7 +132,7 @@ def _is_bounded(tool: Tool, conditions: Conditions) -> bool:
     return (tool.facts.timeout_seconds or 0) > conditions.timeout_seconds
 
 
-def _patient(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:
+def _limit_time(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | None]:
     """
     Return a function that applies *law* to one call as long as there is time left.
 
@@ -141,9 +141,9 @@ def _patient(law: RunLaw, trial: Trial) -> Callable[[Mapping[str, Any]], str | N
     """
     limit = trial.runner.spent_seconds + _MOST_SECONDS
 
-    def fault(given: Mapping[str, Any]) -> str | None:
+    def fault(call_arguments: Mapping[str, Any]) -> str | None:
         is_over = trial.runner.stuck_on is not None or trial.runner.spent_seconds > limit
-        return None if is_over else law.fault(trial, given)
+        return None if is_over else law.fault(trial, call_arguments)
 
     return fault
 
@@ -163,15 +163,15 @@ def returns_what_it_says(trial: Trial, given: Mapping[str, Any]) -> str | None:
     ran = trial.runner.run(given)
     if ran.result is None or ran.result.kind != "ok" or not ran.returned:
         return None
-    return _unsendable(trial.tool, ran)
+    return _why_unsendable(trial.tool, ran)
 
 
 def changes_nothing(trial: Trial, given: Mapping[str, Any]) -> str | None:
     """Return which files changed if a read-only tool did not leave the files as they were."""
     before = trial.files()
     trial.runner.run(given)
-    changed = differences(before, trial.files())
-    return f"it says that it is read-only, but {changed}" if changed else None
+    changes = differences(before, trial.files())
+    return f"it says that it is read-only, but {changes}" if changes else None
 
 
 def twice_is_once(trial: Trial, given: Mapping[str, Any]) -> str | None:
@@ -213,42 +213,42 @@ RUN_LAWS: dict[str, RunLaw] = {
 }
 
 
-def _unsendable(tool: Tool, ran: Ran) -> str | None:
+def _why_unsendable(tool: Tool, ran: Ran) -> str | None:
     value = ran.returned[0]
     if isinstance(value, (ToolResult, *PARTS)) or (
-        isinstance(value, (list, tuple)) and any(isinstance(each, PARTS) for each in value)
+        isinstance(value, (list, tuple)) and any(isinstance(item, PARTS) for item in value)
     ):
         return None
     output = tool.signature.output
     if output is None:
-        return _without_form(value)
+        return _why_no_json_form(value)
     try:
         form = output.encode(value)
     except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
         return f"it returned {_named(value)}, which is not what its annotation says: {error}"
-    wrong = "; ".join(map(str, flaws(form)))
-    if not wrong and tool.output_schema is not None:
-        wrong = "; ".join(map(str, problems_of(validator(tool.output_schema).iter_errors(form))))
-    return f"what it returned does not fit its output schema: {wrong}" if wrong else None
+    problems = "; ".join(map(str, flaws(form)))
+    if not problems and tool.output_schema is not None:
+        problems = "; ".join(map(str, problems_of(validator(tool.output_schema).iter_errors(form))))
+    return f"what it returned does not fit its output schema: {problems}" if problems else None
 
 
-def _without_form(value: Any) -> str | None:
+def _why_no_json_form(value: Any) -> str | None:
     """Return which part of *value* has no JSON form, for a tool without an output annotation; None if all parts do."""
-    waiting, seen = [value], set()
+    waiting, visited = [value], set()
     while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
+        part = waiting.pop()
+        if id(part) in visited:
             continue
-        seen.add(id(each))
-        if isinstance(each, dict):
-            waiting += [*each, *each.values()]
-        elif isinstance(each, (list, tuple, set, frozenset)):
-            waiting += each
-        elif flaws(each):
+        visited.add(id(part))
+        if isinstance(part, dict):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            waiting += part
+        elif flaws(part):
             try:
-                Reader().codec(type(each)).encode(each)
+                Reader().codec(type(part)).encode(part)
             except Exception:  # noqa: BLE001 -- there is no codec, or the user's class is broken
-                return f"it returned {_named(each)}, which has no JSON form"
+                return f"it returned {_named(part)}, which has no JSON form"
     return None
 
 

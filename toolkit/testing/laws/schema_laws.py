@@ -38,7 +38,7 @@ class Effort:
 
 Law = Callable[[Tool, Effort], Iterator[Finding]]
 
-_FEW = 4
+_CALLS_PER_ACCEPTED = 4
 """A tool must accept at least one in this many of the calls that fit its schema. Otherwise it promises too much."""
 
 
@@ -46,17 +46,17 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding if the schema or the output schema is not plain JSON, or not a valid JSON Schema."""
     for place, schema in (("its schema", tool.schema), ("its output schema", tool.output_schema)):
         try:
-            wrong = "" if schema is None else "; ".join(map(str, flaws(schema)))
-            if schema is not None and not wrong:
+            problems = "" if schema is None else "; ".join(map(str, flaws(schema)))
+            if schema is not None and not problems:
                 check_schema(schema, place)
         except DefinitionError as error:
-            wrong = str(error)
-        if wrong:
+            problems = str(error)
+        if problems:
             yield Finding(
                 tool=tool.name,
                 rule="valid-schema",
                 place=place,
-                message=f"it is not a JSON Schema of draft 2020-12: {wrong}",
+                message=f"it is not a JSON Schema of draft 2020-12: {problems}",
                 remedy="correct what wrote it: `schema=`, or the `schema` of a codec",
             )
 
@@ -64,8 +64,8 @@ def schema_is_valid(tool: Tool, effort: Effort) -> Iterator[Finding]:
 def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
     """Yield a finding if no arguments fit the schema, or if the tool accepts fewer than a quarter of those that do."""
     try:
-        promised = fitting(Reading(tool.schema), f"`{tool.name}`")
-        tried = drawn(promised, examples=effort.examples, seed=effort.seed)
+        strategy = fitting(Reading(tool.schema), f"`{tool.name}`")
+        values = drawn(strategy, examples=effort.examples, seed=effort.seed)
     except Unsupported as error:
         yield Finding(
             tool=tool.name,
@@ -75,14 +75,14 @@ def can_be_called(tool: Tool, effort: Effort) -> Iterator[Finding]:
             remedy=f"change `{error.keyword}` at {error.place} so that something fits",
         )
         return
-    refused = [value for value in tried if _refusal(tool, value)]
-    if tried and len(tried) - len(refused) < len(tried) / _FEW:
-        found = smallest(promised, lambda value: _refusal(tool, value), examples=effort.examples, seed=effort.seed)
-        value, why = found or (refused[0], _refusal(tool, refused[0]))
+    refused = [value for value in values if _refusal(tool, value)]
+    if values and len(values) - len(refused) < len(values) / _CALLS_PER_ACCEPTED:
+        example = smallest(strategy, lambda value: _refusal(tool, value), examples=effort.examples, seed=effort.seed)
+        value, reason = example or (refused[0], _refusal(tool, refused[0]))
         yield Finding(
             tool=tool.name,
             rule="keeps-its-promise",
-            message=f"of {len(tried)} calls that fit its schema {len(refused)} were refused: {why}",
+            message=f"of {len(values)} calls that fit its schema {len(refused)} were refused: {reason}",
             remedy="say in the schema what is wanted (bounds, a pattern, an enum), or accept what the schema allows",
             arguments=value,
         )
@@ -108,11 +108,11 @@ def mistakes_are_refused(tool: Tool, effort: Effort) -> Iterator[Finding]:
         return f"{mistake.what} was accepted, though the schema refuses it"
 
     try:
-        found = smallest(mistaken_arguments(tool.schema), fault, examples=effort.examples, seed=effort.seed)
+        example = smallest(mistaken_arguments(tool.schema), fault, examples=effort.examples, seed=effort.seed)
     except Unsupported:
         return  # the schema accepts everything, so no arguments are a mistake
-    if found is not None:
-        mistake, message = found
+    if example is not None:
+        mistake, message = example
         yield Finding(
             tool=tool.name,
             rule="refuses-mistakes",
@@ -131,25 +131,25 @@ def arguments_come_back(tool: Tool, effort: Effort) -> Iterator[Finding]:
     raise.
     """
 
-    def fault(given: dict[str, Any]) -> str | None:
+    def fault(call_arguments: dict[str, Any]) -> str | None:
         try:
-            once = _there_and_back(tool, given)
-            again = _there_and_back(tool, once)
+            once = _decode_and_encode(tool, call_arguments)
+            again = _decode_and_encode(tool, once)
         except Exception as error:  # noqa: BLE001 -- a codec may be the user's own code, and raise anything
             return f"decoding and encoding raised {type(error).__name__}: {error}"
         return None if identity(once) == identity(again) else f"encoded once it is {once!r}, and then {again!r}"
 
     try:
-        found = smallest(arguments(tool), fault, examples=effort.examples, seed=effort.seed)
+        example = smallest(arguments(tool), fault, examples=effort.examples, seed=effort.seed)
     except Unsupported:
         return  # the laws `callable` and `keeps-its-promise` report it
-    if found is not None:
+    if example is not None:
         yield Finding(
             tool=tool.name,
             rule="round-trip",
-            message=found[1],
+            message=example[1],
             remedy="make `encode` of its codecs the inverse of `decode`",
-            arguments=found[0],
+            arguments=example[0],
         )
 
 
@@ -205,10 +205,10 @@ def _refusal(tool: Tool, value: Any) -> str | None:
     return None
 
 
-def _there_and_back(tool: Tool, given: dict[str, Any]) -> dict[str, Any]:
-    decoded = tool.about.checker.check(given)
+def _decode_and_encode(tool: Tool, call_arguments: dict[str, Any]) -> dict[str, Any]:
+    decoded = tool.about.checker.check(call_arguments)
     # Only the arguments that were sent have to come back. Decoding adds the author's defaults, which are left out.
-    return tool.encode({name: value for name, value in decoded.items() if name in given})
+    return tool.encode({name: value for name, value in decoded.items() if name in call_arguments})
 
 
 def _is_described(schema: Any, definitions: Mapping[str, Any]) -> bool:

@@ -15,7 +15,7 @@ __all__ = ["drawn", "smallest"]
 T = TypeVar("T")
 
 
-class _Shown(Exception, Generic[T]):  # noqa: N818 -- hypothesis needs an exception, but this one is no error
+class _FaultFound(Exception, Generic[T]):  # noqa: N818 -- hypothesis needs an exception, but this one is no error
     """Raised to tell hypothesis that a value has a fault."""
 
     def __init__(self, value: Any, fault: T) -> None:
@@ -36,28 +36,28 @@ def smallest(strategy: Strategy, fault: Callable[[Any], T | None], *, examples: 
         examples: How many values are drawn.
         seed: The seed of the random draws. The same seed draws the same values.
     """
-    seen: list[tuple[Any, T]] = []
+    examples_with_fault: list[tuple[Any, T]] = []
 
     def probe(value: Any) -> None:
-        found = fault(value)
-        if found is not None:
-            seen.append((value, found))
-            raise _Shown(value, found)
+        value_fault = fault(value)
+        if value_fault is not None:
+            examples_with_fault.append((value, value_fault))
+            raise _FaultFound(value, value_fault)
 
     try:
         _run(strategy, probe, examples, seed)
-    except _Shown as shown:
-        return shown.value, shown.fault
+    except _FaultFound as signal:
+        return signal.value, signal.fault
     except hypothesis.errors.Flaky:
-        return min(seen, key=lambda each: len(repr(each[0])))
+        return min(examples_with_fault, key=lambda example: len(repr(example[0])))
     return None
 
 
 def drawn(strategy: Strategy, *, examples: int, seed: int) -> list[Any]:
     """Return about *examples* values of *strategy*."""
-    found: list[Any] = []
-    _run(strategy, found.append, examples, seed)
-    return found
+    values: list[Any] = []
+    _run(strategy, values.append, examples, seed)
+    return values
 
 
 def _run(strategy: Strategy, probe: Callable[[Any], None], examples: int, seed: int) -> None:

@@ -30,7 +30,7 @@ __all__ = ["Ran", "Runner", "running"]
 
 _GRACE_SECONDS = 0.5
 _MAX_STARTS = 3
-_MOST_LOOKS, _LOOK_SECONDS, _BUSY_SECONDS = 100, 0.002, 0.005
+_MAX_LOOKS, _LOOK_SECONDS, _BUSY_SECONDS = 100, 0.002, 0.005
 # Python may let another thread run after these instructions, and no C code waits in them.
 _TURNS = ("RESUME", "JUMP_BACKWARD", "JUMP_BACKWARD_IF_TRUE", "JUMP_BACKWARD_IF_FALSE")
 
@@ -131,7 +131,7 @@ def running(tool: Tool, *, resources: Mapping[Any, Any] | None, timeout_seconds:
         cleanup_seconds=_GRACE_SECONDS / 2,
     )
     runner = Runner(dispatcher, tool, watch, timeout_seconds)
-    with _silenced(logging.getLogger("toolkit")):
+    with _silence(logging.getLogger("toolkit")):
         yield runner
     if runner.stuck_on is None:
         dispatcher.close()
@@ -188,14 +188,14 @@ class _Watch:
 
         def call(*args: Any, **keywords: Any) -> Any:
             with self._inside():
-                self._look_at_the_clock()  # `stop` may have been called before the thread was known
+                self._raise_if_over()  # `stop` may have been called before the thread was known
                 value = function(*args, **keywords)
             if inspect.isawaitable(value):
                 return self._awaited(value)
             if inspect.isgenerator(value):
-                return self._streamed(value)
+                return self._watch_stream(value)
             if inspect.isasyncgen(value):
-                return self._streamed_async(value)
+                return self._watch_async_stream(value)
             self.returned.append(value)
             return value
 
@@ -203,21 +203,21 @@ class _Watch:
 
     async def _awaited(self, value: Awaitable[Any]) -> Any:
         with self._inside():
-            found = await value
-        self.returned.append(found)
-        return found
+            result = await value
+        self.returned.append(result)
+        return result
 
-    def _streamed(self, stream: Generator[Any, Any, Any]) -> Iterator[Any]:
+    def _watch_stream(self, stream: Generator[Any, Any, Any]) -> Iterator[Any]:
         with contextlib.closing(stream), self._inside():
             for item in stream:
-                self._look_at_the_clock()
+                self._raise_if_over()
                 yield item
 
-    async def _streamed_async(self, stream: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
+    async def _watch_async_stream(self, stream: AsyncGenerator[Any, Any]) -> AsyncIterator[Any]:
         async with contextlib.aclosing(stream):
             with self._inside():
                 async for item in stream:
-                    self._look_at_the_clock()
+                    self._raise_if_over()
                     yield item
 
     @contextlib.contextmanager
@@ -234,7 +234,7 @@ class _Watch:
             self._left = time.monotonic()
             self._thread = None
 
-    def _look_at_the_clock(self) -> None:
+    def _raise_if_over(self) -> None:
         if self.is_over:
             raise _Overdue
 
@@ -249,17 +249,17 @@ def _is_running(thread: int, system_thread: int) -> bool:
     A thread that waits in C code stays at the call that led there, and uses no processor. A loop without calls is
     always seen at its end, because that is the only place where Python lets another thread run.
     """
-    seen: set[tuple[int, int]] = set()
-    worked = _processor_seconds(system_thread)
-    for _ in range(_MOST_LOOKS):
+    positions: set[tuple[int, int]] = set()
+    seconds_before = _processor_seconds(system_thread)
+    for _ in range(_MAX_LOOKS):
         frame = sys._current_frames().get(thread)  # noqa: SLF001 -- the documented way to look at another thread
         if frame is None:
             return False
         place = frame.f_lasti
         if dis.opname[frame.f_code.co_code[place]].endswith(_TURNS):
             return True
-        seen.add((id(frame), place))
-        if len(seen) > 1 or _processor_seconds(system_thread) - worked > _BUSY_SECONDS:
+        positions.add((id(frame), place))
+        if len(positions) > 1 or _processor_seconds(system_thread) - seconds_before > _BUSY_SECONDS:
             return True
         del frame  # a reference would keep the frame alive here, and its end could not be seen
         time.sleep(_LOOK_SECONDS)
@@ -281,7 +281,7 @@ def _processor_seconds(system_thread: int) -> float:
 
 
 @contextlib.contextmanager
-def _silenced(logger: logging.Logger) -> Iterator[None]:
+def _silence(logger: logging.Logger) -> Iterator[None]:
     def nothing(record: logging.LogRecord) -> bool:
         return False
 

@@ -26,7 +26,7 @@ from .unsupported import Unsupported
 
 __all__ = ["accepted_by", "arguments", "bad_arguments", "batches", "calls", "mistaken_arguments", "values"]
 
-_TRIES = 10
+_MAX_DRAWS = 10
 """How many times good arguments are drawn as the base for a mistake, if few of the drawn arguments fit."""
 
 
@@ -44,7 +44,7 @@ def arguments(tool: Testable) -> Strategy:
         Unsupported: No value fits the schema, or too few of the drawn values do. It can also be raised while drawing.
     """
     subject = subject_of(tool)
-    return _accepted(subject, fitting(subject.reading, subject.name))
+    return _restrict_to_accepted(subject, fitting(subject.reading, subject.name))
 
 
 def values(tool: Tool | Callable[..., Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -71,7 +71,7 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
     """Return a strategy for the arguments of `bad_arguments`, each as a `Mistake` that says what is wrong and where."""
     subject = subject_of(tool)
     judge, limits = subject.reading.judge, Limits.of(subject.reading.root.schema)
-    good = _good(subject)
+    good = _nearly_fitting_or_none(subject)
     kinds = st.sampled_from(KINDS)
 
     @st.composite
@@ -81,13 +81,13 @@ def mistaken_arguments(tool: Testable) -> st.SearchStrategy[Mistake]:
             return Mistake("what nearly fits", (), value)
         changes = not_objects() if good is None else [*mistakes(value, limits), *hostilities(value), *not_objects()]
         kind = draw(kinds)
-        wanted = [change for change in changes if change[0] == kind]
-        start = draw(st.integers(0, max(0, len(wanted) - 1)))
+        preferred = [change for change in changes if change[0] == kind]
+        start = draw(st.integers(0, max(0, len(preferred) - 1)))
         # Not every change is a mistake. Take the first change that is one, beginning where the draw points to.
-        for what, path, make in [*wanted[start:], *wanted[:start], *changes]:
-            made = make()
-            if not _accepts(judge, made):
-                return Mistake(what, path, made)
+        for description, path, make in [*preferred[start:], *preferred[:start], *changes]:
+            candidate = make()
+            if not _accepts(judge, candidate):
+                return Mistake(description, path, candidate)
         raise failed_check()(f"{subject.name} accepts everything that was tried", keyword="type", place="#")
 
     return mistaken()
@@ -114,10 +114,10 @@ def batches(catalog: CatalogView, *, most: int = 5) -> st.SearchStrategy[list[To
 
 def _calls_of(tool: Tool) -> st.SearchStrategy[ToolCall]:
     name = tool.name
-    return arguments(tool).map(lambda given: ToolCall(name, given, "call_1"))
+    return arguments(tool).map(lambda call_arguments: ToolCall(name, call_arguments, "call_1"))
 
 
-def _accepted(subject: Subject, strategy: Strategy) -> Strategy:
+def _restrict_to_accepted(subject: Subject, strategy: Strategy) -> Strategy:
     """
     Return *strategy*, restricted to values that the tool accepts.
 
@@ -149,7 +149,7 @@ def _refusal(tool: Tool, value: Any) -> Objection | None:
     return None
 
 
-def _good(subject: Subject) -> Strategy | None:
+def _nearly_fitting_or_none(subject: Subject) -> Strategy | None:
     try:
         return nearly_fitting(subject.reading, subject.name)
     except Unsupported:
@@ -157,8 +157,8 @@ def _good(subject: Subject) -> Strategy | None:
 
 
 def _first(draw: st.DrawFn, strategy: Strategy, fits: Callable[[Any], bool]) -> Any:
-    """Return the first drawn value that *fits*; the last one of `_TRIES` values if none of the others does."""
-    for _ in range(_TRIES - 1):
+    """Return the first drawn value that *fits*; the last one of `_MAX_DRAWS` values if none of the others does."""
+    for _ in range(_MAX_DRAWS - 1):
         value = draw(strategy)
         if fits(value):
             return value

@@ -17,7 +17,7 @@ __all__ = ["arrays", "identity"]
 _MANY = 64
 """If more than this many items have to be drawn, a few items are repeated, unless all items have to differ."""
 
-_MISSES = 10
+_MAX_MISSES = 10
 """How many items may be drawn in vain if all items have to differ."""
 
 
@@ -38,8 +38,10 @@ def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> M
     heads, tail, limit = _places(parts, inner)
     ends = [int(end) for end in (most, None if limit is None else len(heads)) if end is not None]
     most = min(ends, default=None)
-    wanted, exact = _wanted(parts, inner, len(heads), most) if limit is None else ([], not _contained(parts))
-    least = max(least, len(heads) + len(wanted)) if wanted else least
+    contained, exact = (
+        _wanted(parts, inner, len(heads), most) if limit is None else ([], not _find_contains_parts(parts))
+    )
+    least = max(least, len(heads) + len(contained)) if contained else least
     is_unique = any(part.schema.get("uniqueItems") is True for part in parts)
     if most is None or most > least + room:
         most = least + room
@@ -50,12 +52,12 @@ def arrays(parts: Parts, inner: Callable[[list[Part]], Made], *, room: int) -> M
             raise limit
         part, keyword = _reason(parts, is_unique)
         raise Impossible(keyword, f"{part.place}/{keyword}", f"does not go with at least {least} items")
-    items = [*heads, *([] if tail is None else [tail]), *wanted]
-    known = not any(key in part.schema for part in parts for key in ("unevaluatedItems", "maxContains", "contains"))
-    exact = exact and known and all(each.exact for each in items)
+    items = [*heads, *([] if tail is None else [tail]), *contained]
+    is_plain = not any(key in part.schema for part in parts for key in ("unevaluatedItems", "maxContains", "contains"))
+    exact = exact and is_plain and all(item.exact for item in items)
     exact = exact and not (is_unique and (bool(heads) or _may_run_out(tail, least)))
-    strategy = _drawn(
-        [head.strategy for head in heads], tail, [each.strategy for each in wanted], least, most, is_unique
+    strategy = _build_array_strategy(
+        [head.strategy for head in heads], tail, [item.strategy for item in contained], least, most, is_unique
     )
     return Made(strategy, 1 if most == 0 else None, exact)
 
@@ -69,7 +71,7 @@ def identity(value: Any) -> Any:
     if isinstance(value, list):
         return "array", *map(identity, value)
     if isinstance(value, dict):
-        return "object", frozenset((key, identity(each)) for key, each in value.items())
+        return "object", frozenset((key, identity(item)) for key, item in value.items())
     return (bool, value) if isinstance(value, bool) else value
 
 
@@ -82,26 +84,26 @@ def _places(parts: Parts, inner: Callable[[list[Part]], Made]) -> tuple[list[Mad
     heads: list[Made] = []
     for index in range(max((len(part.schema.get("prefixItems", ())) for part in parts), default=0) + 1):
         try:
-            made = inner(_at(parts, index))
+            item = inner(_at(parts, index))
         except Impossible as reason:
             return heads, None, reason
-        heads.append(made)
+        heads.append(item)
     return heads[:-1], heads[-1], None
 
 
 def _at(parts: Parts, index: int) -> list[Part]:
-    found = []
+    item_parts = []
     for part in parts:
         if index < len(part.schema.get("prefixItems", ())):
-            found.append(part.below("prefixItems", index))
+            item_parts.append(part.below("prefixItems", index))
         elif "items" in part.schema:
-            found.append(part.below("items"))
+            item_parts.append(part.below("items"))
         elif "unevaluatedItems" in part.schema:
-            found.append(part.below("unevaluatedItems"))
-    return found
+            item_parts.append(part.below("unevaluatedItems"))
+    return item_parts
 
 
-def _contained(parts: Parts) -> list[Part]:
+def _find_contains_parts(parts: Parts) -> list[Part]:
     return [part for part in parts if "contains" in part.schema and part.schema.get("minContains", 1) > 0]
 
 
@@ -111,14 +113,14 @@ def _wanted(parts: Parts, inner: Callable[[list[Part]], Made], first: int, most:
 
     If there can be no such items, or they would exceed *most*, return no items and False.
     """
-    found: list[Made] = []
-    for part in _contained(parts):
+    items: list[Made] = []
+    for part in _find_contains_parts(parts):
         try:
-            made = inner([*_at(parts, first), part.below("contains")])
+            item = inner([*_at(parts, first), part.below("contains")])
         except Impossible:
             return [], False  # one of the first items may satisfy `contains`
-        found += [made] * int(part.schema.get("minContains", 1))
-    return (found, True) if most is None or first + len(found) <= most else ([], False)
+        items += [item] * int(part.schema.get("minContains", 1))
+    return (items, True) if most is None or first + len(items) <= most else ([], False)
 
 
 def _reason(parts: Parts, is_unique: bool) -> tuple[Part, str]:
@@ -126,28 +128,28 @@ def _reason(parts: Parts, is_unique: bool) -> tuple[Part, str]:
     return next((part, keyword) for keyword in keywords for part in parts if keyword in part.schema)
 
 
-def _drawn(
-    heads: Sequence[Strategy], tail: Made | None, wanted: Sequence[Strategy], least: int, most: int, is_unique: bool
+def _build_array_strategy(
+    heads: Sequence[Strategy], tail: Made | None, contained: Sequence[Strategy], least: int, most: int, is_unique: bool
 ) -> Strategy:
     by = identity if is_unique else None
     if tail is None:
         rest: Strategy = st.just([])
-    elif (count := least - len(heads) - len(wanted)) > _MANY and not is_unique:
+    elif (count := least - len(heads) - len(contained)) > _MANY and not is_unique:
         rest = st.lists(tail.strategy, min_size=1, max_size=8).map(lambda few: (few * count)[:count])
     else:
-        low, high = (max(0, size - len(heads) - len(wanted)) for size in (least, most))
+        low, high = (max(0, size - len(heads) - len(contained)) for size in (least, most))
         if is_unique and _may_run_out(tail, low):
-            rest = _differing(tail.strategy, low, high)
+            rest = _draw_distinct_items(tail.strategy, low, high)
         else:
             rest = st.lists(tail.strategy, min_size=low, max_size=high, unique_by=by)
-    if not heads and not wanted:
+    if not heads and not contained:
         return rest
 
     @st.composite
     def array(draw: st.DrawFn) -> list[Any]:
         count = draw(st.integers(min(least, len(heads)), min(most, len(heads))))
-        made = [draw(head) for head in heads[:count]]
-        return [*made, *map(draw, wanted), *draw(rest)] if count == len(heads) else made
+        first_items = [draw(head) for head in heads[:count]]
+        return [*first_items, *map(draw, contained), *draw(rest)] if count == len(heads) else first_items
 
     return array()
 
@@ -157,7 +159,7 @@ def _may_run_out(tail: Made | None, least: int) -> bool:
     return tail is not None and tail.count is None and least > 1
 
 
-def _differing(item: Strategy, least: int, most: int) -> Strategy:
+def _draw_distinct_items(item: Strategy, least: int, most: int) -> Strategy:
     """
     Return a strategy for lists of different items.
 
@@ -168,13 +170,13 @@ def _differing(item: Strategy, least: int, most: int) -> Strategy:
     @st.composite
     def items(draw: st.DrawFn) -> list[Any]:
         size = draw(st.integers(least, most))
-        found: dict[Any, Any] = {}
+        distinct: dict[Any, Any] = {}
         last = None
-        for _ in range(size + _MISSES):
-            if len(found) == size:
+        for _ in range(size + _MAX_MISSES):
+            if len(distinct) == size:
                 break
             last = draw(item)
-            found.setdefault(identity(last), last)
-        return [*found.values(), *[last] * (least - len(found))]
+            distinct.setdefault(identity(last), last)
+        return [*distinct.values(), *[last] * (least - len(distinct))]
 
     return items()

@@ -30,9 +30,9 @@ class Made:
 
 def one_of(options: Iterable[Made]) -> Made:
     """Combine *options*, of which there is at least one, into one `Made` that draws from any of them."""
-    made = list(options)
-    if len(made) == 1:
-        return made[0]
-    counts = [each.count for each in made]
+    choices = list(options)
+    if len(choices) == 1:
+        return choices[0]
+    counts = [choice.count for choice in choices]
     total = None if None in counts else sum(count for count in counts if count is not None)
-    return Made(st.one_of([each.strategy for each in made]), total, all(each.exact for each in made))
+    return Made(st.one_of([choice.strategy for choice in choices]), total, all(choice.exact for choice in choices))

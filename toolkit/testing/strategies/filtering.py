@@ -20,7 +20,7 @@ from .unsupported import Unsupported
 
 __all__ = ["Guard", "Objection", "failed_check"]
 
-_TRIES = 20
+_MAX_DRAWS = 20
 """How many times a value is drawn before hypothesis is told to reject the example."""
 
 _MOST_VALUES = 100
@@ -54,9 +54,9 @@ class Guard:
         judges = [(judge.evolve(schema=part.schema), part.place) for part in parts]
 
         def objection(value: Any) -> Objection | None:
-            for each, place in judges:
+            for validator, place in judges:
                 try:
-                    error = next(each.iter_errors(value), None)
+                    error = next(validator.iter_errors(value), None)
                 except (ArithmeticError, ValueError, RecursionError):
                     return "schema", place  # jsonschema itself fails on the value, so no call would be accepted
                 if error is not None:
@@ -70,15 +70,15 @@ class Guard:
 
         @st.composite
         def fitting(draw: st.DrawFn) -> Any:
-            for _ in range(_TRIES):
+            for _ in range(_MAX_DRAWS):
                 value = draw(strategy)
-                wrong = self._objection(value)
-                if wrong is None:
+                refusal = self._objection(value)
+                if refusal is None:
                     self._has_fitted = True
                     self._refused.clear()
                     return value
                 if not self._has_fitted:
-                    self._refused[identity(value)] = wrong
+                    self._refused[identity(value)] = refusal
             # If there are few choices, hypothesis would have tried them all, and end before the guard gives up.
             draw(st.integers())
             self._give_up_if_hopeless()

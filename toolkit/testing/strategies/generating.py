@@ -28,7 +28,7 @@ __all__ = ["anything", "fitting", "nearly_fitting"]
 _DEPTHS = (3, 8, 20, 48)
 """How many times references that lead back to themselves are followed. More is tried if less allows no value at all."""
 
-_JUDGED = frozenset(["not", "oneOf", "if", "$dynamicRef"])
+_JUDGED_KEYWORDS = frozenset(["not", "oneOf", "if", "$dynamicRef"])
 """Keywords that a value may fail to fit if it is drawn from the other keywords."""
 
 
@@ -40,15 +40,15 @@ def fitting(reading: Reading, subject: str) -> Strategy:
         Unsupported: No value fits, or too few of the drawn values do. The message names *subject*. It can also be
             raised while drawing.
     """
-    return Guard.around(_drawn(reading, subject, judged=True), reading.judge, [reading.root], subject)
+    return Guard.around(_build_strategy(reading, subject, judged=True), reading.judge, [reading.root], subject)
 
 
 def nearly_fitting(reading: Reading, subject: str) -> Strategy:
     """Return the strategy of `fitting` without its judge. Where few values fit, it also draws values that do not."""
-    return _drawn(reading, subject, judged=False)
+    return _build_strategy(reading, subject, judged=False)
 
 
-def _drawn(reading: Reading, subject: str, *, judged: bool) -> Strategy:
+def _build_strategy(reading: Reading, subject: str, *, judged: bool) -> Strategy:
     for depth in _DEPTHS:
         try:
             return _Generator(reading, depth, subject, judged=judged).made([reading.root], depth).strategy
@@ -85,25 +85,25 @@ class _Generator:
         key = (depth, *(id(part.schema) for part in parts))
         if key not in self._known:
             try:
-                found: Made | Impossible = self._made(parts, depth)
+                result: Made | Impossible = self._made(parts, depth)
             except Impossible as reason:
-                found = reason
-            self._known[key] = parts, found
-        found = self._known[key][1]
-        if isinstance(found, Impossible):
-            raise found
-        return found
+                result = reason
+            self._known[key] = parts, result
+        result = self._known[key][1]
+        if isinstance(result, Impossible):
+            raise result
+        return result
 
     def _made(self, parts: Parts, depth: int) -> Made:
         flat, _ = self._reading.flattened(parts)
         if not any(part.schema for part in flat):
             return Made(anything())
-        options, reasons = _possible(
-            self._reading.alternatives(parts), lambda each: self._of_alternative(parts, each, depth)
+        options, reasons = _try_choices(
+            self._reading.alternatives(parts), lambda alternative: self._of_alternative(parts, alternative, depth)
         )
         if not options:
             raise min(reasons, key=lambda reason: not reason.is_starved)
-        return self._guarded(parts, one_of(options))
+        return self._add_guard(parts, one_of(options))
 
     def _of_alternative(self, parts: Parts, alternative: Flat, depth: int) -> Made:
         flat, steps = alternative
@@ -112,15 +112,15 @@ class _Generator:
         constants = self._constants(parts, flat)
         if constants is not None:
             return constants
-        needs_judge = any(not _JUDGED.isdisjoint(part.schema) for part in flat)
+        needs_judge = any(not _JUDGED_KEYWORDS.isdisjoint(part.schema) for part in flat)
         for part in flat:
             if part.schema.get("not") in (True, {}):
                 raise Impossible("not", f"{part.place}/not", "allows nothing")
-        options, reasons = _possible(types_of(flat), lambda kind: self._of_type(kind, flat, depth - steps))
+        options, reasons = _try_choices(types_of(flat), lambda kind: self._of_type(kind, flat, depth - steps))
         if not options:
             raise min(reasons, key=lambda reason: not reason.is_starved)
-        made = one_of(options)
-        return Made(made.strategy, made.count, made.exact and not needs_judge)
+        union = one_of(options)
+        return Made(union.strategy, union.count, union.exact and not needs_judge)
 
     def _of_type(self, kind: str, flat: Parts, depth: int) -> Made:
         def inner(parts: list[Part]) -> Made:
@@ -146,11 +146,11 @@ class _Generator:
         lists += [(part, "const", [part.schema["const"]]) for part in flat if "const" in part.schema]
         if not lists:
             return None
-        part, keyword, values = min(lists, key=lambda each: len(each[2]))
+        part, keyword, values = min(lists, key=lambda entry: len(entry[2]))
         differing: dict[Any, Any] = {}
         for value in values:
             differing.setdefault(identity(value), value)
-        fitting = [value for value in differing.values() if all(self._fits(each, value) for each in (*parts, *flat))]
+        fitting = [value for value in differing.values() if all(self._fits(other, value) for other in (*parts, *flat))]
         if not fitting:
             raise Impossible(keyword, f"{part.place}/{keyword}", "has no value that fits the rest")
         return Made(st.sampled_from(fitting).map(copied), len(fitting))
@@ -164,22 +164,22 @@ class _Generator:
         except (ArithmeticError, ValueError, RecursionError):
             return False  # jsonschema itself fails on such a value
 
-    def _guarded(self, parts: Parts, made: Made) -> Made:
-        if made.exact or self._reading.has_bases or not self._judged:
-            return made
-        return Made(Guard.around(made.strategy, self._reading.judge, parts, self._subject), made.count)
+    def _add_guard(self, parts: Parts, unguarded: Made) -> Made:
+        if unguarded.exact or self._reading.has_bases or not self._judged:
+            return unguarded
+        return Made(Guard.around(unguarded.strategy, self._reading.judge, parts, self._subject), unguarded.count)
 
 
-def _possible(choices: Any, make: Callable[[Any], Made]) -> tuple[list[Made], list[Impossible]]:
+def _try_choices(choices: Any, make: Callable[[Any], Made]) -> tuple[list[Made], list[Impossible]]:
     """Return what *make* makes of *choices*, and the reasons why the other choices are impossible."""
-    made: list[Made] = []
+    options: list[Made] = []
     reasons: list[Impossible] = []
     for choice in choices:
         try:
-            made.append(make(choice))
+            options.append(make(choice))
         except Impossible as reason:
             reasons.append(reason)
-    return made, reasons
+    return options, reasons
 
 
 def anything() -> Strategy:
@@ -193,7 +193,7 @@ def anything() -> Strategy:
     )
 
     def deeper(inner: Strategy) -> Strategy:
-        held: Strategy = st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
-        return held
+        containers: Strategy = st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+        return containers
 
     return st.recursive(leaves, deeper, max_leaves=6)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hypothesis import strategies as st
 else:
 
-    class _Later:
+    class _LazyModule:
         """A stand-in for a module, which is imported when one of its attributes is first used."""
 
         def __init__(self, name: str) -> None:
@@ -34,9 +34,9 @@ else:
                 if (error.name or "").partition(".")[0] != "hypothesis":
                     raise
                 raise ToolkitError(f"hypothesis is not installed; pip install '{DISTRIBUTION}[testing]'") from None
-            found = getattr(module, name)
-            setattr(self, name, found)  # the next access finds the attribute without `__getattr__`
-            return found
+            attribute = getattr(module, name)
+            setattr(self, name, attribute)  # the next access finds the attribute without `__getattr__`
+            return attribute
 
-    hypothesis = _Later("hypothesis")
-    st = _Later("hypothesis.strategies")
+    hypothesis = _LazyModule("hypothesis")
+    st = _LazyModule("hypothesis.strategies")

@@ -25,7 +25,7 @@ A change that may be a mistake: what it is in words, its place, and a function t
 
 The function makes a new copy at each call.
 """
-_BESIDE = "unexpected"
+_UNKNOWN_KEY = "unexpected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,31 +75,34 @@ class Limits:
 
 def mistakes(value: Any, limits: Limits) -> list[Change]:
     """Return every small change to *value* that could be a mistake."""
-    found: list[Change] = []
-    for path, here in _places(value, ()):
+    changes: list[Change] = []
+    for path, part in _places(value, ()):
         if path:
-            found += [
-                (what, path, functools.partial(_changed, value, path, other)) for what, other in _others(here, limits)
+            changes += [
+                (description, path, functools.partial(_changed, value, path, other))
+                for description, other in _others(part, limits)
             ]
-        if isinstance(here, dict):
-            found += [("left out", (*path, key), functools.partial(_without, value, (*path, key))) for key in here]
-            if _BESIDE not in here:
-                further = (*path, _BESIDE)
-                found.append(("a key that nobody knows", further, functools.partial(_changed, value, further, 1)))
-            found += [
-                ("a key in other letters", (*path, key.swapcase()), functools.partial(_renamed, value, path, key))
-                for key in here
-                if key.swapcase() not in here
+        if isinstance(part, dict):
+            changes += [("left out", (*path, key), functools.partial(_without, value, (*path, key))) for key in part]
+            if _UNKNOWN_KEY not in part:
+                extra_path = (*path, _UNKNOWN_KEY)
+                changes.append(
+                    ("a key that nobody knows", extra_path, functools.partial(_changed, value, extra_path, 1))
+                )
+            changes += [
+                ("a key in other letters", (*path, key.swapcase()), functools.partial(_rename_key, value, path, key))
+                for key in part
+                if key.swapcase() not in part
             ]
-    return found
+    return changes
 
 
 def hostilities(value: Any) -> list[Change]:
     """Return changes that put each hostile value at each place of *value*; a tool must survive all of them."""
     places = [path for path, _ in _places(value, ()) if path]
     return [
-        (what, path, functools.partial(_changed, value, path, other))
-        for what, other in _HOSTILE.items()
+        (description, path, functools.partial(_changed, value, path, other))
+        for description, other in _HOSTILE.items()
         for path in places
     ]
 
@@ -110,33 +113,33 @@ def not_objects() -> list[Change]:
 
     Null is not among these values, because some models send null if there are no arguments.
     """
-    return [(what, (), functools.partial(copied, made)) for what, made in _NOT_OBJECTS.items()]
+    return [(description, (), functools.partial(copied, value)) for description, value in _NOT_OBJECTS.items()]
 
 
 def _places(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     yield path, value
     items: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
-        yield from _places(each, (*path, key))
+    for key, child in items:
+        yield from _places(child, (*path, key))
 
 
 def _changed(value: Any, path: Path, other: Any) -> Any:
-    made = copied(value)
-    _holder(made, path)[path[-1]] = copied(other)
-    return made
+    copy = copied(value)
+    _holder(copy, path)[path[-1]] = copied(other)
+    return copy
 
 
 def _without(value: Any, path: Path) -> Any:
-    made = copied(value)
-    del _holder(made, path)[path[-1]]
-    return made
+    copy = copied(value)
+    del _holder(copy, path)[path[-1]]
+    return copy
 
 
-def _renamed(value: Any, path: Path, key: str) -> Any:
-    made = copied(value)
-    holder = _holder(made, (*path, key))
+def _rename_key(value: Any, path: Path, key: str) -> Any:
+    copy = copied(value)
+    holder = _holder(copy, (*path, key))
     holder[key.swapcase()] = holder.pop(key)
-    return made
+    return copy
 
 
 def _holder(value: Any, path: Path) -> Any:
@@ -147,7 +150,7 @@ def _holder(value: Any, path: Path) -> Any:
 
 
 def _others(value: Any, limits: Limits) -> Iterator[tuple[str, Any]]:
-    yield from ((what, other) for what, other in _BY_TYPE[type(value)](value, limits))
+    yield from ((description, other) for description, other in _BY_TYPE[type(value)](value, limits))
     if value is not None:
         yield "null", None
     yield "in an array", [value]
@@ -212,7 +215,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _nested(depth: int, make: Callable[[Any], Any]) -> Any:
+def _nest(depth: int, make: Callable[[Any], Any]) -> Any:
     value: Any = 0
     for _ in range(depth):
         value = make(value)
@@ -220,8 +223,8 @@ def _nested(depth: int, make: Callable[[Any], Any]) -> Any:
 
 
 _HOSTILE: dict[str, Any] = {
-    "very deep arrays": _nested(200, lambda inner: [inner]),
-    "very deep objects": _nested(200, lambda inner: {"": inner}),
+    "very deep arrays": _nest(200, lambda inner: [inner]),
+    "very deep objects": _nest(200, lambda inner: {"": inner}),
     "a number without end": 10**4000,
     "a number at the edge": 1.7976931348623157e308,
     "half of a character": "\ud800",

@@ -49,16 +49,16 @@ def _bound(parts: Parts, keywords: tuple[str, str], narrowest: Callable[..., Any
 
     The second item of the result says whether the bound itself is excluded.
     """
-    found = [
+    bounds = [
         (part.schema[keyword], keyword.startswith("exclusive"), part, keyword)
         for part in parts
         for keyword in keywords
         if keyword in part.schema
     ]
-    if not found:
+    if not bounds:
         return None
-    value = narrowest(limit for limit, *_ in found)
-    return max((each for each in found if each[0] == value), key=lambda each: each[1])
+    value = narrowest(limit for limit, *_ in bounds)
+    return max((bound for bound in bounds if bound[0] == value), key=lambda bound: bound[1])
 
 
 def _step(parts: Parts) -> Fraction | None:
@@ -67,17 +67,17 @@ def _step(parts: Parts) -> Fraction | None:
     for part in parts:
         if "multipleOf" in part.schema:
             # The fraction is read from the repr, because the author means 0.1 and not 0.1000000000000000055.
-            each = Fraction(repr(part.schema["multipleOf"]))
-            step = each if step is None else _common(step, each)
+            multiple = Fraction(repr(part.schema["multipleOf"]))
+            step = multiple if step is None else _find_common_multiple(step, multiple)
     return step
 
 
-def _common(one: Fraction, other: Fraction) -> Fraction:
-    return Fraction(math.lcm(one.numerator, other.numerator), math.gcd(one.denominator, other.denominator))
+def _find_common_multiple(first: Fraction, second: Fraction) -> Fraction:
+    return Fraction(math.lcm(first.numerator, second.numerator), math.gcd(first.denominator, second.denominator))
 
 
 def _integers(low: Bound | None, high: Bound | None, step: Fraction | None) -> Iterator[Made]:
-    factor = 1 if step is None else _common(step, Fraction(1)).numerator
+    factor = 1 if step is None else _find_common_multiple(step, Fraction(1)).numerator
     first = None if low is None else math.floor(low[0]) + 1 if low[1] else math.ceil(low[0])
     last = None if high is None else math.ceil(high[0]) - 1 if high[1] else math.floor(high[0])
     if (first is not None and first >= INT_LIMIT) or (last is not None and last <= -INT_LIMIT):

@@ -69,7 +69,7 @@ class _Object:
         if self._least > len(self._required) or (self._most is not None and self._together):
             self._is_exact = False  # the number of properties in a drawn object depends on chance
         count = self._count(optional) if keys is None else None
-        return Made(self._drawn(optional, keys), count, self._is_exact)
+        return Made(self._build_object_strategy(optional, keys), count, self._is_exact)
 
     def _count(self, optional: list[str]) -> int | None:
         """Return how many objects of known properties there are at most; None if the number is unknown."""
@@ -87,22 +87,22 @@ class _Object:
 
         Names without an entry in `properties` come last: those that are required, alone or together with others.
         """
-        mentioned = [name for part in self._parts for name in part.schema.get("properties", ())]
-        return dict.fromkeys([*mentioned, *self._required, *self._with_others(self._together)])
+        property_names = [name for part in self._parts for name in part.schema.get("properties", ())]
+        return dict.fromkeys([*property_names, *self._required, *self._with_others(self._together)])
 
     def _learn(self, name: str) -> None:
         try:
-            made = self._mentioned(name)
+            values = self._property_values(name)
         except Impossible:
             if name in self._required:
                 raise
             self._forbidden.add(name)
             return
-        self._known[name] = made.strategy
-        self._counts[name] = made.count
-        self._is_exact = self._is_exact and made.exact
+        self._known[name] = values.strategy
+        self._counts[name] = values.count
+        self._is_exact = self._is_exact and values.exact
 
-    def _mentioned(self, name: str) -> Made:
+    def _property_values(self, name: str) -> Made:
         for part in self._named():
             if not self._fits(part, name):
                 raise Impossible("propertyNames", part.place, f"does not allow the name {name!r}")
@@ -113,35 +113,35 @@ class _Object:
 
     def _at(self, name: str) -> list[Part]:
         """Return the schemas that the value of the property *name* has to fit."""
-        found: list[Part] = []
+        value_parts: list[Part] = []
         is_evaluated = False
         for part in self._parts:
-            here = [part.below("properties", name)] if name in part.schema.get("properties", ()) else []
-            here += [
+            local_parts = [part.below("properties", name)] if name in part.schema.get("properties", ()) else []
+            local_parts += [
                 part.below("patternProperties", source)
                 for source in part.schema.get("patternProperties", ())
                 if compile_pattern(source).search(name)
             ]
-            if not here and "additionalProperties" in part.schema:
-                here = [part.below("additionalProperties")]
-            is_evaluated = is_evaluated or bool(here)
-            found += here
+            if not local_parts and "additionalProperties" in part.schema:
+                local_parts = [part.below("additionalProperties")]
+            is_evaluated = is_evaluated or bool(local_parts)
+            value_parts += local_parts
         if not is_evaluated:
-            found += [
+            value_parts += [
                 part.below("unevaluatedProperties") for part in self._parts if "unevaluatedProperties" in part.schema
             ]
-        return found
+        return value_parts
 
     # Names that the schema does not mention.
 
     def _keys(self) -> Strategy | None:
         """Return a strategy for the names of further properties; None if there can be none."""
         patterns = {source: part for part in self._parts for source in part.schema.get("patternProperties", ())}
-        found = [matching(source, 0, None) for source in patterns]
+        strategies = [matching(source, 0, None) for source in patterns]
         closing = [part.schema.get("additionalProperties") for part in self._parts]
-        if not any(each is False for each in closing):
-            found.append(self._any_key())
-        usable = [Made(each) for each in found if each is not None]
+        if not any(schema is False for schema in closing):
+            strategies.append(self._any_key())
+        usable = [Made(strategy) for strategy in strategies if strategy is not None]
         if not usable:
             return None
         self._is_exact = False
@@ -171,8 +171,8 @@ class _Object:
 
     # How an object is drawn.
 
-    def _drawn(self, optional: list[str], keys: Strategy | None) -> Strategy:
-        known, required, least = self._known, self._required, self._least
+    def _build_object_strategy(self, optional: list[str], keys: Strategy | None) -> Strategy:
+        strategies, required, least = self._known, self._required, self._least
         most = 10**9 if self._most is None else self._most
         truth = st.booleans()
 
@@ -180,11 +180,11 @@ class _Object:
             chosen = dict.fromkeys(required)
             for index, name in enumerate(optional):
                 together = dict.fromkeys([*chosen, *self._with_others([name])])
-                left = sum(each not in chosen for each in optional[index:])
-                is_needed = keys is None and len(chosen) + left <= least
+                remaining = sum(candidate not in chosen for candidate in optional[index:])
+                is_needed = keys is None and len(chosen) + remaining <= least
                 if len(together) <= most and (is_needed or draw(truth)):
                     chosen = together
-            return {name: known[name] for name in [*known, *chosen] if name in chosen}
+            return {name: strategies[name] for name in [*strategies, *chosen] if name in chosen}
 
         def further(count: int) -> Strategy:
             missing = max(0, least - count)
@@ -211,14 +211,14 @@ class _Object:
 
     def _with_others(self, names: Iterable[str]) -> dict[str, None]:
         """Return *names* and the names of all properties that must come with them."""
-        found = dict.fromkeys(names)
-        waiting = list(found)
+        all_names = dict.fromkeys(names)
+        waiting = list(all_names)
         while waiting:
             for other in self._together.get(waiting.pop(), ()):
-                if other not in found:
-                    found[other] = None
+                if other not in all_names:
+                    all_names[other] = None
                     waiting.append(other)
-        return found
+        return all_names
 
     def _impossible(self, keyword: str, why: str) -> Impossible:
         part = next(part for part in self._parts if keyword in part.schema)
@@ -231,8 +231,8 @@ def _required(parts: Parts) -> list[str]:
 
 def _together(parts: Parts) -> Mapping[str, list[str]]:
     """Return for each name the properties that must come with it."""
-    found: dict[str, list[str]] = {}
+    companions: dict[str, list[str]] = {}
     for part in parts:
         for name, others in part.schema.get("dependentRequired", {}).items():
-            found.setdefault(name, []).extend(others)
-    return found
+            companions.setdefault(name, []).extend(others)
+    return companions

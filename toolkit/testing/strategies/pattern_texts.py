@@ -22,7 +22,7 @@ __all__ = ["letters_between", "matching"]
 
 _ANY = Chars(".", int(re.DOTALL), 0, 1, wide=False)
 _PADDING = Repeat(0, UNBOUNDED, _ANY, 1)
-_MORE = 8
+_MAX_EXTRA_ITEMS = 8
 """How many more items than its minimum a repeat may have."""
 _LONG = 200
 """
@@ -51,25 +51,25 @@ def matching(pattern: str, least: int, most: int | None) -> Strategy | None:
         items.append(_PADDING)
     if most is not None and sum(map(narrowest, items)) > most:
         return None
-    return _steered(items, least, most)
+    return _build_text_strategy(items, least, most)
 
 
-def _steered(items: list[Node], least: int, most: int | None) -> Strategy:
+def _build_text_strategy(items: list[Node], least: int, most: int | None) -> Strategy:
     """Draw *items* one after the other. The item that can grow most is as long as the length of the text requires."""
-    index, growing = max(enumerate(items), key=lambda each: _growth(each[1]))
-    before = [_drawn(item) for item in items[:index]]
-    after = [_drawn(item) for item in items[index + 1 :]]
+    index, growing = max(enumerate(items), key=lambda pair: _growth(pair[1]))
+    before = [_build_node_strategy(item) for item in items[:index]]
+    after = [_build_node_strategy(item) for item in items[index + 1 :]]
     is_steered = isinstance(growing, Repeat) and isinstance(growing.body, Chars) and bool(least or most is not None)
     if not is_steered or not isinstance(growing, Repeat):
-        return st.tuples(*before, _drawn(growing), *after).map("".join)
-    low, high, letters = growing.low, growing.high, _drawn(growing.body)
+        return st.tuples(*before, _build_node_strategy(growing), *after).map("".join)
+    low, high, letters = growing.low, growing.high, _build_node_strategy(growing.body)
 
     @st.composite
     def text(draw: st.DrawFn) -> str:
         start, end = "".join(map(draw, before)), "".join(map(draw, after))
         missing = least - len(start) - len(end)
         shortest = max(low, missing)
-        longest = min(high, shortest + _MORE)
+        longest = min(high, shortest + _MAX_EXTRA_ITEMS)
         if most is not None:
             longest = min(longest, most - len(start) - len(end))
         longest = max(longest, shortest)  # if the text becomes too long, its judge refuses it
@@ -86,7 +86,7 @@ def letters_between(letters: Strategy, least: int, most: int) -> Strategy:
     """
     if least <= _LONG:
         return st.text(letters, min_size=least, max_size=most)
-    pieces = st.text(letters, min_size=1, max_size=_MORE)
+    pieces = st.text(letters, min_size=1, max_size=_MAX_EXTRA_ITEMS)
     return pieces.map(lambda piece: (piece * least)[:least])
 
 
@@ -94,20 +94,20 @@ def _growth(node: Node) -> int:
     return node.high - node.low if isinstance(node, Repeat) and isinstance(node.body, Chars) else -1
 
 
-def _drawn(node: Node) -> Strategy:
+def _build_node_strategy(node: Node) -> Strategy:
     match node:
         case Chars(source, flags):
-            made = st.from_regex(re.compile(source, flags), fullmatch=True, alphabet=st.characters(codec="utf-8"))
+            strategy = st.from_regex(re.compile(source, flags), fullmatch=True, alphabet=st.characters(codec="utf-8"))
         case Seq(items):
-            made = st.tuples(*map(_drawn, items)).map("".join)
+            strategy = st.tuples(*map(_build_node_strategy, items)).map("".join)
         case Either(items) | Opaque(items):
-            made = st.one_of([_drawn(item) for item in sorted(items, key=narrowest)])
+            strategy = st.one_of([_build_node_strategy(item) for item in sorted(items, key=narrowest)])
         case Repeat(low, high, Chars() as body):
-            made = letters_between(_drawn(body), low, min(high, low + _MORE))
+            strategy = letters_between(_build_node_strategy(body), low, min(high, low + _MAX_EXTRA_ITEMS))
         case Repeat(low, high, body):
-            made = st.lists(_drawn(body), min_size=low, max_size=min(high, low + 3)).map("".join)
+            strategy = st.lists(_build_node_strategy(body), min_size=low, max_size=min(high, low + 3)).map("".join)
         case Atomic(body):
-            made = _drawn(body)
+            strategy = _build_node_strategy(body)
         case _:  # a node that consumes no text, or of an unknown kind
-            made = st.just("")
-    return made
+            strategy = st.just("")
+    return strategy

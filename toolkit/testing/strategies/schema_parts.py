@@ -68,22 +68,22 @@ The number is 1 if a reference was followed that leads back to itself, and other
 
 def types_of(parts: Parts) -> list[str]:
     """Return the JSON types that all of *parts* allow, the simplest first; raise `Impossible` if there is none."""
-    left = set(TYPES) - {"integer"}
+    remaining = set(TYPES) - {"integer"}
     for part in parts:
         kinds = part.schema.get("type")
         if kinds is not None:
-            wanted = {kinds} if isinstance(kinds, str) else set(kinds)
-            if "number" in left and "integer" in wanted and "number" not in wanted:
-                left = (left - {"number"}) | {"integer"}
-            left &= wanted | ({"integer"} if "number" in wanted else set())
-        refused = part.schema.get("not")
-        if isinstance(refused, Mapping) and refused.keys() == {"type"}:
-            kinds = refused["type"]
-            unwanted = {kinds} if isinstance(kinds, str) else set(kinds)
-            left -= unwanted | ({"integer"} if "number" in unwanted else set())
-        if not left:
+            allowed = {kinds} if isinstance(kinds, str) else set(kinds)
+            if "number" in remaining and "integer" in allowed and "number" not in allowed:
+                remaining = (remaining - {"number"}) | {"integer"}
+            remaining &= allowed | ({"integer"} if "number" in allowed else set())
+        negated = part.schema.get("not")
+        if isinstance(negated, Mapping) and negated.keys() == {"type"}:
+            kinds = negated["type"]
+            forbidden = {kinds} if isinstance(kinds, str) else set(kinds)
+            remaining -= forbidden | ({"integer"} if "number" in forbidden else set())
+        if not remaining:
             raise Impossible("type", part.place, "leaves no type of value")
-    return [kind for kind in TYPES if kind in left]
+    return [kind for kind in TYPES if kind in remaining]
 
 
 class Reading:
@@ -101,7 +101,7 @@ class Reading:
         self.judge = validator(schema)
         self.root = Part(schema, self.judge.resolver, "#")
         self.has_bases = False
-        self._recursive = self._leading_back()
+        self._recursive = self._find_recursive()
 
     def flattened(self, parts: Parts) -> Flat:
         """
@@ -112,24 +112,24 @@ class Reading:
         Raises:
             Impossible: A part has the schema false.
         """
-        found: list[Part] = []
-        seen: set[int] = set()
+        flat: list[Part] = []
+        visited: set[int] = set()
         steps = 0
         waiting = list(reversed(parts))
         while waiting:
             part = waiting.pop()
             if part.schema is False:
                 raise Impossible("false", part.place, "allows nothing")
-            if part.schema is True or id(part.schema) in seen:
+            if part.schema is True or id(part.schema) in visited:
                 continue
-            seen.add(id(part.schema))
-            found.append(part)
+            visited.add(id(part.schema))
+            flat.append(part)
             beside = [part.below("allOf", index) for index in range(len(part.schema.get("allOf", ())))]
             for target in _targets(part):
                 beside.append(target)
                 steps |= id(target.schema) in self._recursive
             waiting += reversed(beside)
-        return found, steps
+        return flat, steps
 
     def alternatives(self, parts: Parts) -> list[Flat]:
         """
@@ -142,13 +142,13 @@ class Reading:
         """
         reasons: list[Impossible] = []
         ways = self._chosen(tuple(parts), frozenset(), reasons, [_MOST_STEPS])
-        found = list(islice(ways, _MOST_ALTERNATIVES))
-        if not found:
+        first_ways = list(islice(ways, _MOST_ALTERNATIVES))
+        if not first_ways:
             raise reasons[0] if reasons else Impossible("anyOf", parts[0].place, "has too many ways to try")
-        return found
+        return first_ways
 
     def _chosen(
-        self, parts: tuple[Part, ...], made: frozenset[tuple[int, str]], reasons: list[Impossible], left: list[int]
+        self, parts: tuple[Part, ...], decided: frozenset[tuple[int, str]], reasons: list[Impossible], left: list[int]
     ) -> Iterator[Flat]:
         left[0] -= 1
         if left[0] < 0:
@@ -161,9 +161,9 @@ class Reading:
             return
         for part in flat:
             for key, options in _choices(part):
-                if (id(part.schema), key) not in made:
+                if (id(part.schema), key) not in decided:
                     for option in sorted(options, key=self._rank):
-                        yield from self._chosen((*parts, *option), made | {(id(part.schema), key)}, reasons, left)
+                        yield from self._chosen((*parts, *option), decided | {(id(part.schema), key)}, reasons, left)
                     return
         yield flat, steps
 
@@ -175,7 +175,7 @@ class Reading:
         except Impossible:
             return len(TYPES), 0
 
-    def _leading_back(self) -> frozenset[int]:
+    def _find_recursive(self) -> frozenset[int]:
         """
         Return the ids of the schemas from which references lead back to the same schema.
 
@@ -187,31 +187,31 @@ class Reading:
             holder = waiting.pop()
             if id(holder.schema) in direct:
                 continue
-            found = direct[id(holder.schema)] = set()
+            targets = direct[id(holder.schema)] = set()
             inner = [holder]
             while inner:
                 part = inner.pop()
                 if isinstance(part.schema, list):
-                    inner += [Part(each, part.resolver, "") for each in part.schema]
+                    inner += [Part(child, part.resolver, "") for child in part.schema]
                 elif isinstance(part.schema, Mapping):
                     self.has_bases |= isinstance(part.schema.get("$id"), str) and part.schema is not self.root.schema
                     resolver = part.inside
-                    inner += [Part(each, resolver, "") for each in part.schema.values()]
+                    inner += [Part(child, resolver, "") for child in part.schema.values()]
                     for target in _targets(part, maybe=True):
-                        found.add(id(target.schema))
+                        targets.add(id(target.schema))
                         waiting.append(target)
-        return frozenset(each for each in direct if each in _reached(direct, each))
+        return frozenset(start for start in direct if start in _find_reachable(direct, start))
 
 
-def _reached(direct: Mapping[int, set[int]], start: int) -> set[int]:
-    reached: set[int] = set()
+def _find_reachable(direct: Mapping[int, set[int]], start: int) -> set[int]:
+    reachable: set[int] = set()
     waiting = list(direct[start])
     while waiting:
-        each = waiting.pop()
-        if each not in reached:
-            reached.add(each)
-            waiting += direct[each]
-    return reached
+        schema_id = waiting.pop()
+        if schema_id not in reachable:
+            reachable.add(schema_id)
+            waiting += direct[schema_id]
+    return reachable
 
 
 def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
@@ -229,13 +229,13 @@ def _targets(part: Part, *, maybe: bool = False) -> Iterator[Part]:
         reference = part.schema.get(keyword)
         if isinstance(reference, str):
             try:
-                found = part.inside.lookup(reference)
+                resolved = part.inside.lookup(reference)
             except (Unresolvable, LookupError, ValueError):
                 if not maybe:
                     raise
             else:
                 place = reference if reference.startswith("#") else f"{part.place}/{keyword}"
-                yield Part(found.contents, found.resolver, place)
+                yield Part(resolved.contents, resolved.resolver, place)
 
 
 def _choices(part: Part) -> Iterator[tuple[str, list[tuple[Part, ...]]]]:

@@ -13,7 +13,7 @@ from .unsupported import Impossible
 
 __all__ = ["texts"]
 
-_MORE = 16
+_MAX_EXTRA_CHARACTERS = 16
 """How many characters more than its minimum length a text may have."""
 
 
@@ -21,19 +21,19 @@ def texts(parts: Parts) -> Made:
     """Return a strategy for strings that fit *parts*; raise `Impossible` if there are none."""
     least, most = _lengths(parts)
     patterns = [(part.schema["pattern"], part) for part in parts if "pattern" in part.schema]
-    forms = [found for part in parts for found in _forms(part.schema) if found is not None]
+    forms = [strategy for part in parts for strategy in _forms(part.schema) if strategy is not None]
     if not patterns and not forms:
-        longest = least + _MORE if most is None else min(most, least + _MORE)
+        longest = least + _MAX_EXTRA_CHARACTERS if most is None else min(most, least + _MAX_EXTRA_CHARACTERS)
         letters = st.characters(codec="utf-8")
         return Made(letters_between(letters, least, longest), 1 if most == 0 else None)
     # The form is only an annotation, but length and pattern are binding. A text of the form has to be judged if there
     # is a length or a pattern. A text of the pattern always has to be judged, and need not have the form.
-    options = [Made(found, exact=not patterns and not least and most is None) for found in forms[:1]]
+    options = [Made(strategy, exact=not patterns and not least and most is None) for strategy in forms[:1]]
     for pattern, part in patterns[:1]:
-        found = matching(pattern, least, most)
-        if found is None:
+        strategy = matching(pattern, least, most)
+        if strategy is None:
             raise Impossible("pattern", f"{part.place}/pattern", f"wants more than {most} characters")
-        options.append(Made(found, exact=False))
+        options.append(Made(strategy, exact=False))
     return one_of(options)
 
 
