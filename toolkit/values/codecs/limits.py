@@ -35,7 +35,7 @@ _LENGTHS = {
     "min_length": (("minLength", "minItems", "minProperties"), operator.ge, ">=", "at least"),
     "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
 }
-_SIZED: tuple[tuple[str, Any, str], ...] = (
+_SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
     ("string", str, "characters"),
     ("array", list, "items"),
     ("object", dict, "entries"),
@@ -130,7 +130,7 @@ def length(codec: Codec, name: str, count: int) -> Iterator[Limit]:
         check = _tolerant(codec, lambda value: compare(len(value), count))
         yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
         return
-    for keyword, (kind, python, unit) in zip(keywords, _SIZED, strict=True):
+    for keyword, (kind, python, unit) in zip(keywords, _SIZED_TYPES, strict=True):
         if kind in _kinds(codec.schema):
 
             def fits(value: Any, python: Any = python) -> bool:
@@ -184,8 +184,8 @@ def digits(name: str, most: int) -> Limit:
         places = len(fraction.rstrip("0"))
         return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= most
 
-    what = "digits" if name == "max_digits" else "digits after the point"
-    return Limit({}, holds, f"at most {most} {what}", on_decoded=True)
+    unit = "digits" if name == "max_digits" else "digits after the point"
+    return Limit({}, holds, f"at most {most} {unit}", on_decoded=True)
 
 
 def pattern(source: str | re.Pattern[str]) -> Limit:
