@@ -41,9 +41,9 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
     rewritten(schema, lambda part: _check_movable(part, schema, subject))
     own = {key: value for key, value in schema.items() if key != "$schema"}
     codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
-    alone = judged(codec)
-    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _has_references(own) else always(alone)
-    return alone
+    strict_codec = judged(codec)
+    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _has_references(own) else always(strict_codec)
+    return strict_codec
 
 
 def _check_movable(part: Schema, whole: Schema, subject: str) -> Schema:

@@ -104,8 +104,8 @@ def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
         def fits(value: Any) -> bool:
             return not isinstance(value, (int, float)) or isinstance(value, bool) or compare(value, number)
 
-        only = _compare(sign, number) if kinds <= _NUMBERS else None
-        yield Limit({keyword: number}, fits, message, source=only)
+        number_source = _compare(sign, number) if kinds <= _NUMBERS else None
+        yield Limit({keyword: number}, fits, message, source=number_source)
         if kinds <= _NUMBERS | {"boolean", "null"}:
             return
     # The author means 0.1, not 0.1000000000000000055.
@@ -136,8 +136,8 @@ def length(codec: Codec, name: str, count: int) -> Iterator[Limit]:
             def fits(value: Any, python: Any = python) -> bool:
                 return not isinstance(value, python) or compare(len(value), count)
 
-            only = _length_of(sign, count) if codec.kinds == {kind} else None
-            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=only)
+            length_source = _length_of(sign, count) if codec.kinds == {kind} else None
+            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=length_source)
 
 
 def _length_of(sign: str, count: int) -> Callable[[Writer, str], str]:

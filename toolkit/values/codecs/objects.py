@@ -124,10 +124,10 @@ def object_codec(
         if not isinstance(value, dict):
             raise Refusal.expected("an object", value)
         values, problems = _decode_fields(value, fields)
-        further, strange = _decode_extras(value, {field.name for field in fields}, extras, forbidden)
-        if problems or strange:
-            raise Refusal(*problems, *strange)
-        values |= further
+        extra_values, extra_problems = _decode_extras(value, {field.name for field in fields}, extras, forbidden)
+        if problems or extra_problems:
+            raise Refusal(*problems, *extra_problems)
+        values |= extra_values
         return values if as_dict else build(**values)
 
     def emit(writer: Writer, value: str) -> str:
@@ -230,7 +230,7 @@ def _emit_object(
     if optional or extras is not None:
         count = writer.fresh()
         writer.line(f"{count} = {len(required)}")
-    loose: list[str] = []
+    maybe_absent: list[str] = []
     for field in optional:
         result = writer.fresh()
         with writer.block(f"if {field.name!r} in {value}:"):
@@ -243,41 +243,41 @@ def _emit_object(
             elif field.default is not MISSING:
                 writer.line(f"{result} = {writer.constant(field.default)}")
             else:
-                loose.append(field.name)
+                maybe_absent.append(field.name)
                 writer.line(f"{result} = U")
         results[field.name] = result
-    further = ""
+    extra_values = ""
     if extras is None:
         writer.unless(f"len({value}) == {count if optional else len(required)}")
     else:
-        further = _emit_extras(writer, value, fields, extras, forbidden, count)
-    if not as_dict and not further and not loose and all(is_identifier(field.name) for field in fields):
+        extra_values = _emit_extras(writer, value, fields, extras, forbidden, count)
+    if not as_dict and not extra_values and not maybe_absent and all(is_identifier(field.name) for field in fields):
         arguments = ", ".join(
             results[field.name] if field.positional else f"{field.name}={results[field.name]}"
             for field in sorted(fields, key=lambda field: not field.positional)
         )
         return f"{writer.constant(build)}({arguments})"
     # The dictionary keeps the order of the fields, even if some fields are absent.
-    sure = list(takewhile(lambda field: field.name not in loose, fields))
-    literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}"
-    if as_dict and not further and not loose:
+    leading_fields = list(takewhile(lambda field: field.name not in maybe_absent, fields))
+    literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in leading_fields)}}}"
+    if as_dict and not extra_values and not maybe_absent:
         return literal
     values = writer.fresh()
     writer.line(f"{values} = {literal}")
-    for field in fields[len(sure) :]:
-        condition = f"if {results[field.name]} is not U: " if field.name in loose else ""
+    for field in fields[len(leading_fields) :]:
+        condition = f"if {results[field.name]} is not U: " if field.name in maybe_absent else ""
         writer.line(f"{condition}{values}[{field.name!r}] = {results[field.name]}")
-    if further:
-        writer.line(f"{values}.update({further})")
+    if extra_values:
+        writer.line(f"{values}.update({extra_values})")
     return values if as_dict else f"{writer.constant(build)}(**{values})"
 
 
 def _emit_extras(
     writer: Writer, value: str, fields: Sequence[Field], extras: Codec, forbidden: frozenset[str], count: str
 ) -> str:
-    further, key, item = writer.fresh(), writer.fresh(), writer.fresh()
+    extra_values, key, item = writer.fresh(), writer.fresh(), writer.fresh()
     declared = writer.constant(frozenset(field.name for field in fields))
-    writer.line(f"{further} = {{}}")
+    writer.line(f"{extra_values} = {{}}")
     with (
         writer.block(f"if len({value}) != {count}:"),
         writer.block(f"for {key}, {item} in {value}.items():"),
@@ -286,5 +286,5 @@ def _emit_extras(
         writer.text(key)
         if forbidden:
             writer.line(f"if {key} in {writer.constant(forbidden)}: return U")
-        writer.line(f"{further}[{key}] = {writer.convert(extras, item)}")
-    return further
+        writer.line(f"{extra_values}[{key}] = {writer.convert(extras, item)}")
+    return extra_values

@@ -159,15 +159,15 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
             with writer.block(f"if {name!r} in {value}:"):
                 writer.line(f"{item} = {value}[{name!r}]")
                 _write_nested(writer, item, subschema)
-    further = schema.get("additionalProperties", True)
+    extra_schema = schema.get("additionalProperties", True)
     key, item = writer.fresh(), writer.fresh()
     declared = writer.constant(frozenset(properties))
-    if further is False:
+    if extra_schema is False:
         writer.unless(f"{value}.keys() <= {declared}")
         return
     with writer.block(f"for {key}, {item} in {value}.items():"), writer.block(f"if {key} not in {declared}:"):
         writer.text(key)
-        _write_nested(writer, item, further)
+        _write_nested(writer, item, extra_schema)
 
 
 def _write_nested(writer: Writer, value: str, schema: Any) -> None:

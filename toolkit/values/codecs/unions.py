@@ -170,12 +170,12 @@ def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], 
     """
     for _ in range(3):
         try:
-            again = _encoded(members, reader, decode(form))
+            next_form = _encoded(members, reader, decode(form))
         except Exception:  # noqa: BLE001 -- the class cannot be made from its own fields, so its form stays as it is
             return form
-        if again == form:
+        if next_form == form:
             break
-        form = again
+        form = next_form
     return form
 
 

@@ -99,34 +99,34 @@ class _Estimate:
 
     def either(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
         measured = [self.measure(item, after) for item in items]
-        earlier_masks, apart = 0, True
+        earlier_masks, are_disjoint = 0, True
         for item in items:
             mask = self.peek(item, after)[0]
-            apart = apart and not earlier_masks & mask
+            are_disjoint = are_disjoint and not earlier_masks & mask
             earlier_masks |= mask
         item_ways = [ways for ways, _ in measured]
         # If no character can start two of the items, at most one item goes on.
-        ways = max(item_ways, default=1) if apart else sum(item_ways)
+        ways = max(item_ways, default=1) if are_disjoint else sum(item_ways)
         return min(ways, CEILING), min(1 + sum(self.saving + cost for _, cost in measured), CEILING)
 
     def repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
         low, body = node.low, node.body
         # A round that consumes nothing is the last one, except among the *low* rounds that are required.
         rounds = min(node.high, self.length // node.width if node.width else low + self.length + 1)
-        spare = max(rounds - low + 1, 1)
-        again = self.peek(body, after)
-        alone = not again[0] & after[0]
+        round_counts = max(rounds - low + 1, 1)
+        body_next = self.peek(body, after)
+        is_disjoint = not body_next[0] & after[0]
         if isinstance(body, Chars):
             # `re` counts how often the character comes and then goes back step by step, without a stack.
-            return 1 if alone else spare, 1 + rounds * body.price + spare * after[1]
-        either = (again[0] | after[0], again[1] + after[1] + 1)
+            return 1 if is_disjoint else round_counts, 1 + rounds * body.price + round_counts * after[1]
+        either = (body_next[0] | after[0], body_next[1] + after[1] + 1)
         ways, cost = self.measure(body, after if node.high == 1 else either)
         cost += after[1] + self.saving
         if not node.width:
             ways = max(ways, 2)
         if ways > 1:
             return _sum_powers(ways, rounds), min(_sum_powers(ways, rounds) * cost, CEILING)
-        return 1 if alone else spare, min((rounds + 1) * cost, CEILING)
+        return 1 if is_disjoint else round_counts, min((rounds + 1) * cost, CEILING)
 
     def look(self, node: Look) -> float:
         cost = self.looks.get(id(node))

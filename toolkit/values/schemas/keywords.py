@@ -93,8 +93,8 @@ def _enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[
     if isinstance(instance, str):
         fits = instance in choices
     else:
-        own = _identity(instance)
-        fits = any(_identity(choice) == own for choice in choices)
+        identity = _identity(instance)
+        fits = any(_identity(choice) == identity for choice in choices)
     if not fits:
         yield error_of()
 
@@ -188,13 +188,13 @@ def _any_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterato
 
 def _one_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
     context: list[Any] = []
-    fitting = 0
+    fit_count = 0
     for index, member in enumerate(members):
         errors = list(islice(validator.descend(instance, member, schema_path=index), MOST_ERRORS))
         context += errors
-        fitting += not errors
-    if fitting != 1:
-        yield error_of(context=() if fitting else context)
+        fit_count += not errors
+    if fit_count != 1:
+        yield error_of(context=() if fit_count else context)
 
 
 def _not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Iterator[Any]:

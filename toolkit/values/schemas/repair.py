@@ -26,7 +26,7 @@ _MAX_WORK = 60_000
 _WORK_OF_AN_ERROR = 10
 _MAX_ERRORS_A_ROUND = 1_000
 # An error that cannot be repaired may vanish when another one is repaired, but so many errors hardly ever do.
-_MAX_UNANSWERED = 20
+_MAX_UNREPAIRED = 20
 _UNIONS = ("anyOf", "oneOf")
 _REPAIRABLE_KEYWORDS = ("type", "enum", "const", *_UNIONS)
 _DESCENDING_KEYWORDS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
@@ -53,12 +53,12 @@ def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Rep
     if not isinstance(arguments, (dict, str)) or count_values(arguments, _MAX_WORK) >= _MAX_WORK or flaws(arguments):
         return None
     try:
-        done = _RepairRun(hidden).fitted(copied(arguments), judge, ())
+        result = _RepairRun(hidden).fitted(copied(arguments), judge, ())
     except Exception:  # noqa: BLE001 -- a repair is optional; without it the call is refused
         return None
-    if done is None or not done.notes or not isinstance(done.value, dict) or flaws(done.value):
+    if result is None or not result.notes or not isinstance(result.value, dict) or flaws(result.value):
         return None
-    return Repaired(done.value, tuple(done.notes))
+    return Repaired(result.value, tuple(result.notes))
 
 
 @dataclass(slots=True)
@@ -106,20 +106,20 @@ class _RepairRun:
     def _repair_errors(self, errors: list[Any], box: list[Any], judge: Any, place: Path) -> list[str]:
         """Try to repair each of *errors*. Return the notes, or an empty list if too many errors cannot be repaired."""
         notes: list[str] = []
-        touched: set[Path] = set()
-        left = _MAX_UNANSWERED
+        repaired_paths: set[Path] = set()
+        failures_left = _MAX_UNREPAIRED
         for error in errors:
             path = tuple(error.absolute_path)
             # Two errors of one value usually have one cause. The next round handles the errors that remain.
-            if not touched.isdisjoint(path[:length] for length in range(len(path) + 1)):
+            if not repaired_paths.isdisjoint(path[:length] for length in range(len(path) + 1)):
                 continue
             new_notes = self._repair_error(error, box, judge, place)
             if new_notes:
-                touched.add(path)
+                repaired_paths.add(path)
                 notes += new_notes
             else:
-                left -= 1
-            if not left:
+                failures_left -= 1
+            if not failures_left:
                 return []
         return notes
 
@@ -148,11 +148,11 @@ class _RepairRun:
         whole = judge.evolve(schema=error.schema)
         if _is_null(value) and not whole.is_valid(None) and self._leave_out(error, holder, key, box[0], judge):
             return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
-        done = self._meant(value, error, judge, whole, where)
-        if done is None:
+        result = self._meant(value, error, judge, whole, where)
+        if result is None:
             return []
-        holder[key] = done.value
-        return done.notes
+        holder[key] = result.value
+        return result.notes
 
     def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _FittedValue | None:
         """
@@ -168,12 +168,12 @@ class _RepairRun:
         readings: list[_FittedValue] = []
         if error.validator in _UNIONS and error.context:
             for member in error.validator_value:
-                done = self.fitted(copied(value), judge.evolve(schema=member), where)
-                readings += [done] if done is not None and whole.is_valid(done.value) else []
+                result = self.fitted(copied(value), judge.evolve(schema=member), where)
+                readings += [result] if result is not None and whole.is_valid(result.value) else []
         for candidate, note in candidates:
             if isinstance(candidate, (dict, list)):
-                done = self.fitted(copied(candidate), whole, where)
-                readings += [_FittedValue(done.value, note + done.notes)] if done is not None else []
+                result = self.fitted(copied(candidate), whole, where)
+                readings += [_FittedValue(result.value, note + result.notes)] if result is not None else []
         # The reading with the fewest repairs wins. Among equals, the first one wins.
         return min(readings, key=lambda reading: len(reading.notes), default=None)
 

@@ -59,13 +59,13 @@ def _check_parts(schema: Any, subject: str) -> None:
     from referencing.jsonschema import DRAFT202012
 
     parts: dict[int, Mapping[str, Any]] = {}
-    beside: dict[int, list[Any]] = {}
+    in_place_schemas: dict[int, list[Any]] = {}
     patterns: list[str] = []
     resolver = Judge(schema).resolver
     waiting: list[tuple[str, Any, Any]] = [("", schema, resolver)]
-    referred: list[tuple[str, Any, Any]] = []
-    while waiting or referred:
-        place, part, resolver = (waiting or referred).pop()
+    referenced: list[tuple[str, Any, Any]] = []
+    while waiting or referenced:
+        place, part, resolver = (waiting or referenced).pop()
         if not isinstance(part, Mapping) or id(part) in parts:
             continue
         if not waiting and parts:
@@ -77,14 +77,14 @@ def _check_parts(schema: Any, subject: str) -> None:
         resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
         patterns += _patterns(part, where)
         targets = list(_targets(part, resolver, where))
-        referred += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
+        referenced += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
         inner = [(keyword, subschema) for keyword, subschema in _subschemas(part) if isinstance(subschema, Mapping)]
         waiting += [(f"{place}/{keyword}", subschema, resolver) for keyword, subschema in inner]
-        beside[id(part)] = [target for _, target, _ in targets]
-        beside[id(part)] += [
+        in_place_schemas[id(part)] = [target for _, target, _ in targets]
+        in_place_schemas[id(part)] += [
             subschema for keyword, subschema in inner if keyword.partition("/")[0] in _KEYWORDS_FOR_SAME_VALUE
         ]
-    _check_loops(beside, subject)
+    _check_loops(in_place_schemas, subject)
     if any("unevaluatedProperties" in part for part in parts.values()):
         _check_key_patterns(patterns, subject)
 
@@ -125,27 +125,27 @@ def _check_key_patterns(patterns: list[str], subject: str) -> None:
             )
 
 
-def _check_loops(beside: Mapping[int, list[Any]], subject: str) -> None:
+def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> None:
     """Refuse a schema that refers back to itself for the same value."""
-    done: set[int] = set()
-    for start in beside:
-        under_way: dict[int, Iterator[Any]] = {}
-        if start not in done:
-            under_way[start] = iter(beside[start])
-        while under_way:
-            here = next(reversed(under_way))
-            for part in under_way[here]:
-                if id(part) in under_way:
+    finished: set[int] = set()
+    for start in in_place_schemas:
+        active: dict[int, Iterator[Any]] = {}
+        if start not in finished:
+            active[start] = iter(in_place_schemas[start])
+        while active:
+            current = next(reversed(active))
+            for part in active[current]:
+                if id(part) in active:
                     raise DefinitionError(
                         f"{subject}: a `$ref` leads back to itself without going deeper into the value, so checking "
                         f"would never end"
                     )
-                if id(part) in beside and id(part) not in done:
-                    under_way[id(part)] = iter(beside[id(part)])
+                if id(part) in in_place_schemas and id(part) not in finished:
+                    active[id(part)] = iter(in_place_schemas[id(part)])
                     break
             else:
-                done.add(here)
-                del under_way[here]
+                finished.add(current)
+                del active[current]
 
 
 # The keywords under which a schema contains other schemas.

@@ -84,19 +84,19 @@ def _pieces(value: Any, path: _Path) -> Iterator[str]:
     elif len(path) >= _MOST_LEVELS:
         raise _refusal(f"nested deeper than {_MOST_LEVELS} levels, or it holds itself", path)
     elif issubclass(kind, list):
-        between = "["
+        separator = "["
         for index, item in enumerate(list.__iter__(value)):
-            yield between
+            yield separator
             yield from _pieces(item, (*path, index))
-            between = ","
-        yield "[]" if between == "[" else "]"
+            separator = ","
+        yield "[]" if separator == "[" else "]"
     else:
-        between = "{"
+        separator = "{"
         for key, item in _sort_members(value, path):
-            yield f"{between}{_text(key, path)}:"
+            yield f"{separator}{_text(key, path)}:"
             yield from _pieces(item, (*path, key))
-            between = ","
-        yield "{}" if between == "{" else "}"
+            separator = ","
+        yield "{}" if separator == "{" else "}"
 
 
 def _sort_members(value: dict[Any, Any], path: _Path) -> list[tuple[str, Any]]:

@@ -80,8 +80,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
         earlier_keys: set[str] = set()
-        twice = next(key for key, _ in pairs if key in earlier_keys or earlier_keys.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {show(twice)} stands twice in one object")
+        duplicate = next(key for key, _ in pairs if key in earlier_keys or earlier_keys.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {show(duplicate)} stands twice in one object")
     return result
 
 
@@ -218,12 +218,12 @@ def examined(root: Any) -> tuple[Any, list[Problem]]:
     # part of any path.
     path: list[Any] = []
     levels: list[tuple[Iterator[tuple[Any, Any]], Any]] = [(iter([("", root)]), top)]
-    left = MAX_VALUES
+    values_left = MAX_VALUES
     while levels:
         items, target = levels[-1]
         for key, value in items:
-            left -= 1
-            if left < 0:
+            values_left -= 1
+            if values_left < 0:
                 return None, [*problems, Problem(_TOO_MANY)]
             kind = type(value)
             inner: Iterator[tuple[Any, Any]] | None = None
