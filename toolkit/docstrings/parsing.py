@@ -71,8 +71,10 @@ def words(name: str) -> str:
     """Spell an identifier as a phrase: `getHTTPStatus` becomes "Get HTTP status"."""
     parts = _WORD_EDGE.sub(" ", name).split()
     # Two capital letters mark an acronym, unless the whole name is in capital letters.
-    shouted = len(parts) > 1 and name.isupper()
-    phrase = " ".join(part.lower() if shouted or len(part) < 2 or not part[:2].isupper() else part for part in parts)
+    is_all_capitals = len(parts) > 1 and name.isupper()
+    phrase = " ".join(
+        part.lower() if is_all_capitals or len(part) < 2 or not part[:2].isupper() else part for part in parts
+    )
     return phrase[:1].upper() + phrase[1:]
 
 

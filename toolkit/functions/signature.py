@@ -149,15 +149,19 @@ def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any
         raise DefinitionError(
             f"{subject}: its signature cannot be read ({error}); wrap it in a function with annotated parameters"
         ) from None
-    left = [
+    remaining = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.name not in keywords or parameter.kind is Parameter.POSITIONAL_ONLY
     ]
-    if left and left[0].name == "self" and isinstance(inner, MethodDescriptorType):
+    if remaining and remaining[0].name == "self" and isinstance(inner, MethodDescriptorType):
         # `str.upper` has no annotation for its `self`, but it is a method of `str`.
-        left[0] = left[0].replace(annotation=inner.__objclass__)
-    return left, signature.return_annotation, keywords.keys() | (whole.parameters.keys() - signature.parameters.keys())
+        remaining[0] = remaining[0].replace(annotation=inner.__objclass__)
+    return (
+        remaining,
+        signature.return_annotation,
+        keywords.keys() | (whole.parameters.keys() - signature.parameters.keys()),
+    )
 
 
 def _bind_by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
