@@ -44,35 +44,37 @@ def parse(text: str | None) -> Docstring:
         text = text.replace("\r\n", "\n").replace("\r", "\n").expandtabs()
     if ":`" in text:
         text = _ROLE.sub("`", text)
-    text = _dedented(text)
+    text = _dedent(text)
     # Most docstrings are only prose. One cheap search avoids the full parsing for them.
     if ":\n" not in text and text[-1:] != ":" and _HINT.search("\n" + text) is None:
         return Docstring(text, {}, "")
     lines = [line.rstrip() for line in text.split("\n")]
-    return _walk(_pruned(lines) if ">>>" in text or ".. " in text else lines)
+    return _walk(_prune_lines(lines) if ">>>" in text or ".. " in text else lines)
 
 
 def attribute_docstrings(cls: type) -> Mapping[str, str]:
     """Return the strings below the attributes of *cls* and its bases. A class without readable source has none."""
-    found: dict[str, str] = {}
+    attribute_texts: dict[str, str] = {}
     # A TypedDict keeps its bases only in this attribute.
     for base in filter(inspect.isclass, vars(cls).get("__orig_bases__", ())):
-        found |= attribute_docstrings(base)
+        attribute_texts |= attribute_docstrings(base)
     for owner in reversed(cls.__mro__):
         with suppress(Exception):  # the source may be missing, outdated or broken in any way
             # The classes of a framework do not describe the user's fields, and reading them takes 50 ms.
             if owner.__module__.partition(".")[0] not in _FRAMEWORKS:
-                texts = _beneath(inspect.getsource(sys.modules[owner.__module__]))
-                found |= texts.get(owner.__qualname__.replace(".<locals>", ""), {})
-    return {name: text for name, text in found.items() if text}
+                texts = _attribute_texts(inspect.getsource(sys.modules[owner.__module__]))
+                attribute_texts |= texts.get(owner.__qualname__.replace(".<locals>", ""), {})
+    return {name: text for name, text in attribute_texts.items() if text}
 
 
 def words(name: str) -> str:
     """Spell an identifier as a phrase: `getHTTPStatus` becomes "Get HTTP status"."""
     parts = _WORD_EDGE.sub(" ", name).split()
     # Two capital letters mark an acronym, unless the whole name is in capital letters.
-    shouted = len(parts) > 1 and name.isupper()
-    phrase = " ".join(part.lower() if shouted or len(part) < 2 or not part[:2].isupper() else part for part in parts)
+    is_all_capitals = len(parts) > 1 and name.isupper()
+    phrase = " ".join(
+        part.lower() if is_all_capitals or len(part) < 2 or not part[:2].isupper() else part for part in parts
+    )
     return phrase[:1].upper() + phrase[1:]
 
 
@@ -80,7 +82,7 @@ _SCOPES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 _FRAMEWORKS = sys.stdlib_module_names | {"attr", "msgspec", "pydantic", "typing_extensions"}
 _WORD_EDGE = re.compile(r"[\W_]++|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
 # Every repetition here is possessive or bounded, so that a search is not quadratic even in 1 MB of junk.
-_PAD = re.compile(r"\n( *+)[^ \n]")
+_LINE_INDENT = re.compile(r"\n( *+)[^ \n]")
 _NAME = re.compile(r"\w++")
 _GAP = re.compile(r"\n\n\n++")
 _ROLE = re.compile(r"(?<![\w:`]):[A-Za-z]{1,20}(?::[A-Za-z]{1,20})?:`~?")
@@ -98,7 +100,7 @@ _ENTRY = re.compile(
 
 
 def _table(**names: str) -> dict[str, str]:
-    return {name: kind for kind, listed in names.items() for name in listed.split(", ")}
+    return {name: kind for kind, joined_names in names.items() for name in joined_names.split(", ")}
 
 
 # The names are in the singular. Fields and titles that are not in these tables are prose, and stay in the text.
@@ -119,9 +121,9 @@ _Mark = tuple[str, str, str, str]  # style, kind, name, text
 
 
 @lru_cache(maxsize=16)  # one pass for each module; `inspect.getsource(cls)` would parse it again for each class
-def _beneath(source: str) -> dict[str, dict[str, str]]:
+def _attribute_texts(source: str) -> dict[str, dict[str, str]]:
     """Return the texts below attributes, by the qualified name of the class."""
-    found: dict[str, dict[str, str]] = {}
+    texts: dict[str, dict[str, str]] = {}
     nodes: list[tuple[str, ast.AST]] = [("", ast.parse(source))]
     for outer, node in nodes:  # the list grows during the loop
         name = f"{outer}.{node.name}".strip(".") if isinstance(node, _SCOPES) else outer
@@ -132,44 +134,44 @@ def _beneath(source: str) -> dict[str, dict[str, str]]:
                     ast.AnnAssign(target=ast.Name(id=attribute)) | ast.Assign(targets=[ast.Name(id=attribute)]),
                     ast.Expr(value=ast.Constant(value=str(text))),
                 ):
-                    found.setdefault(name, {})[attribute] = _flowed(parse(text).description.split("\n"))
-    return found
+                    texts.setdefault(name, {})[attribute] = _join_lines(parse(text).description.split("\n"))
+    return texts
 
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _dedented(text: str) -> str:
+def _dedent(text: str) -> str:
     # This does the same as `inspect.cleandoc`, in two thirds of its time.
-    pad = min(_PAD.findall(text), default="")  # among strings of blanks, the smallest is the shortest
+    pad = min(_LINE_INDENT.findall(text), default="")  # among strings of blanks, the smallest is the shortest
     text = text.replace("\n" + pad, "\n")
     if " \n" in text:
         text = "\n".join([line.rstrip() for line in text.split("\n")])
     return text.rstrip().lstrip(" ").strip("\n")
 
 
-def _pruned(lines: Sequence[str]) -> list[str]:
+def _prune_lines(lines: Sequence[str]) -> list[str]:
     """Remove interpreter sessions, and directives other than admonitions and code."""
-    kept: list[str] = []
+    result: list[str] = []
     index = 0
     while index < len(lines):
         line, index = lines[index], index + 1
         directive = _DIRECTIVE.match(line.lstrip())
         if line.lstrip().startswith(">>>"):
             # A session ends at a blank line or at a line with less indentation. A fence around it is removed too.
-            if kept and kept[-1].lstrip().startswith("```"):
+            if result and result[-1].lstrip().startswith("```"):
                 index = _after_fence(lines, index) or len(lines)
-                kept.pop()
+                result.pop()
             while index < len(lines) and lines[index] and _indent(lines[index]) >= _indent(line):
                 index += 1
         elif directive is None:
-            kept.append(line)
+            result.append(line)
         elif directive[2]:
-            kept.append(f"{' ' * _indent(line)}{directive[2].capitalize()}: {directive[3]}".rstrip())
+            result.append(f"{' ' * _indent(line)}{directive[2].capitalize()}: {directive[3]}".rstrip())
         elif not directive[1]:
             index = _end(lines, index, _indent(line))
-    return kept
+    return result
 
 
 def _after_fence(lines: Sequence[str], start: int) -> int:
@@ -216,7 +218,7 @@ def _walk(lines: Sequence[str]) -> Docstring:
     prose: list[str] = []
     parameters: dict[str, str] = {}
     returns, end, marks = "", 0, _marks(lines)
-    for index, (style, kind, given, rest) in marks.items():
+    for index, (style, kind, field_name, rest) in marks.items():
         if index < end or kind == "unknown":
             continue
         prose += lines[end:index]
@@ -224,7 +226,7 @@ def _walk(lines: Sequence[str]) -> Docstring:
         if style == "numpy":
             titles = (i for i in range(start + 1, len(lines)) if i in marks and marks[i][0] == "numpy")
             end = next(titles, len(lines))
-            body = _dedented("\n".join(["", *lines[start + 1 : end]])).split("\n")
+            body = _dedent("\n".join(["", *lines[start + 1 : end]])).split("\n")
         else:
             # A body that is not indented may be a list, bad style, or the body of a title on the very first line.
             first = next((i for i in range(start, len(lines)) if lines[i]), index)
@@ -234,29 +236,29 @@ def _walk(lines: Sequence[str]) -> Docstring:
             end = _end(lines, start, _indent(line), marks if style == "field" or (flush and first == start) else None)
             body = [rest, *lines[start:end]]
         if kind == "parameters":
-            for name, text in _numpy_entries(body) if style == "numpy" else _entries(given, body):
+            for name, text in _numpy_entries(body) if style == "numpy" else _entries(field_name, body):
                 if text:
                     parameters.setdefault(name, text)
         elif kind == "returns":
-            returns = returns or (_numpy_returns(body) if style == "numpy" else _flowed(body))
+            returns = returns or (_numpy_returns(body) if style == "numpy" else _join_lines(body))
         prose += ["", line.rstrip(":") + ":", *body, ""] if kind == "prose" else [""]
     return Docstring(_GAP.sub("\n\n", "\n".join([*prose, *lines[end:]]).strip("\n")), parameters, returns)
 
 
-def _entries(given: str, body: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _entries(field_name: str, body: Sequence[str]) -> Iterator[tuple[str, str]]:
     # docstring_parser is used only for NumPy style. For Google style it raises at a line without a colon, does not know
     # keyword sections, and splits `x (a: b)` at the wrong colon. It also takes 33 µs by itself, where all of `parse`
     # takes 22. For fields it raises at `:param dict[str, int] x:`, adds later prose to the last field, and is quadratic
     # with epydoc. The fields `x`, `int x`, `dict[str, int] x` and `\*args` all end with the name.
-    found = [(name, list(body)) for name in _NAME.findall(given)[-1:]]
+    entries = [(name, list(body)) for name in _NAME.findall(field_name)[-1:]]
     margin = _indent(next(filter(None, body), ""))
-    for line in () if given else body:
+    for line in () if field_name else body:
         if _indent(line) <= margin and (match := _ENTRY.match(line)):
-            found.append((match[1], [match[2]]))
-        elif found:
-            found[-1][1].append(line)
-    for names, lines in found:
-        yield from zip(_NAME.findall(names), repeat(_flowed(lines)))
+            entries.append((match[1], [match[2]]))
+        elif entries:
+            entries[-1][1].append(line)
+    for names, lines in entries:
+        yield from zip(_NAME.findall(names), repeat(_join_lines(lines)))
 
 
 def _numpy_entries(body: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -266,16 +268,16 @@ def _numpy_entries(body: Sequence[str]) -> Iterator[tuple[str, str]]:
     squeezed = "\n".join(line if line[:1] == " " else " ".join(line.split()) for line in body)
     for item in ParamSection("Parameters", "param").parse(squeezed):
         names = filter(str.isidentifier, (name.strip(" *`\\") for name in item.args[1].split(",")))
-        yield from zip(names, repeat(_flowed(["", *(item.description or "").split("\n")])))
+        yield from zip(names, repeat(_join_lines(["", *(item.description or "").split("\n")])))
 
 
 def _numpy_returns(body: Sequence[str]) -> str:
     # A line with text below it is a type, perhaps with a name. It is written as in Google style: `int: The count.`
     heads = {line for line, below in pairwise(body) if line[:1] not in ("", " ") and below[:1] == " "}
-    return _flowed([f"{line}:" if line in heads else line.strip() for line in body])
+    return _join_lines([f"{line}:" if line in heads else line.strip() for line in body])
 
 
-def _flowed(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     """Join wrapped lines, keeping paragraphs, list items and code blocks apart."""
     filled = [line for line in lines if line]
     if len(filled) == 1:

@@ -103,14 +103,14 @@ def is_written_again(old: Any, new: Any) -> bool:
     if isinstance(old, functools.partial) and isinstance(new, functools.partial):
         return _binds_the_same(old, new) and is_written_again(old.func, new.func)
     if isinstance(old, MethodType) and isinstance(new, MethodType):
-        return _is_class_again(old.__self__, new.__self__) and is_written_again(old.__func__, new.__func__)
+        return _is_same_class_again(old.__self__, new.__self__) and is_written_again(old.__func__, new.__func__)
     if _wrapped(old) is not None and _wrapped(new) is not None:
         return _is_code_again(old, new) and is_written_again(_wrapped(old), _wrapped(new))
     if isinstance(old, FunctionType) and isinstance(new, FunctionType):
         is_closure = "<locals>" in old.__qualname__ + old.__code__.co_qualname
         return old.__qualname__ == new.__qualname__ and _is_code_again(old, new) and not is_closure
     calls = _called(old), _called(new)
-    return None not in calls and _is_class_again(old, new) and is_written_again(*calls)
+    return None not in calls and _is_same_class_again(old, new) and is_written_again(*calls)
 
 
 def _binds_the_same(old: functools.partial[Any], new: functools.partial[Any]) -> bool:
@@ -120,13 +120,13 @@ def _binds_the_same(old: functools.partial[Any], new: functools.partial[Any]) ->
         return False
 
 
-def _is_class_again(old: Any, new: Any) -> bool:
+def _is_same_class_again(old: Any, new: Any) -> bool:
     """
     Return whether two objects, or two classes, belong to a class that was defined twice.
 
     Two objects of one class do not count.
     """
-    a, b = (each if isinstance(each, type) else type(each) for each in (old, new))
+    a, b = (item if isinstance(item, type) else type(item) for item in (old, new))
     return a is not b and (a.__module__, a.__qualname__) == (b.__module__, b.__qualname__)
 
 

@@ -35,7 +35,7 @@ class Checker:
             arguments or `UNSURE`.
     """
 
-    __slots__ = ("_codec", "_converts", "_judge", "_schema", "_title", "fast")
+    __slots__ = ("_codec", "_decoding_may_fail", "_judge", "_schema", "_title", "fast")
 
     def __init__(self, title: str, schema: Schema, codec: Codec) -> None:
         self._title = title
@@ -43,7 +43,7 @@ class Checker:
         self._codec = codec
         self.fast: Callable[[Any, int], Any] = self._generate
         self._judge: Any = None
-        self._converts: bool | None = None
+        self._decoding_may_fail: bool | None = None
 
     def check(self, arguments: Any, validation: Validation = "fast") -> dict[str, Any]:
         """
@@ -87,7 +87,7 @@ class Checker:
 
     def _judged(self, arguments: Any) -> dict[str, Any]:
         if type(arguments) is not dict or not is_plain(arguments):
-            arguments = _plain_object(arguments)
+            arguments = _to_plain_object(arguments)
         try:
             errors = list(self.judge.iter_errors(arguments))
         except RecursionError:
@@ -107,19 +107,23 @@ class Checker:
     def _all_problems(self, errors: list[Any], arguments: dict[str, Any]) -> list[Problem]:
         """Return jsonschema's errors in words, and the other problems of decoding, so that one correction is enough."""
         problems = problems_of(errors)
-        if self._converts is None:
-            self._converts = _says_less_than_decoding(self._schema)
-        if not self._converts:
+        if self._decoding_may_fail is None:
+            self._decoding_may_fail = _says_less_than_decoding(self._schema)
+        if not self._decoding_may_fail:
             return problems
         try:
             with remembering():
                 self._codec.decode(arguments)
         except Refusal as refusal:
-            told = [problem.path for problem in problems]
+            reported_paths = [problem.path for problem in problems]
             # The messages of a union are about the member that was probably meant. Decoding may have chosen another
             # member.
-            told += [tuple(error.absolute_path) for error in errors if error.validator in ("anyOf", "oneOf")]
-            problems += [each for each in refusal.problems if not any(_is_related(each.path, path) for path in told)]
+            reported_paths += [tuple(error.absolute_path) for error in errors if error.validator in ("anyOf", "oneOf")]
+            problems += [
+                new_problem
+                for new_problem in refusal.problems
+                if not any(_is_related(new_problem.path, path) for path in reported_paths)
+            ]
         except Exception:  # noqa: BLE001, S110 -- the value is already refused; a constructor's exception adds nothing
             pass
         return problems
@@ -132,10 +136,10 @@ class Checker:
         return self._judge
 
 
-def _is_related(one: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
+def _is_related(path: tuple[str | int, ...], other: tuple[str | int, ...]) -> bool:
     """Return whether one place contains the other, or both are the same."""
-    length = min(len(one), len(other))
-    return one[:length] == other[:length]
+    length = min(len(path), len(other))
+    return path[:length] == other[:length]
 
 
 def _says_less_than_decoding(schema: Any) -> bool:
@@ -154,18 +158,18 @@ def _always_unsure(arguments: Any, depth: int) -> Any:
     return UNSURE
 
 
-def _plain_object(arguments: Any) -> dict[str, Any]:
+def _to_plain_object(arguments: Any) -> dict[str, Any]:
     """Return *arguments* as an object of plain JSON, or raise `BadArgs` if they are not an object of JSON values."""
     try:
         if not issubclass(type(arguments), dict) and isinstance(arguments, Mapping):
             arguments = dict(arguments)
-        plain, found = (arguments, []) if is_plain(arguments) else examined(arguments)
+        plain, problems = (arguments, []) if is_plain(arguments) else examined(arguments)
     except Exception as error:
         raise BadArgs(f"the arguments, a Python {class_name(arguments)}, cannot be read") from error
     if not issubclass(type(arguments), dict):
         raise BadArgs(f"expected an object with the arguments, got {show(arguments)}")
-    if found:
-        raise BadArgs(found)
+    if problems:
+        raise BadArgs(problems)
     return plain  # type: ignore[no-any-return]
 
 
@@ -196,21 +200,21 @@ def objections(
         DefinitionError: *validate* is async and *wait* is false.
     """
     try:
-        found = validate(arguments)
-        if not inspect.isawaitable(found):
-            return _listed(found)
+        answer = validate(arguments)
+        if not inspect.isawaitable(answer):
+            return _listed(answer)
     except Exception as error:  # noqa: BLE001 -- if the check itself fails, the arguments are refused
         return _raised(error)
     if wait:
-        return _awaited(found)
-    if inspect.iscoroutine(found):
-        found.close()
+        return _awaited(answer)
+    if inspect.iscoroutine(answer):
+        answer.close()
     raise DefinitionError("the tool's `validate` is async; use `await tool.check_async(...)`")
 
 
-async def _awaited(found: Awaitable[Any]) -> list[Problem]:
+async def _awaited(answer: Awaitable[Any]) -> list[Problem]:
     try:
-        return _listed(await found)
+        return _listed(await answer)
     except Exception as error:  # noqa: BLE001 -- if the check itself fails, the arguments are refused
         return _raised(error)
 
@@ -221,20 +225,20 @@ def _raised(error: Exception) -> list[Problem]:
     return [Problem(_said(error, "the tool's own check raised {}"))]
 
 
-def _listed(found: Any) -> list[Problem]:
-    if found is None or found is True:
+def _listed(answer: Any) -> list[Problem]:
+    if answer is None or answer is True:
         return []
-    if found is False:
+    if answer is False:
         return [Problem("refused by the tool's own check")]
-    if isinstance(found, str):
-        return [Problem(found)] if found else []
-    if isinstance(found, Problem):
-        return [found]
-    if isinstance(found, Mapping):
-        return [problem.below(*_path(path)) for path, about in found.items() for problem in _listed(about)]
-    if isinstance(found, Iterable) and not isinstance(found, (bytes, bytearray)):
-        return [problem for each in found for problem in _listed(each)]
-    return [Problem(f"the tool's own check returned {type(found).__name__}; it has to return problems or None")]
+    if isinstance(answer, str):
+        return [Problem(answer)] if answer else []
+    if isinstance(answer, Problem):
+        return [answer]
+    if isinstance(answer, Mapping):
+        return [problem.below(*_path(path)) for path, about in answer.items() for problem in _listed(about)]
+    if isinstance(answer, Iterable) and not isinstance(answer, (bytes, bytearray)):
+        return [problem for item in answer for problem in _listed(item)]
+    return [Problem(f"the tool's own check returned {type(answer).__name__}; it has to return problems or None")]
 
 
 def _path(path: Any) -> tuple[str | int, ...]:

@@ -78,7 +78,7 @@ class Description:
             self.text = words(name)
             # A method may inherit its docstring, but its class does not exist yet.
             if not is_method:
-                _warn_of_names_only(self.subject, self.text, place_of(function))
+                _warn_of_missing_docstring(self.subject, self.text, place_of(function))
         with suppress(Unresolved):
             self._read(self._scope, last=False)
 
@@ -114,7 +114,7 @@ class Description:
     def checker(self) -> Checker:
         """Return the checker of arguments."""
         if self._checker is None:
-            self._checker = self._checking(self.signature)
+            self._checker = self._build_checker(self.signature)
         return self._checker
 
     def says_the_same(self, other: Description) -> bool:
@@ -129,20 +129,20 @@ class Description:
             scope,
             subject=self.subject,
             unbound=self.unbound is not False,
-            sent=None if self._schema is None else _only_names(self._schema),
+            sent=None if self._schema is None else _sendable_names(self._schema),
         )
         # If it is not known yet whether the first parameter is the object, the schema and the examples are checked
         # later.
         if self._schema is not None and self.unbound is not None:
-            signature = _enforcing(signature, self._schema, self.subject)
+            signature = _enforce_schema(signature, self._schema, self.subject)
         if self._examples and self.unbound is not None:
-            self._try(self._checking(signature))
+            self._try(self._build_checker(signature))
         self._signature = signature
         if last or not signature.waits:
             self._scope = None
         return signature
 
-    def _checking(self, signature: Signature) -> Checker:
+    def _build_checker(self, signature: Signature) -> Checker:
         return Checker(self.subject, signature.schema, signature.codec)
 
     def _try(self, checker: Checker) -> None:
@@ -176,7 +176,7 @@ class Handled(Description):
         self.text = text or words(name)
         self.unbound = False
         own = _own_copy(schema, self.subject)
-        codec = Codec(schema=own, decode=copied, encode=_same, emit=_copying(plain_emitter(own)))
+        codec = Codec(schema=own, decode=copied, encode=_same, emit=_copy_after_check(plain_emitter(own)))
         self._schema = own
         self._examples = examples
         self._scope = None
@@ -193,7 +193,7 @@ class Handled(Description):
             style=style_of(handler),
         )
         if not text:
-            _warn_of_names_only(self.subject, self.text, place_of(handler))
+            _warn_of_missing_docstring(self.subject, self.text, place_of(handler))
         self._try(self.checker)
 
 
@@ -201,7 +201,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _copying(emit: Callable[[Writer, str], str] | None) -> Callable[[Writer, str], str] | None:
+def _copy_after_check(emit: Callable[[Writer, str], str] | None) -> Callable[[Writer, str], str] | None:
     """Return the same check, but with a copy as its result, so that the handler may change the value."""
     return None if emit is None else lambda writer, value: f"{writer.constant(copied)}({emit(writer, value)})"
 
@@ -225,17 +225,17 @@ def _own_copy(schema: Mapping[str, Any], subject: str) -> Schema:
 
 def _plain(schema: Any) -> Any:
     if isinstance(schema, Mapping):
-        return {key: _plain(each) for key, each in schema.items()}
-    return [_plain(each) for each in schema] if isinstance(schema, (list, tuple)) else schema
+        return {key: _plain(item) for key, item in schema.items()}
+    return [_plain(item) for item in schema] if isinstance(schema, (list, tuple)) else schema
 
 
-def _only_names(schema: Schema) -> Collection[str] | None:
+def _sendable_names(schema: Schema) -> Collection[str] | None:
     """Return the names that can be sent, or None if the hand-written schema allows other names too."""
     is_closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
     return schema.get("properties", {}).keys() if is_closed else None
 
 
-def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
+def _enforce_schema(signature: Signature, schema: Schema, subject: str) -> Signature:
     """
     Return *signature* with a hand-written schema.
 
@@ -263,16 +263,16 @@ def _enforcing(signature: Signature, schema: Schema, subject: str) -> Signature:
         write_check(writer, value)
         return inner(writer, value)
 
-    known = write_check is not None and inner is not None
-    codec = replace(signature.codec, schema=schema, emit=emit if known else None)
+    can_emit = write_check is not None and inner is not None
+    codec = replace(signature.codec, schema=schema, emit=emit if can_emit else None)
     return replace(signature, codec=codec, schema=schema)
 
 
-def _has_no_value(one: Schema, other: Any) -> bool:
+def _has_no_value(schema: Schema, other: Any) -> bool:
     """Return whether the types alone show that no value fits both schemas."""
-    if not isinstance(other, Mapping) or "type" not in one or "type" not in other:
+    if not isinstance(other, Mapping) or "type" not in schema or "type" not in other:
         return False
-    return _types(one).isdisjoint(_types(other))
+    return _types(schema).isdisjoint(_types(other))
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
@@ -293,11 +293,11 @@ def _documentation(function: Any) -> str | None:
 
 def _class_documentation(cls: type) -> str | None:
     # Python gives a dataclass without a docstring its own signature as the docstring.
-    made = is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
-    return None if made else cls.__doc__
+    is_generated = is_dataclass(cls) and (cls.__doc__ or "").startswith(f"{cls.__name__}(")
+    return None if is_generated else cls.__doc__
 
 
-def _warn_of_names_only(subject: str, text: str, place: tuple[str, int]) -> None:
+def _warn_of_missing_docstring(subject: str, text: str, place: tuple[str, int]) -> None:
     warnings.warn_explicit(
         f"{subject} has no docstring, so a model is told only {text!r}; write one, or give `description=`",
         ToolkitWarning,

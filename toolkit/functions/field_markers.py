@@ -39,24 +39,24 @@ def own_markers(record: Any) -> dict[str, Any]:
         return {}
 
 
-def _below(hint: Any, seen: set[int]) -> Iterator[Any]:
+def _below(hint: Any, visited: set[int]) -> Iterator[Any]:
     kind = typing.get_origin(hint) or hint
-    if isinstance(kind, type) and kind.__module__ != "builtins" and id(kind) not in seen:
-        seen.add(id(kind))
-        for each in own_markers(kind).values():
-            yield from _marked(each)
-            yield from _below(each, seen)
-    for each in get_args(hint):
-        if not isinstance(each, str):  # the metadata of an `Annotated` may be any object
-            yield from _below(each, seen)
+    if isinstance(kind, type) and kind.__module__ != "builtins" and id(kind) not in visited:
+        visited.add(id(kind))
+        for inner in own_markers(kind).values():
+            yield from _marked(inner)
+            yield from _below(inner, visited)
+    for inner in get_args(hint):
+        if not isinstance(inner, str):  # the metadata of an `Annotated` may be any object
+            yield from _below(inner, visited)
 
 
 def _marked(hint: Any) -> Iterator[Any]:
     is_marker = isinstance(hint, type) and issubclass(hint, (Access, Secret))
     if is_marker or isinstance(hint, (Access, Secret)):
         yield hint
-    for each in get_args(hint):
-        yield from _marked(each)
+    for argument in get_args(hint):
+        yield from _marked(argument)
 
 
 def _is_record(kind: Any) -> bool:

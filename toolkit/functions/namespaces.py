@@ -44,8 +44,8 @@ class Scope:
         names: dict[str, Any] = {}
         for frame in reversed(self._frames):
             # A class may have a method named `list` and a parameter of type `list[str]`.
-            kept = _may_be_hint if _is_class_body(frame) else _anything
-            names.update((name, value) for name, value in frame.f_locals.items() if kept(value))
+            is_kept = _may_be_hint if _is_class_body(frame) else _anything
+            names.update((name, value) for name, value in frame.f_locals.items() if is_kept(value))
         code = getattr(self._plain, "__code__", None)
         for name, cell in zip(
             getattr(code, "co_freevars", ()), getattr(self._plain, "__closure__", None) or (), strict=False

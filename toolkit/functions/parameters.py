@@ -66,9 +66,9 @@ class Parameters:
             hint = Any if parameter.annotation is Parameter.empty else parameter.annotation
             if isinstance(hint, str):
                 hint = self.reader.resolve(hint)
-            wanted = wanted_resource(hint, self.reader.resolve)
-            if wanted is not None:
-                self._take_wanted(parameter, wanted)
+            resource = wanted_resource(hint, self.reader.resolve)
+            if resource is not None:
+                self._take_resource(parameter, resource)
             elif parameter.kind is Parameter.VAR_KEYWORD:
                 self._take_keywords(parameter.name, hint)
             else:
@@ -90,25 +90,27 @@ class Parameters:
         """
         hint = parameter.annotation
         with suppress(Unresolved, Undescribable, TypeError, ValueError, RecursionError):
-            wanted = wanted_resource(self.reader.resolve(hint) if isinstance(hint, str) else hint, self.reader.resolve)
-            if wanted is not None:
-                self._take_wanted(parameter, wanted)
+            resource = wanted_resource(
+                self.reader.resolve(hint) if isinstance(hint, str) else hint, self.reader.resolve
+            )
+            if resource is not None:
+                self._take_resource(parameter, resource)
 
     def encode(self, values: Any) -> dict[str, Any]:
         """Convert decoded arguments back to their JSON form."""
         codecs = {field.name: field.codec for field in self.fields}
-        made = {}
+        encoded = {}
         for name, value in values.items():
             codec = codecs.get(name, self.extras)
             if codec is None:
                 raise ValueError(f"`{name}` is not a parameter")
-            made[name] = codec.encode(value)
-        return made
+            encoded[name] = codec.encode(value)
+        return encoded
 
-    def _take_wanted(self, parameter: Parameter, wanted: Any) -> None:
+    def _take_resource(self, parameter: Parameter, resource: Any) -> None:
         if parameter.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD):
             raise Undescribable("only one is given, so take it as a parameter without * or **")
-        self.wanted[parameter.name] = wanted
+        self.wanted[parameter.name] = resource
 
     def _take_keywords(self, name: str, hint: Any) -> None:
         if get_origin(hint) not in _UNPACKS:
@@ -123,12 +125,12 @@ class Parameters:
             inner = self.reader.resolve(inner if isinstance(inner, str) else inner.__forward_arg__)
         if not is_typeddict(get_origin(inner) or inner):
             raise Undescribable(f"Unpack wants a TypedDict here, got {inner!r}")
-        for key, marked in own_markers(get_origin(inner) or inner).items():
-            self._mark(key, marked)
+        for key, field_hint in own_markers(get_origin(inner) or inner).items():
+            self._mark(key, field_hint)
         fields, self.extras = typed_dict_fields(inner, self.reader)
-        taken = {field.name for field in self.fields} | self.wanted.keys()
+        used_names = {field.name for field in self.fields} | self.wanted.keys()
         for field in fields:
-            if field.name in taken:
+            if field.name in used_names:
                 raise Undescribable(f"its key `{field.name}` is also a parameter; rename one")
             if text := self._texts.get(field.name):
                 field.described(text)
@@ -144,7 +146,7 @@ class Parameters:
         access = marked_access(hint)
         if access is not None:
             self.accesses[name] = access
-        stray = next((each for each in hidden if not is_secret(each)), None)
+        stray = next((marker for marker in hidden if not is_secret(marker)), None)
         if stray is not None:
             word = getattr(stray, "__name__", type(stray).__name__)
             raise Undescribable(

@@ -98,7 +98,7 @@ def read_signature(
         DefinitionError: A parameter has no JSON form.
         Unresolved: A name is not defined yet.
     """
-    parameters, returns, bound = _inspected(function, subject)
+    parameters, returns, bound = _inspect_function(function, subject)
     if unbound:
         del parameters[0]
     reading = Parameters(docstring, Reader(scope.module, scope.local()), subject, bound)
@@ -127,13 +127,13 @@ def read_signature(
         wanted=reading.wanted,
         bind=bind,
         style=style,
-        by_keyword=bind is _by_keyword,
+        by_keyword=bind is _bind_by_keyword,
         secrets=frozenset(reading.secrets),
         accesses=reading.accesses,
     )
 
 
-def _inspected(function: Any, subject: str) -> tuple[list[Parameter], Any, set[str]]:
+def _inspect_function(function: Any, subject: str) -> tuple[list[Parameter], Any, set[str]]:
     """Return the parameters that are left to send, the return annotation, and the names that partials have bound."""
     args: tuple[Any, ...] = ()
     keywords: dict[str, Any] = {}
@@ -149,18 +149,22 @@ def _inspected(function: Any, subject: str) -> tuple[list[Parameter], Any, set[s
         raise DefinitionError(
             f"{subject}: its signature cannot be read ({error}); wrap it in a function with annotated parameters"
         ) from None
-    left = [
+    remaining = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.name not in keywords or parameter.kind is Parameter.POSITIONAL_ONLY
     ]
-    if left and left[0].name == "self" and isinstance(inner, MethodDescriptorType):
+    if remaining and remaining[0].name == "self" and isinstance(inner, MethodDescriptorType):
         # `str.upper` has no annotation for its `self`, but it is a method of `str`.
-        left[0] = left[0].replace(annotation=inner.__objclass__)
-    return left, signature.return_annotation, keywords.keys() | (whole.parameters.keys() - signature.parameters.keys())
+        remaining[0] = remaining[0].replace(annotation=inner.__objclass__)
+    return (
+        remaining,
+        signature.return_annotation,
+        keywords.keys() | (whole.parameters.keys() - signature.parameters.keys()),
+    )
 
 
-def _by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _bind_by_keyword(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     return [], values
 
 
@@ -171,15 +175,15 @@ def _is_dispatched(function: Any) -> bool:
 
 def _binder(parameters: list[Parameter], *, first_by_position: bool) -> Binder:
     """Return a function that passes decoded arguments on: by keyword, except where Python requires positions."""
-    variadic = next((each.name for each in parameters if each.kind is Parameter.VAR_POSITIONAL), None)
+    variadic = next((parameter.name for parameter in parameters if parameter.kind is Parameter.VAR_POSITIONAL), None)
     positional = {
-        each.name: each.default
-        for index, each in enumerate(parameters)
-        if each.kind is Parameter.POSITIONAL_ONLY
-        or (each.kind is Parameter.POSITIONAL_OR_KEYWORD and (variadic or (first_by_position and index == 0)))
+        parameter.name: parameter.default
+        for index, parameter in enumerate(parameters)
+        if parameter.kind is Parameter.POSITIONAL_ONLY
+        or (parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and (variadic or (first_by_position and index == 0)))
     }
     if not positional and variadic is None:
-        return _by_keyword
+        return _bind_by_keyword
 
     def bind(values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         rest = dict(values)

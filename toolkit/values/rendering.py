@@ -32,7 +32,7 @@ _TEXTS = frozenset({str})
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _BYTES = (bytes, bytearray, memoryview)
 _ITEMS = (Sequence, AbstractSet, ValuesView, collections.deque)
-_FINITE = (list, tuple, dict, set, frozenset)
+_BUILTIN_CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
 def as_text(value: Any) -> str:
@@ -68,7 +68,7 @@ def described(value: Any) -> str:
     """Describe *value* in words, even if its own methods raise."""
     try:
         # The text of a builtin container would be as deep and as long as the container itself.
-        text = "" if type(value) in _FINITE else str.__str__(str(value))
+        text = "" if type(value) in _BUILTIN_CONTAINERS else str.__str__(str(value))
     except (Exception, SystemExit):  # noqa: BLE001 -- a broken __str__ must not lose the call
         text = ""
     name = type(value).__name__
@@ -84,15 +84,15 @@ def cleaned(text: str) -> str:
 
 def keyed(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Build a dictionary from *pairs* without losing a value: a repeated key gets a number, such as `a (2)`."""
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     times: dict[str, int] = {}
     for key, value in pairs:
         name = key
-        while name in made:
+        while name in result:
             times[key] = times.get(key, 1) + 1
             name = f"{key} ({times[key]})"
-        made[name] = value
-    return made
+        result[name] = value
+    return result
 
 
 class _Conversion:
@@ -137,7 +137,7 @@ class _Conversion:
 
     def _structured(self, value: Any, kind: type) -> Any:
         if kind is list or kind is tuple:
-            return [self.of(each) for each in value]
+            return [self.of(item) for item in value]
         # The type is checked, because an object may report a false `__class__`.
         if issubclass(kind, enum.Enum):
             return self.of(value.value)
@@ -147,9 +147,9 @@ class _Conversion:
         if issubclass(kind, _BYTES):
             return base64.b64encode(bytes(value)).decode()
         if kind is dict or issubclass(kind, Mapping):
-            return keyed((self._key(key), self.of(each)) for key, each in _bounded(value.items(), kind))
+            return keyed((self._key(key), self.of(item)) for key, item in _limit_items(value.items(), kind))
         if issubclass(kind, _ITEMS) and not _field_names(kind):
-            items = [self.of(each) for each in _bounded(value, kind)]
+            items = [self.of(item) for item in _limit_items(value, kind)]
             return sorted(items, key=as_text) if issubclass(kind, AbstractSet) else items
         return self._object(value, kind)
 
@@ -179,9 +179,9 @@ class _Conversion:
         return self._codecs[kind]
 
 
-def _bounded(items: Iterable[Any], kind: type) -> Iterable[Any]:
+def _limit_items(items: Iterable[Any], kind: type) -> Iterable[Any]:
     """Return *items*, cut to a limit if *kind* is not a builtin class, because other iterators may never end."""
-    return items if kind in _FINITE else itertools.islice(items, _MOST_CONTAINERS)
+    return items if kind in _BUILTIN_CONTAINERS else itertools.islice(items, _MOST_CONTAINERS)
 
 
 def _field_names(kind: type) -> list[str]:
@@ -191,8 +191,8 @@ def _field_names(kind: type) -> list[str]:
     if hasattr(kind, "__attrs_attrs__"):
         return [attribute.name for attribute in kind.__attrs_attrs__]
     for marker in ("_fields", "__struct_fields__", "model_fields"):
-        if isinstance(found := getattr(kind, marker, None), (tuple, dict)):
-            return [name for name in found if isinstance(name, str)]
+        if isinstance(fields := getattr(kind, marker, None), (tuple, dict)):
+            return [name for name in fields if isinstance(name, str)]
     return []
 
 

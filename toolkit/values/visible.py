@@ -27,7 +27,7 @@ def visible(text: str, *, keep_lines: bool = True) -> str:
     """
     if not (_ODD_BUT_LINES if keep_lines else _ODD).search(text):
         return text
-    escaped = _escaped(text, keep_lines)
+    escaped = _escape_hidden(text, keep_lines)
     return escaped if escaped.isascii() else _marked(escaped)
 
 
@@ -41,24 +41,24 @@ _INVISIBLE = re.compile(
     "\u0334-\u0338\u20d2-\u20e0\u20e2-\u20f0"  # strokes and frames over the previous letter
     "\ufe00-\ufe0f\U00016fe4\U0001d159\U000e0000-\U000e0fff]"  # variation selectors, tags
 )
-_MOST_MARKS = 4
+_MAX_MARKS = 4
 
 
-def _escaped(text: str, keep_lines: bool) -> str:
+def _escape_hidden(text: str, keep_lines: bool) -> str:
     """Return *text* with each character that acts or hides replaced by its code."""
-    shown: list[str] = []
+    pieces: list[str] = []
     before = ""  # the category of the previous character, empty if that character cannot carry a mark
     marks = 0
     for character in text:
         if " " <= character <= "~":
             before = "L" if character.isalnum() else ""
-            shown.append(character)
+            pieces.append(character)
             continue
         category = unicodedata.category(character)
         if category[0] == "M" and not _INVISIBLE.match(character):
             # A mark without a letter would sit on the text printed before it. Many marks would cover the lines around.
             marks = marks + 1 if before == "M" else 1
-            is_shown, before = bool(before) and marks <= _MOST_MARKS, "M"
+            is_shown, before = bool(before) and marks <= _MAX_MARKS, "M"
         elif character in "\ufe0e\ufe0f":
             is_shown = before == "S"  # after a symbol it only selects the colour or text style
             before = ""
@@ -67,8 +67,8 @@ def _escaped(text: str, keep_lines: bool) -> str:
         else:
             is_shown = category[0] not in "CZ" and not _INVISIBLE.match(character)
             before = {"L": "L", "N": "L", "S": "S"}.get(category[0], "") if is_shown else ""
-        shown.append(character if is_shown else _code(character))
-    return "".join(shown)
+        pieces.append(character if is_shown else _code(character))
+    return "".join(pieces)
 
 
 def _code(character: str) -> str:
@@ -105,30 +105,30 @@ _LETTERS = re.compile(rf"([^\W\d_])([{_MARKS}]*)")
 _WORD_BEFORE = re.compile(rf"({_WORD}),? \Z")
 _WORD_AFTER = re.compile(rf",? ({_WORD})")
 _SHORT_WORD = 3
-_FARTHEST = 40
+_WINDOW_CHARS = 40
 
 
 def _marked(text: str) -> str:
     """Return *text*, in which no character acts or hides, with a code point beside each letter that could deceive."""
-    shown: list[str] = []
+    pieces: list[str] = []
     end = 0
     while match := _PIECES.search(text, end):
         start, stop = match.span()
-        shown.append(text[end:start])
+        pieces.append(text[end:start])
         if match["done"] and not (ord(match["letter"]) == int(match["code"], 16) and _may_be_marked(match["letter"])):
             stop = start + 1  # the text itself contains these brackets; this module did not add them
-            shown.append(text[start])
+            pieces.append(text[start])
         elif match["sign"]:
-            shown.append(_with_code(match["sign"]))
+            pieces.append(_with_code(match["sign"]))
         elif match["word"] and _is_deceptive(match["word"], text, start, stop):
-            shown.append(_LETTERS.sub(_letter_shown, match["word"]))
+            pieces.append(_LETTERS.sub(_mark_letter, match["word"]))
         else:
-            shown.append(match[0])
+            pieces.append(match[0])
         end = stop
-    return "".join([*shown, text[end:]])
+    return "".join([*pieces, text[end:]])
 
 
-def _letter_shown(match: re.Match[str]) -> str:
+def _mark_letter(match: re.Match[str]) -> str:
     return _with_code(match[1], match[2]) if _passes_for_ascii(match[1]) else match[0]
 
 
@@ -174,7 +174,9 @@ def _is_deceptive(word: str, text: str, start: int, stop: int) -> bool:
     if not all(map(_is_twin, letters)):
         return False
     # Russian and Greek have short words of such letters. Beside an honest word, a reader does not misread them.
-    return len(letters) > _SHORT_WORD or not any(_is_honest(each, scripts) for each in _words_beside(text, start, stop))
+    return len(letters) > _SHORT_WORD or not any(
+        _is_honest(neighbour, scripts) for neighbour in _words_beside(text, start, stop)
+    )
 
 
 def _letters(word: str) -> list[str]:
@@ -182,9 +184,9 @@ def _letters(word: str) -> list[str]:
 
 
 def _words_beside(text: str, start: int, stop: int) -> Iterator[str]:
-    window = text[max(0, start - _FARTHEST) : start]
+    window = text[max(0, start - _WINDOW_CHARS) : start]
     before = _WORD_BEFORE.search(window)
-    if before and (before.start() or start <= _FARTHEST):  # a word that the window cuts off is ignored
+    if before and (before.start() or start <= _WINDOW_CHARS):  # a word that the window cuts off is ignored
         yield before[1]
     after = _WORD_AFTER.match(text, stop)
     if after:

@@ -44,14 +44,14 @@ def substituted(hint: Any, variables: abc.Mapping[Any, Any]) -> Any:
     return hint[tuple(variables.get(parameter, parameter) for parameter in parameters)]
 
 
-def _forward(hint: Any, reader: Reader) -> Codec:
+def _read_forward_reference(hint: Any, reader: Reader) -> Codec:
     return reader.codec(reader.resolve(hint if isinstance(hint, str) else hint.__forward_arg__))
 
 
 def module_names(module: Any) -> abc.Mapping[str, Any]:
     """Return the namespace of a module, given as an object or by name. It is empty if the module cannot be found."""
-    found = sys.modules.get(module) if isinstance(module, str) else module
-    return getattr(found, "__dict__", {})
+    module_object = sys.modules.get(module) if isinstance(module, str) else module
+    return getattr(module_object, "__dict__", {})
 
 
 def _qualified(hint: Any, reader: Reader) -> Codec:
@@ -59,15 +59,15 @@ def _qualified(hint: Any, reader: Reader) -> Codec:
     return reader.codec(arguments[0] if arguments else Any)
 
 
-def _init_var(hint: Any, reader: Reader) -> Codec:
+def _read_init_var(hint: Any, reader: Reader) -> Codec:
     return reader.codec(hint.type)
 
 
-def _new_type(hint: Any, reader: Reader) -> Codec:
+def _read_new_type(hint: Any, reader: Reader) -> Codec:
     return reader.codec(hint.__supertype__)
 
 
-def _variable(hint: Any, reader: Reader) -> Codec:
+def _read_type_variable(hint: Any, reader: Reader) -> Codec:
     if hint in reader.variables:
         return reader.codec(reader.variables[hint])
     default = getattr(hint, "__default__", typing_extensions.NoDefault)
@@ -93,17 +93,19 @@ def _alias(hint: Any, reader: Reader) -> Codec:
 
     codec = reader.named((alias, arguments), alias.__name__, make, inline=True)
     reference = codec.schema.get("$ref")
-    if reference is not None and _is_part(reference, reader.definition(codec)):
+    if reference is not None and _refers_at_top(reference, reader.definition(codec)):
         raise Undescribable(f"{alias.__name__} stands for itself; say what it may hold")
     return codec
 
 
-def _is_part(reference: str, schema: Schema) -> bool:
+def _refers_at_top(reference: str, schema: Schema) -> bool:
     """Return whether *schema* refers to *reference* without going deeper into the value."""
-    return schema.get("$ref") == reference or any(_is_part(reference, each) for each in schema.get("anyOf", ()))
+    return schema.get("$ref") == reference or any(
+        _refers_at_top(reference, member) for member in schema.get("anyOf", ())
+    )
 
 
-def _self(hint: Any, reader: Reader) -> Codec:
+def _read_self(hint: Any, reader: Reader) -> Codec:
     if hint not in reader.variables:
         raise Undescribable("Self means nothing outside a class; name the class")
     return reader.codec(reader.variables[hint])
@@ -125,7 +127,7 @@ FORMS.update(dict.fromkeys(QUALIFIERS, _qualified))
 FORMS.update(
     {
         dataclasses.InitVar: _qualified,
-        Self: _self,
+        Self: _read_self,
         LiteralString: always(STRING),
         typing_extensions.LiteralString: always(STRING),
         abc.Callable: _FUNCTION,
@@ -142,9 +144,9 @@ FORMS.update(
     }
 )
 KINDS += [
-    (lambda hint: isinstance(hint, (str, ForwardRef)), _forward),
-    (lambda hint: isinstance(hint, TypeVar), _variable),
-    (lambda hint: isinstance(hint, NewType), _new_type),
-    (lambda hint: isinstance(hint, dataclasses.InitVar), _init_var),
+    (lambda hint: isinstance(hint, (str, ForwardRef)), _read_forward_reference),
+    (lambda hint: isinstance(hint, TypeVar), _read_type_variable),
+    (lambda hint: isinstance(hint, NewType), _read_new_type),
+    (lambda hint: isinstance(hint, dataclasses.InitVar), _read_init_var),
     (lambda hint: isinstance(get_origin(hint) or hint, _ALIAS_TYPES), _alias),
 ]

@@ -42,11 +42,11 @@ def field_notes(value: Any) -> FieldNotes | None:
 
 def annotated_codec(base: Codec, metadata: Sequence[Any]) -> Codec:
     """Return *base* with the descriptions and limits that *metadata* states."""
-    limits = [limit for item in _flattened(metadata) for limit in _limits(base, item)]
+    limits = [limit for item in _flatten_metadata(metadata) for limit in _limits(base, item)]
     if limits:
         base = limited(base, limits)
     description = next(filter(None, map(_description, metadata)), None)
-    examples = next((item.examples for item in metadata if _family(item) and getattr(item, "examples", None)), None)
+    examples = next((item.examples for item in metadata if _has_family(item) and getattr(item, "examples", None)), None)
     extra: dict[str, Any] = {}
     if description:
         # The type's own description, such as the names of flags, is kept too.
@@ -59,15 +59,15 @@ def annotated_codec(base: Codec, metadata: Sequence[Any]) -> Codec:
     return replace(base, schema={**base.schema, **extra}, description=description or base.description, members=())
 
 
-def _annotated(hint: Any, reader: Reader) -> Codec:
+def _read_annotated(hint: Any, reader: Reader) -> Codec:
     if not get_args(hint):
         raise Undescribable("Annotated alone says nothing; write a type and what is said of it in brackets")
     inner, *metadata = get_args(hint)
-    given = next((item for item in metadata if isinstance(item, Codec)), None)
-    return annotated_codec(reader.codec(inner) if given is None else judged(given), metadata)
+    codec = next((item for item in metadata if isinstance(item, Codec)), None)
+    return annotated_codec(reader.codec(inner) if codec is None else judged(codec), metadata)
 
 
-def _family(item: Any) -> bool:
+def _has_family(item: Any) -> bool:
     """Return whether *item* comes from one of the packages, or its class derives from a class of annotated-types."""
     own, *bases = (cls.__module__.partition(".")[0] for cls in type(item).__mro__)
     return own in _FAMILIES or "annotated_types" in bases
@@ -82,20 +82,22 @@ def _description(item: Any) -> str | None:
         text: Any = item
     else:
         # `Doc` and annotated-types' DocInfo call the text `documentation`; Field and Meta call it `description`.
-        text = getattr(item, "documentation", None) or (getattr(item, "description", None) if _family(item) else None)
+        text = getattr(item, "documentation", None) or (
+            getattr(item, "description", None) if _has_family(item) else None
+        )
     return text.strip() or None if isinstance(text, str) else None
 
 
-def _flattened(metadata: Sequence[Any]) -> Iterator[Any]:
+def _flatten_metadata(metadata: Sequence[Any]) -> Iterator[Any]:
     for item in metadata:
-        if not _family(item):
+        if not _has_family(item):
             continue
         if _is_a(item, "GroupedMetadata"):
-            yield from _flattened(list(item))
+            yield from _flatten_metadata(list(item))
         else:
             yield item
             if isinstance(inner := getattr(item, "metadata", None), (list, tuple)):
-                yield from _flattened(inner)
+                yield from _flatten_metadata(inner)
 
 
 def _limits(codec: Codec, item: Any) -> Iterator[Limit]:
@@ -117,4 +119,4 @@ def _limits(codec: Codec, item: Any) -> Iterator[Limit]:
         yield predicate(codec, item.func)
 
 
-FORMS[Annotated] = _annotated
+FORMS[Annotated] = _read_annotated

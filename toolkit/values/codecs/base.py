@@ -92,7 +92,7 @@ class Codec:
         return frozenset((kind,) if isinstance(kind, str) else kind)
 
 
-_MOST_VARIANTS = 16
+_MAX_VARIANTS = 16
 """The most variants of one generic that may be nested in each other. Deeper nesting is taken for a mistake."""
 
 Factory: TypeAlias = Callable[[Any, "Reader"], Codec]
@@ -225,13 +225,13 @@ class Reader:
 
         For example, a class has its own module and its own type variables.
         """
-        kept = self.namespaces, self.variables
-        self.namespaces = [*kept[0], *namespaces]
-        self.variables = kept[1] if variables is None else variables
+        outer = self.namespaces, self.variables
+        self.namespaces = [*outer[0], *namespaces]
+        self.variables = outer[1] if variables is None else variables
         try:
             yield
         finally:
-            self.namespaces, self.variables = kept
+            self.namespaces, self.variables = outer
 
     def named(self, key: Any, name: str, make: Callable[[], Codec], *, inline: bool = False) -> Codec:
         """
@@ -247,7 +247,7 @@ class Reader:
         if key in self._named:
             name, codec = self._named[key]
             return codec if codec is not None else self._reference(key, name)
-        if self._same_under_way(key) > _MOST_VARIANTS:
+        if self._count_unfinished(key) > _MAX_VARIANTS:
             raise Undescribable(f"{name[:60]} contains itself with other arguments each time; give it the same ones")
         name = self.free_name(name)
         self._named[key] = (name, None)
@@ -265,10 +265,13 @@ class Reader:
         self._named[key] = (name, codec)
         return codec
 
-    def _same_under_way(self, key: Any) -> int:
+    def _count_unfinished(self, key: Any) -> int:
         """Count the definitions of the same generic class or alias that are being made."""
-        unfinished = [each for each, (_, codec) in self._named.items() if codec is None]
-        return sum(isinstance(key, tuple) and isinstance(each, tuple) and each[0] is key[0] for each in unfinished)
+        unfinished = [other_key for other_key, (_, codec) in self._named.items() if codec is None]
+        return sum(
+            isinstance(key, tuple) and isinstance(other_key, tuple) and other_key[0] is key[0]
+            for other_key in unfinished
+        )
 
     def definition(self, codec: Codec) -> Schema:
         """Return the schema of *codec*, or the schema of the definition to which *codec* only refers."""

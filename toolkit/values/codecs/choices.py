@@ -111,7 +111,7 @@ def _enum(hint: Any, reader: Reader) -> Codec:
     pairs: list[tuple[Any, Any]] = []
     for member in hint:
         form = _enum_form(hint, member, reader)
-        twin = next((other for known, other in pairs if _key(known) == _key(form)), None)
+        twin = next((other for other_form, other in pairs if _key(other_form) == _key(form)), None)
         if twin is not None:
             raise Undescribable(f"{twin} and {member} look the same in JSON, {show(form)}; give one another value")
         pairs.append((form, member))

@@ -39,7 +39,7 @@ class Hints:
     @contextmanager
     def scope(self, owner: Any) -> Iterator[None]:
         """Read hints with the meaning that they have in the body of *owner*."""
-        parameters = {each.__name__: each for each in getattr(owner, "__parameters__", ())}
+        parameters = {variable.__name__: variable for variable in getattr(owner, "__parameters__", ())}
         local = [self.reader.local] if "<locals>" in owner.__qualname__ else []
         # The name of a field may hide a type (`date: date = ...`), so the class body is searched last.
         names = [
@@ -88,12 +88,12 @@ def _lineage(cls: Any) -> Iterator[Any]:
 def _variables(cls: Any, arguments: Sequence[Any]) -> dict[Any, dict[Any, Any]]:
     """Return the types that the type variables of *cls* and of its bases stand for."""
     own = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
-    found: dict[Any, dict[Any, Any]] = {cls: own}
+    variables: dict[Any, dict[Any, Any]] = {cls: own}
     for base in cls.__dict__.get("__orig_bases__", cls.__bases__):
         origin = get_origin(base) or base
         if isinstance(origin, type):
-            found.update(_variables(origin, [substituted(each, own) for each in get_args(base)]))
-    return found
+            variables.update(_variables(origin, [substituted(argument, own) for argument in get_args(base)]))
+    return variables
 
 
 def class_description(cls: type) -> Docstring:
@@ -121,7 +121,7 @@ def field_texts(cls: type) -> Mapping[str, str]:
 
 def identity(hint: Any, reader: Reader) -> Any:
     """Return a class and its arguments as a key: the same for `Box[T]` and `Box[int]` if T is int."""
-    return get_origin(hint) or hint, tuple(substituted(each, reader.variables) for each in get_args(hint))
+    return get_origin(hint) or hint, tuple(substituted(argument, reader.variables) for argument in get_args(hint))
 
 
 def definition_name(hint: Any, reader: Reader) -> str:

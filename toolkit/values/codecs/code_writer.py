@@ -143,7 +143,7 @@ class Writer:
         name = self._functions.get(key)
         if name is None:
             name = self._functions[key] = f"f{len(self._functions)}"
-            kept = self._lines, self._depth, self._level, self._highest
+            outer_state = self._lines, self._depth, self._level, self._highest
             self._lines, self._depth, self._level, self._highest = [], 2, 0, 0
             result = self.convert(codec(), "value")
             self.line(f"return {result}")
@@ -155,7 +155,7 @@ class Writer:
                 # A constructor may raise any exception. jsonschema and the strict decoding write the message for it.
                 "    except Exception: return U",
             ]
-            self._lines, self._depth, self._level, self._highest = kept
+            self._lines, self._depth, self._level, self._highest = outer_state
         return name
 
     def finish(self, codec: Emitter) -> str:

@@ -37,37 +37,37 @@ def list_codec(
         try:
             if unique and len(items) > FEW and crowded(items):
                 raise Refusal(Problem("expected items that differ, but too many are alike"))
-            made = build(items)
+            built = build(items)
         except TypeError:  # only a value inside an item of type Any is noticed as late as this
             raise Refusal.expected("items that can be in a set, so no arrays or objects", value) from None
-        if unique and len(made) != len(items):
-            raise Refusal(Problem(f"expected items that differ, but {len(items) - len(made)} equal another once read"))
-        return made
+        if unique and len(built) != len(items):
+            raise Refusal(Problem(f"expected items that differ, but {len(items) - len(built)} equal another once read"))
+        return built
 
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, takes) or isinstance(value, (str, bytes)):
             raise TypeError(f"expected {takes.__name__}, got {type(value).__name__}")
-        items = [item.encode(each) for each in value]
+        items = [item.encode(element) for element in value]
         # A set has no order. Its JSON form is sorted, so that equal sets have equal forms.
         return sorted(items, key=_canonical) if unique else items
 
     def emit(writer: Writer, value: str) -> str:
-        result, each = writer.fresh(), writer.fresh()
+        result, element = writer.fresh(), writer.fresh()
         writer.unless(f"type({value}) is list")
         writer.line(f"{result} = []")
-        with writer.block(f"for {each} in {value}:"):
-            writer.line(f"{result}.append({writer.convert(item, each)})")
+        with writer.block(f"for {element} in {value}:"):
+            writer.line(f"{result}.append({writer.convert(item, element)})")
         if build is list:
             return result
-        made = writer.fresh()
+        built = writer.fresh()
         if unique:
             writer.line(f"if len({result}) > {FEW} and {writer.constant(crowded)}({result}): return U")
-        writer.line(f"{made} = {writer.constant(build)}({result})")
+        writer.line(f"{built} = {writer.constant(build)}({result})")
         if unique:
-            writer.unless(f"len({made}) == len({value})")
+            writer.unless(f"len({built}) == len({value})")
             if item.type not in _EQUAL_BY_VALUE:
-                writer.unless(f"{writer.constant(_differ)}({value})")
-        return made
+                writer.unless(f"{writer.constant(_are_all_different)}({value})")
+        return built
 
     return Codec(
         schema=schema,
@@ -89,13 +89,13 @@ _EQUAL_BY_VALUE = frozenset({str, int, float, bool})
 _WHOLE_FLOAT = re.compile(r"\.0|e\+")
 
 
-def _differ(items: list[Any]) -> bool:
+def _are_all_different(items: list[Any]) -> bool:
     """
     Return whether all *items* surely differ as JSON.
 
     The Python values are not enough: in a class without `__eq__`, items that are equal as JSON look different.
     """
-    texts = [_canonical(each) for each in items]
+    texts = [_canonical(item) for item in items]
     # 1.0 equals 1, although their texts differ, so jsonschema must decide.
     return len(set(texts)) == len(items) and not any(map(_WHOLE_FLOAT.search, texts))
 
@@ -105,9 +105,9 @@ def _decode_items(value: Any, codec_at: Callable[[int], Codec]) -> list[Any]:
         raise Refusal.expected("an array", value)
     items: list[Any] = []
     problems: list[Problem] = []
-    for index, each in enumerate(value):
+    for index, item in enumerate(value):
         try:
-            items.append(codec_at(index).decode(each))
+            items.append(codec_at(index).decode(item))
         except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
             problems += below(index, error)
             if len(problems) >= MAX_PROBLEMS:
@@ -139,20 +139,20 @@ _BARE = (tuple, typing.Tuple)  # noqa: UP006 -- users may write the old spelling
 _UNPACKS = (typing.Unpack, typing_extensions.Unpack)
 
 
-def _tuple(hint: Any, reader: Reader) -> Codec:
+def _read_tuple(hint: Any, reader: Reader) -> Codec:
     arguments = get_args(hint)
     if hint in _BARE:
         arguments = (Any, ...)
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return list_codec(reader.codec(arguments[0]), build=tuple, takes=tuple)
-    if any(get_origin(each) in _UNPACKS or getattr(each, "__unpacked__", False) for each in arguments):
+    if any(get_origin(argument) in _UNPACKS or getattr(argument, "__unpacked__", False) for argument in arguments):
         raise Undescribable(
             f"{type_name(hint)}: a tuple of changing length in a tuple; use tuple[T, ...] or a dataclass"
         )
-    return _fixed_tuple([reader.codec(each) for each in arguments])
+    return _tuple_codec([reader.codec(argument) for argument in arguments])
 
 
-def _fixed_tuple(items: list[Codec]) -> Codec:
+def _tuple_codec(items: list[Codec]) -> Codec:
     count = len(items)
     schema: Schema = {"type": "array", "maxItems": count}
     if items:
@@ -166,7 +166,7 @@ def _fixed_tuple(items: list[Codec]) -> Codec:
     def encode(value: Any) -> list[Any]:
         if not isinstance(value, tuple) or len(value) != count:
             raise TypeError(f"expected a tuple of {count} items")
-        return [item.encode(each) for item, each in zip(items, value, strict=True)]
+        return [item.encode(element) for item, element in zip(items, value, strict=True)]
 
     def emit(writer: Writer, value: str) -> str:
         writer.unless(f"type({value}) is list and len({value}) == {count}")
@@ -199,7 +199,7 @@ FORMS.update(
         abc.Container: _sequence(list, abc.Collection),
         abc.Reversible: _sequence(list, abc.Sequence),
         collections.deque: _sequence(collections.deque, collections.deque),
-        tuple: _tuple,
+        tuple: _read_tuple,
         set: _set(set),
         frozenset: _set(frozenset),
         abc.Set: _set(set),

@@ -42,18 +42,18 @@ def remembered(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Wrap *decode* so that it decodes each array and object only once inside a `remembering` block."""
 
     def remembering_decode(value: Any) -> Any:
-        known = _MEMORY.known
-        if known is None or not isinstance(value, (dict, list)):
+        results = _MEMORY.known
+        if results is None or not isinstance(value, (dict, list)):
             return decode(value)
         place = id(decode), id(value)
-        if place not in known:
+        if place not in results:
             try:
-                known[place] = True, decode(value)
+                results[place] = True, decode(value)
             except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; it would raise it again
-                known[place] = False, error
-        fine, made = known[place]
+                results[place] = False, error
+        fine, result = results[place]
         if fine:
-            return made
-        raise made.with_traceback(None)
+            return result
+        raise result.with_traceback(None)
 
     return remembering_decode

@@ -34,16 +34,18 @@ def assembled(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
             waiting += _references(definitions[name])
     if not uses:
         return schema
-    kept = [
+    kept_names = [
         name
         for name in definitions
         if name in uses
         and (_contains_itself(name, definitions) or (uses[name] > 1 and not _is_short(definitions[name])))
     ]
-    made = _written_out(schema, definitions, frozenset(kept))
-    if kept:
-        made["$defs"] = {name: _written_out(definitions[name], definitions, frozenset(kept)) for name in kept}
-    return made
+    document = _written_out(schema, definitions, frozenset(kept_names))
+    if kept_names:
+        document["$defs"] = {
+            name: _written_out(definitions[name], definitions, frozenset(kept_names)) for name in kept_names
+        }
+    return document
 
 
 def _is_short(schema: Schema) -> bool:
@@ -52,15 +54,15 @@ def _is_short(schema: Schema) -> bool:
 
 
 def _contains_itself(name: str, definitions: Mapping[str, Schema]) -> bool:
-    seen: set[str] = set()
+    visited: set[str] = set()
     waiting = list(_references(definitions[name]))
     while waiting:
-        each = waiting.pop()
-        if each == name:
+        other = waiting.pop()
+        if other == name:
             return True
-        if each not in seen:
-            seen.add(each)
-            waiting += _references(definitions[each])
+        if other not in visited:
+            visited.add(other)
+            waiting += _references(definitions[other])
     return False
 
 
@@ -83,7 +85,7 @@ def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
     elif isinstance(schema, dict):
         for key, part in schema.items():
             if key in _NAMED and isinstance(part, dict):
-                yield from ((None, each) for each in part.values())
+                yield from ((None, subschema) for subschema in part.values())
             elif key not in _DATA:
                 yield key, part
 
@@ -91,28 +93,28 @@ def _parts(schema: Any) -> Iterator[tuple[Any, Any]]:
 def rewritten(schema: Any, change: Callable[[Schema], Schema]) -> Any:
     """Return *schema* with *change* applied to it and to every schema inside it."""
     if isinstance(schema, list):
-        return [rewritten(each, change) for each in schema]
+        return [rewritten(subschema, change) for subschema in schema]
     if not isinstance(schema, dict):
         return schema
-    made: Schema = {}
+    result: Schema = {}
     for key, part in change(schema).items():
         if key in _NAMED and isinstance(part, dict):
-            made[key] = {name: rewritten(each, change) for name, each in part.items()}
+            result[key] = {name: rewritten(subschema, change) for name, subschema in part.items()}
         else:
-            made[key] = part if key in _DATA else rewritten(part, change)
-    return made
+            result[key] = part if key in _DATA else rewritten(part, change)
+    return result
 
 
-def _written_out(schema: Schema, definitions: Mapping[str, Schema], kept: frozenset[str]) -> Schema:
+def _written_out(schema: Schema, definitions: Mapping[str, Schema], kept_names: frozenset[str]) -> Schema:
     def change(part: Schema) -> Schema:
         reference = part.get("$ref")
         while isinstance(reference, str) and reference.startswith(_PREFIX):
             name = reference.removeprefix(_PREFIX)
-            if name in kept:
+            if name in kept_names:
                 break
-            part = {**definitions[name], **{key: each for key, each in part.items() if key != "$ref"}}
+            part = {**definitions[name], **{key: value for key, value in part.items() if key != "$ref"}}
             reference = part.get("$ref")
         return part
 
-    made: Schema = rewritten(schema, change)
-    return made
+    result: Schema = rewritten(schema, change)
+    return result

@@ -38,15 +38,15 @@ def register_codec(kind: type, *, schema: Schema, decode: Callable[[Any], Any], 
         raise DefinitionError(f"register_codec: expected a class, got {kind!r}")
     subject = f"register_codec({kind.__name__})"
     check_schema(schema, subject)
-    rewritten(schema, lambda part: _movable(part, schema, subject))
-    own = {key: each for key, each in schema.items() if key != "$schema"}
+    rewritten(schema, lambda part: _check_movable(part, schema, subject))
+    own = {key: value for key, value in schema.items() if key != "$schema"}
     codec = Codec(schema=own, decode=decode, encode=encode, type=kind, hashable=kind.__hash__ is not None)
-    alone = judged(codec)
-    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _refers(own) else always(alone)
-    return alone
+    strict_codec = judged(codec)
+    FORMS[kind] = (lambda hint, reader: _foreign(hint, reader, codec)) if _has_references(own) else always(strict_codec)
+    return strict_codec
 
 
-def _movable(part: Schema, whole: Schema, subject: str) -> Schema:
+def _check_movable(part: Schema, whole: Schema, subject: str) -> Schema:
     """Return *part*, or raise `DefinitionError` if its reference would be lost inside a larger schema."""
     reference = part.get("$ref", "#")
     if "$dynamicRef" in part or (reference != "#" and reference.removeprefix(_PREFIX) not in whole.get("$defs", {})):
@@ -54,7 +54,7 @@ def _movable(part: Schema, whole: Schema, subject: str) -> Schema:
     return part
 
 
-def _refers(schema: Schema) -> bool:
+def _has_references(schema: Schema) -> bool:
     return '"$ref":' in json.dumps(schema)
 
 
@@ -67,14 +67,18 @@ def _foreign(hint: Any, reader: Reader, codec: Codec) -> Codec:
         schema = _adopted(name, whole, reader)
         return judged(replace(codec, schema=schema, tags=_tags(schema)), whole)
 
-    return reader.named(hint, name, make, inline=whole.get("type") != "object" and not _refers(whole))
+    return reader.named(hint, name, make, inline=whole.get("type") != "object" and not _has_references(whole))
 
 
 def _tags(schema: Schema) -> Mapping[str, frozenset[str]] | None:
     """Return the properties that hold one constant. A union uses them to tell its members apart."""
     properties = schema.get("properties", {})
-    found = {name: each["const"] for name, each in properties.items() if isinstance(each, dict) and "const" in each}
-    return {name: frozenset({tag}) for name, tag in found.items() if isinstance(tag, str)} or None
+    constants = {
+        name: subschema["const"]
+        for name, subschema in properties.items()
+        if isinstance(subschema, dict) and "const" in subschema
+    }
+    return {name: frozenset({tag}) for name, tag in constants.items() if isinstance(tag, str)} or None
 
 
 def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
@@ -83,41 +87,41 @@ def _adopted(name: str, whole: Schema, reader: Reader) -> Schema:
     # A document that only holds a reference means the definition behind it.
     root = whole["$ref"].removeprefix(_PREFIX) if whole.keys() == {"$ref", "$defs"} else ""
     names = {"#": name, _PREFIX + root: name}
-    others = [each for each in definitions if each != root]
-    for each in others:
-        names[_PREFIX + each] = reader.free_name(each)
-        reader.definitions[names[_PREFIX + each]] = {}
+    others = [other for other in definitions if other != root]
+    for other in others:
+        names[_PREFIX + other] = reader.free_name(other)
+        reader.definitions[names[_PREFIX + other]] = {}
 
     def moved(part: Schema) -> Schema:
         return {**part, "$ref": _PREFIX + names[part["$ref"]]} if isinstance(part.get("$ref"), str) else part
 
-    for each in others:
-        reader.definitions[names[_PREFIX + each]] = rewritten(definitions[each], moved)
-    top = definitions[root] if root else {key: each for key, each in whole.items() if key != "$defs"}
-    made: Schema = rewritten(top, moved)
-    return made
+    for other in others:
+        reader.definitions[names[_PREFIX + other]] = rewritten(definitions[other], moved)
+    top = definitions[root] if root else {key: value for key, value in whole.items() if key != "$defs"}
+    definition: Schema = rewritten(top, moved)
+    return definition
 
 
-def _bare(part: Schema) -> Schema:
+def _drop_redundant(part: Schema) -> Schema:
     """Return *part* without redundant keywords: `title` repeats the name, and `discriminator` is OpenAPI's."""
-    return {key: each for key, each in part.items() if key not in ("title", "discriminator")}
+    return {key: value for key, value in part.items() if key not in ("title", "discriminator")}
 
 
-def _whole_numbers(value: Any) -> Any:
+def _convert_whole_floats(value: Any) -> Any:
     """Return *value* with 3 in place of 3.0. JSON Schema accepts 3.0 as an integer, but a strict parser does not."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        return [_whole_numbers(each) for each in value]
+        return [_convert_whole_floats(item) for item in value]
     if isinstance(value, dict):
-        return {key: _whole_numbers(each) for key, each in value.items()}
+        return {key: _convert_whole_floats(item) for key, item in value.items()}
     return value
 
 
 # pydantic.
 
 
-def _pydantic(hint: Any, reader: Reader) -> Codec:
+def _read_pydantic(hint: Any, reader: Reader) -> Codec:
     from pydantic import TypeAdapter, ValidationError
     from pydantic.errors import PydanticUserError
 
@@ -136,9 +140,11 @@ def _pydantic(hint: Any, reader: Reader) -> Codec:
     def decode(value: Any) -> Any:
         try:
             # The value is validated as JSON, because a strict model accepts "2024-05-01" as a date only in JSON.
-            return adapter.validate_json(json.dumps(_whole_numbers(value)))
+            return adapter.validate_json(json.dumps(_convert_whole_floats(value)))
         except ValidationError as error:
-            raise Refusal(*(Problem(each["msg"], each["loc"]) for each in error.errors(include_url=False))) from None
+            raise Refusal(
+                *(Problem(detail["msg"], detail["loc"]) for detail in error.errors(include_url=False))
+            ) from None
 
     def encode(value: Any) -> Any:
         return adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
@@ -147,7 +153,7 @@ def _pydantic(hint: Any, reader: Reader) -> Codec:
     cls = get_origin(hint) or hint
     kind = cls if hasattr(cls, "__pydantic_validator__") else None
     hashable = kind is None or kind.__hash__ is not None
-    codec = Codec(schema=rewritten(schema, _bare), decode=decode, encode=encode, type=kind, hashable=hashable)
+    codec = Codec(schema=rewritten(schema, _drop_redundant), decode=decode, encode=encode, type=kind, hashable=hashable)
     return _foreign(hint, reader, codec)
 
 
@@ -163,7 +169,7 @@ def _is_pydantic(hint: Any) -> bool:
 # msgspec.
 
 
-def _msgspec(hint: Any, reader: Reader) -> Codec:
+def _read_msgspec(hint: Any, reader: Reader) -> Codec:
     import msgspec
 
     try:
@@ -178,13 +184,13 @@ def _msgspec(hint: Any, reader: Reader) -> Codec:
 
     def decode(value: Any) -> Any:
         try:
-            return msgspec.convert(_whole_numbers(value), hint)
+            return msgspec.convert(_convert_whole_floats(value), hint)
         except msgspec.ValidationError as error:
-            raise Refusal(_located(str(error))) from None
+            raise Refusal(_parse_message(str(error))) from None
 
     kind = get_origin(hint) or hint
     codec = Codec(
-        schema=rewritten(schema, _bare),
+        schema=rewritten(schema, _drop_redundant),
         decode=decode,
         encode=msgspec.to_builtins,
         type=kind,
@@ -197,19 +203,19 @@ _PLACE = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
 
 
-def _located(message: str) -> Problem:
+def _parse_message(message: str) -> Problem:
     """Split msgspec's message, such as `too big - at `$.items[1]``, into a message and a path."""
-    found = _PLACE.fullmatch(message)
-    if found is None:
+    match = _PLACE.fullmatch(message)
+    if match is None:
         return Problem(message)
     # msgspec does not say which entry of a dictionary it means: `$.items[...].x`.
-    known = found[2].partition("[...]")[0]
-    steps = [int(index) if index else name for name, index in _STEP.findall(known)]
-    return Problem(found[1], steps)
+    path = match[2].partition("[...]")[0]
+    steps = [int(index) if index else name for name, index in _STEP.findall(path)]
+    return Problem(match[1], steps)
 
 
 def _is_struct(hint: Any) -> bool:
     return hasattr(get_origin(hint) or hint, "__struct_fields__")
 
 
-KINDS[:0] = [(_is_pydantic, _pydantic), (_is_struct, _msgspec)]
+KINDS[:0] = [(_is_pydantic, _read_pydantic), (_is_struct, _read_msgspec)]

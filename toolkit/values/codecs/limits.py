@@ -35,7 +35,7 @@ _LENGTHS = {
     "min_length": (("minLength", "minItems", "minProperties"), operator.ge, ">=", "at least"),
     "max_length": (("maxLength", "maxItems", "maxProperties"), operator.le, "<=", "at most"),
 }
-_SIZED: tuple[tuple[str, Any, str], ...] = (
+_SIZED_TYPES: tuple[tuple[str, Any, str], ...] = (
     ("string", str, "characters"),
     ("array", list, "items"),
     ("object", dict, "entries"),
@@ -104,8 +104,8 @@ def bound(codec: Codec, name: str, limit: Any) -> Iterator[Limit]:
         def fits(value: Any) -> bool:
             return not isinstance(value, (int, float)) or isinstance(value, bool) or compare(value, number)
 
-        only = _compare(sign, number) if kinds <= _NUMBERS else None
-        yield Limit({keyword: number}, fits, message, source=only)
+        number_source = _compare(sign, number) if kinds <= _NUMBERS else None
+        yield Limit({keyword: number}, fits, message, source=number_source)
         if kinds <= _NUMBERS | {"boolean", "null"}:
             return
     # The author means 0.1, not 0.1000000000000000055.
@@ -130,14 +130,14 @@ def length(codec: Codec, name: str, count: int) -> Iterator[Limit]:
         check = _tolerant(codec, lambda value: compare(len(value), count))
         yield Limit({}, check, f"{words} {count} bytes", on_decoded=True)
         return
-    for keyword, (kind, python, unit) in zip(keywords, _SIZED, strict=True):
+    for keyword, (kind, python, unit) in zip(keywords, _SIZED_TYPES, strict=True):
         if kind in _kinds(codec.schema):
 
             def fits(value: Any, python: Any = python) -> bool:
                 return not isinstance(value, python) or compare(len(value), count)
 
-            only = _length_of(sign, count) if codec.kinds == {kind} else None
-            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=only)
+            length_source = _length_of(sign, count) if codec.kinds == {kind} else None
+            yield Limit({keyword: count}, fits, f"{words} {count} {unit}", source=length_source)
 
 
 def _length_of(sign: str, count: int) -> Callable[[Writer, str], str]:
@@ -184,8 +184,8 @@ def digits(name: str, most: int) -> Limit:
         places = len(fraction.rstrip("0"))
         return places + (len(whole.lstrip("0")) if name == "max_digits" else 0) <= most
 
-    what = "digits" if name == "max_digits" else "digits after the point"
-    return Limit({}, holds, f"at most {most} {what}", on_decoded=True)
+    unit = "digits" if name == "max_digits" else "digits after the point"
+    return Limit({}, holds, f"at most {most} {unit}", on_decoded=True)
 
 
 def pattern(source: str | re.Pattern[str]) -> Limit:

@@ -39,8 +39,8 @@ def dict_codec(key: Codec, item: Codec, *, build: Callable[[Any], Any] = dict, t
         return {write_key(name): item.encode(value[name]) for name in value}
 
     def emit(writer: Writer, value: str) -> str:
-        made = _emit_dict(writer, value, read_key, item)
-        return made if build is dict else f"{writer.constant(build)}({made})"
+        result = _emit_dict(writer, value, read_key, item)
+        return result if build is dict else f"{writer.constant(build)}({result})"
 
     return Codec(
         schema=schema,
@@ -64,20 +64,20 @@ def _decoded(value: Any, read_key: Callable[[str], Any], item: Codec) -> dict[An
         raise Refusal.expected("an object", value)
     if _is_crowded(value, read_key):
         raise Refusal(Problem("expected keys that differ, but too many are alike"))
-    made: dict[Any, Any] = {}
+    entries: dict[Any, Any] = {}
     problems: list[Problem] = []
-    for name, each in value.items():
+    for name, item_value in value.items():
         try:
-            made[read_key(name)] = item.decode(each)
+            entries[read_key(name)] = item.decode(item_value)
         except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
             problems += below(name, error)
             if len(problems) >= MAX_PROBLEMS:
                 break
-    if not problems and len(made) != len(value):
-        problems.append(Problem(f"{len(value) - len(made)} of the keys equal another once read"))
+    if not problems and len(entries) != len(value):
+        problems.append(Problem(f"{len(value) - len(entries)} of the keys equal another once read"))
     if problems:
         raise Refusal(*problems)
-    return made
+    return entries
 
 
 def _is_crowded(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
@@ -91,19 +91,19 @@ def _is_crowded(value: dict[str, Any], read_key: Callable[[str], Any]) -> bool:
 
 def _emit_dict(writer: Writer, value: str, read_key: Callable[[str], Any], item: Codec) -> str:
     """Write the code that does what `_decoded` does, and return the name of the new dictionary."""
-    made, name, each = writer.fresh(), writer.fresh(), writer.fresh()
+    result, name, item_value = writer.fresh(), writer.fresh(), writer.fresh()
     read = name
     writer.unless(f"type({value}) is dict")
     if read_key is not _same:
         reader = writer.constant(read_key)
         writer.line(f"if {writer.constant(_is_crowded)}({value}, {reader}): return U")
         read = f"{reader}({name})"
-    writer.line(f"{made} = {{}}")
-    with writer.block(f"for {name}, {each} in {value}.items():"):
+    writer.line(f"{result} = {{}}")
+    with writer.block(f"for {name}, {item_value} in {value}.items():"):
         writer.text(name)
-        writer.line(f"{made}[{read}] = {writer.convert(item, each)}")
-    writer.unless(f"len({made}) == len({value})")
-    return made
+        writer.line(f"{result}[{read}] = {writer.convert(item, item_value)}")
+    writer.unless(f"len({result}) == len({value})")
+    return result
 
 
 _INTEGER_KEY = "^-?(0|[1-9][0-9]*)$"
@@ -161,7 +161,7 @@ def _mapping(build: Callable[[Any], Any], takes: type) -> Callable[[Any, Reader]
     return factory
 
 
-def _default_dict(hint: Any, reader: Reader) -> Codec:
+def _read_default_dict(hint: Any, reader: Reader) -> Codec:
     item = get_args(hint)[-1] if get_args(hint) else None
     factory = get_origin(item) or item
     try:
@@ -170,13 +170,13 @@ def _default_dict(hint: Any, reader: Reader) -> Codec:
     except Exception:  # noqa: BLE001 -- if the constructor raises anything, it cannot make a default
         raise Undescribable(f"{type_name(hint)}: what a missing key gets is not clear; use dict") from None
 
-    def build(made: dict[Any, Any]) -> Any:
-        return collections.defaultdict(factory, made)
+    def build(entries: dict[Any, Any]) -> Any:
+        return collections.defaultdict(factory, entries)
 
     return _mapping(build, collections.defaultdict)(hint, reader)
 
 
-def _counter(hint: Any, reader: Reader) -> Codec:
+def _read_counter(hint: Any, reader: Reader) -> Codec:
     (key,) = reader.arguments(hint, str)
     return dict_codec(key, INTEGER, build=collections.Counter, takes=collections.Counter)
 
@@ -187,7 +187,7 @@ FORMS.update(
         abc.Mapping: _mapping(dict, abc.Mapping),
         abc.MutableMapping: _mapping(dict, abc.MutableMapping),
         collections.OrderedDict: _mapping(collections.OrderedDict, collections.OrderedDict),
-        collections.defaultdict: _default_dict,
-        collections.Counter: _counter,
+        collections.defaultdict: _read_default_dict,
+        collections.Counter: _read_counter,
     }
 )

@@ -123,12 +123,12 @@ def object_codec(
     def decode(value: Any) -> Any:
         if not isinstance(value, dict):
             raise Refusal.expected("an object", value)
-        made, problems = _decoded_fields(value, fields)
-        further, strange = _decoded_extras(value, {field.name for field in fields}, extras, forbidden)
-        if problems or strange:
-            raise Refusal(*problems, *strange)
-        made |= further
-        return made if as_dict else build(**made)
+        values, problems = _decode_fields(value, fields)
+        extra_values, extra_problems = _decode_extras(value, {field.name for field in fields}, extras, forbidden)
+        if problems or extra_problems:
+            raise Refusal(*problems, *extra_problems)
+        values |= extra_values
+        return values if as_dict else build(**values)
 
     def emit(writer: Writer, value: str) -> str:
         return _emit_object(writer, value, fields, build, extras, forbidden, as_dict)
@@ -146,35 +146,35 @@ def object_codec(
     )
 
 
-def _decoded_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict[str, Any], list[Problem]]:
+def _decode_fields(value: dict[str, Any], fields: Sequence[Field]) -> tuple[dict[str, Any], list[Problem]]:
     """Decode *fields* from *value* with defaults filled in; also return the problems."""
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     problems: list[Problem] = []
     for field in fields:
         if field.name in value:
             try:
-                made[field.name] = field.codec.decode(value[field.name])
+                values[field.name] = field.codec.decode(value[field.name])
             except Exception as error:  # noqa: BLE001 -- a constructor may raise anything; each exception is reported
                 problems += below(field.name, error)
         elif field.required:
             problems.append(Problem("required, but missing", (field.name,)))
         elif field.factory is not None:
-            made[field.name] = field.factory()
+            values[field.name] = field.factory()
         elif field.default is not MISSING:
-            made[field.name] = field.default
-    return made, problems
+            values[field.name] = field.default
+    return values, problems
 
 
-def _decoded_extras(
-    value: dict[str, Any], known: Container[str], extras: Codec | None, forbidden: frozenset[str]
+def _decode_extras(
+    value: dict[str, Any], declared: Container[str], extras: Codec | None, forbidden: frozenset[str]
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """Decode the keys that are not *known* with *extras*; also return the problems."""
-    made: dict[str, Any] = {}
+    """Decode the keys that are not *declared* with *extras*; also return the problems."""
+    values: dict[str, Any] = {}
     problems: list[Problem] = []
-    for name, each in value.items():
+    for name, item in value.items():
         if len(problems) >= MAX_PROBLEMS:
             break
-        if name in known:
+        if name in declared:
             continue
         if extras is None:
             problems.append(Problem("unknown key", (name,)))
@@ -182,10 +182,10 @@ def _decoded_extras(
             problems.append(Problem("not yours to give; use another key", (name,)))
         else:
             try:
-                made[name] = extras.decode(each)
+                values[name] = extras.decode(item)
             except Exception as error:  # noqa: BLE001 -- as above
                 problems += below(name, error)
-    return made, problems
+    return values, problems
 
 
 def _breadth(fields: Sequence[Field], extras: Codec | None, *, fills: bool) -> tuple[Any, ...]:
@@ -228,13 +228,13 @@ def _emit_object(
         writer.line(f"{name} = {value}[{field.name!r}]")  # a KeyError means `UNSURE`
         results[field.name] = writer.convert(field.codec, name)
     if optional or extras is not None:
-        found = writer.fresh()
-        writer.line(f"{found} = {len(required)}")
-    loose: list[str] = []
+        count = writer.fresh()
+        writer.line(f"{count} = {len(required)}")
+    maybe_absent: list[str] = []
     for field in optional:
         result = writer.fresh()
         with writer.block(f"if {field.name!r} in {value}:"):
-            writer.line(f"{found} += 1")
+            writer.line(f"{count} += 1")
             writer.line(f"{result} = {value}[{field.name!r}]")
             writer.assign(result, writer.convert(field.codec, result))
         with writer.block("else:"):
@@ -243,48 +243,48 @@ def _emit_object(
             elif field.default is not MISSING:
                 writer.line(f"{result} = {writer.constant(field.default)}")
             else:
-                loose.append(field.name)
+                maybe_absent.append(field.name)
                 writer.line(f"{result} = U")
         results[field.name] = result
-    further = ""
+    extra_values = ""
     if extras is None:
-        writer.unless(f"len({value}) == {found if optional else len(required)}")
+        writer.unless(f"len({value}) == {count if optional else len(required)}")
     else:
-        further = _emit_extras(writer, value, fields, extras, forbidden, found)
-    if not as_dict and not further and not loose and all(is_identifier(field.name) for field in fields):
-        made = ", ".join(
+        extra_values = _emit_extras(writer, value, fields, extras, forbidden, count)
+    if not as_dict and not extra_values and not maybe_absent and all(is_identifier(field.name) for field in fields):
+        arguments = ", ".join(
             results[field.name] if field.positional else f"{field.name}={results[field.name]}"
             for field in sorted(fields, key=lambda field: not field.positional)
         )
-        return f"{writer.constant(build)}({made})"
+        return f"{writer.constant(build)}({arguments})"
     # The dictionary keeps the order of the fields, even if some fields are absent.
-    sure = list(takewhile(lambda field: field.name not in loose, fields))
-    literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in sure)}}}"
-    if as_dict and not further and not loose:
+    leading_fields = list(takewhile(lambda field: field.name not in maybe_absent, fields))
+    literal = f"{{{', '.join(f'{field.name!r}: {results[field.name]}' for field in leading_fields)}}}"
+    if as_dict and not extra_values and not maybe_absent:
         return literal
-    made = writer.fresh()
-    writer.line(f"{made} = {literal}")
-    for field in fields[len(sure) :]:
-        condition = f"if {results[field.name]} is not U: " if field.name in loose else ""
-        writer.line(f"{condition}{made}[{field.name!r}] = {results[field.name]}")
-    if further:
-        writer.line(f"{made}.update({further})")
-    return made if as_dict else f"{writer.constant(build)}(**{made})"
+    values = writer.fresh()
+    writer.line(f"{values} = {literal}")
+    for field in fields[len(leading_fields) :]:
+        condition = f"if {results[field.name]} is not U: " if field.name in maybe_absent else ""
+        writer.line(f"{condition}{values}[{field.name!r}] = {results[field.name]}")
+    if extra_values:
+        writer.line(f"{values}.update({extra_values})")
+    return values if as_dict else f"{writer.constant(build)}(**{values})"
 
 
 def _emit_extras(
-    writer: Writer, value: str, fields: Sequence[Field], extras: Codec, forbidden: frozenset[str], found: str
+    writer: Writer, value: str, fields: Sequence[Field], extras: Codec, forbidden: frozenset[str], count: str
 ) -> str:
-    further, key, each = writer.fresh(), writer.fresh(), writer.fresh()
-    known = writer.constant(frozenset(field.name for field in fields))
-    writer.line(f"{further} = {{}}")
+    extra_values, key, item = writer.fresh(), writer.fresh(), writer.fresh()
+    declared = writer.constant(frozenset(field.name for field in fields))
+    writer.line(f"{extra_values} = {{}}")
     with (
-        writer.block(f"if len({value}) != {found}:"),
-        writer.block(f"for {key}, {each} in {value}.items():"),
-        writer.block(f"if {key} not in {known}:"),
+        writer.block(f"if len({value}) != {count}:"),
+        writer.block(f"for {key}, {item} in {value}.items():"),
+        writer.block(f"if {key} not in {declared}:"),
     ):
         writer.text(key)
         if forbidden:
             writer.line(f"if {key} in {writer.constant(forbidden)}: return U")
-        writer.line(f"{further}[{key}] = {writer.convert(extras, each)}")
-    return further
+        writer.line(f"{extra_values}[{key}] = {writer.convert(extras, item)}")
+    return extra_values

@@ -54,29 +54,33 @@ def _record(hint: Any, reader: Reader, fields_of: Callable[[Hints], list[Field]]
 # Dataclasses.
 
 
-def _dataclass(hint: Any, reader: Reader) -> Codec:
-    return _record(hint, reader, _dataclass_fields)
+def _read_dataclass(hint: Any, reader: Reader) -> Codec:
+    return _record(hint, reader, _fields_of_dataclass)
 
 
-def _dataclass_fields(hints: Hints) -> list[Field]:
+def _fields_of_dataclass(hints: Hints) -> list[Field]:
     declared = hints.cls.__dataclass_fields__
-    taken = [each for each in declared.values() if each.init and _field_kind(each) != "_FIELD_CLASSVAR"]
+    init_fields = [
+        dc_field for dc_field in declared.values() if dc_field.init and _field_kind(dc_field) != "_FIELD_CLASSVAR"
+    ]
     code = getattr(hints.cls.__init__, "__code__", None)
     parameters = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount] if code is not None else ()
-    if list(parameters) != [each.name for each in sorted(taken, key=lambda each: bool(each.kw_only))]:
-        return [_parameter_field(hints, each) for each in inspect.signature(hints.cls).parameters.values()]
+    if list(parameters) != [
+        dc_field.name for dc_field in sorted(init_fields, key=lambda dc_field: bool(dc_field.kw_only))
+    ]:
+        return [_parameter_field(hints, parameter) for parameter in inspect.signature(hints.cls).parameters.values()]
     fields = []
-    for each in taken:
+    for dc_field in init_fields:
         field = Field(
-            name=each.name,
-            codec=hints.codec(each.name),
-            required=each.default is NO_DEFAULT and each.default_factory is NO_DEFAULT,
-            default=MISSING if each.default is NO_DEFAULT else each.default,
-            factory=None if each.default_factory is NO_DEFAULT else each.default_factory,
-            attribute=each.name if _field_kind(each) == "_FIELD" else None,
-            positional=not each.kw_only,
+            name=dc_field.name,
+            codec=hints.codec(dc_field.name),
+            required=dc_field.default is NO_DEFAULT and dc_field.default_factory is NO_DEFAULT,
+            default=MISSING if dc_field.default is NO_DEFAULT else dc_field.default,
+            factory=None if dc_field.default_factory is NO_DEFAULT else dc_field.default_factory,
+            attribute=dc_field.name if _field_kind(dc_field) == "_FIELD" else None,
+            positional=not dc_field.kw_only,
         )
-        fields.append(_with_description(field, each.metadata.get("description")))
+        fields.append(_with_description(field, dc_field.metadata.get("description")))
     return fields
 
 
@@ -113,11 +117,11 @@ def _with_description(field: Field, text: Any) -> Field:
 # Named tuples.
 
 
-def _named_tuple(hint: Any, reader: Reader) -> Codec:
-    return _record(hint, reader, _named_tuple_fields)
+def _read_named_tuple(hint: Any, reader: Reader) -> Codec:
+    return _record(hint, reader, _fields_of_named_tuple)
 
 
-def _named_tuple_fields(hints: Hints) -> list[Field]:
+def _fields_of_named_tuple(hints: Hints) -> list[Field]:
     defaults = hints.cls._field_defaults
     return [
         Field(
@@ -135,41 +139,41 @@ def _named_tuple_fields(hints: Hints) -> list[Field]:
 # attrs.
 
 
-def _attrs(hint: Any, reader: Reader) -> Codec:
-    return _record(hint, reader, _attrs_fields)
+def _read_attrs(hint: Any, reader: Reader) -> Codec:
+    return _record(hint, reader, _fields_of_attrs)
 
 
-def _attrs_fields(hints: Hints) -> list[Field]:
+def _fields_of_attrs(hints: Hints) -> list[Field]:
     attr = sys.modules["attr"]
     fields = []
-    for each in hints.cls.__attrs_attrs__:
-        if not each.init:
+    for attribute in hints.cls.__attrs_attrs__:
+        if not attribute.init:
             continue
-        made = isinstance(each.default, attr.Factory)
-        known = each.default is not attr.NOTHING and not made
+        has_factory = isinstance(attribute.default, attr.Factory)
+        has_default = attribute.default is not attr.NOTHING and not has_factory
         field = Field(
-            name=each.alias,
-            codec=hints.codec(each.name, Any if each.type is None else each.type),
-            required=each.default is attr.NOTHING,
+            name=attribute.alias,
+            codec=hints.codec(attribute.name, Any if attribute.type is None else attribute.type),
+            required=attribute.default is attr.NOTHING,
             # A factory that takes the unfinished object must be left to the constructor.
-            default=each.default if known else MISSING,
-            factory=each.default.factory if made and not each.default.takes_self else None,
-            attribute=each.name,
+            default=attribute.default if has_default else MISSING,
+            factory=attribute.default.factory if has_factory and not attribute.default.takes_self else None,
+            attribute=attribute.name,
         )
-        fields.append(_with_description(field, (each.metadata or {}).get("description")))
+        fields.append(_with_description(field, (attribute.metadata or {}).get("description")))
     return fields
 
 
-def _is_record(question: Callable[[Any], bool]) -> Callable[[Any], bool]:
+def _is_record(predicate: Callable[[Any], bool]) -> Callable[[Any], bool]:
     def recognises(hint: Any) -> bool:
         cls = get_origin(hint) or hint
-        return isinstance(cls, type) and question(cls)
+        return isinstance(cls, type) and predicate(cls)
 
     return recognises
 
 
 KINDS += [
-    (_is_record(is_dataclass), _dataclass),
-    (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _named_tuple),
-    (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _attrs),
+    (_is_record(is_dataclass), _read_dataclass),
+    (_is_record(lambda cls: issubclass(cls, tuple) and hasattr(cls, "_fields")), _read_named_tuple),
+    (_is_record(lambda cls: hasattr(cls, "__attrs_attrs__")), _read_attrs),
 ]

@@ -102,9 +102,9 @@ def _write(writer: Writer, value: str, schema: Any) -> None:
     else:
         kind = writer.fresh()
         writer.line(f"{kind} = {value}.__class__")
-        for index, each in enumerate(kinds):
-            with writer.block(f"{'elif' if index else 'if'} {_TESTS[each].format(kind)}:"):
-                _write_kind(writer, value, each, schema, keywords)
+        for index, json_type in enumerate(kinds):
+            with writer.block(f"{'elif' if index else 'if'} {_TESTS[json_type].format(kind)}:"):
+                _write_kind(writer, value, json_type, schema, keywords)
         writer.line("else: return U")
     if "const" in keywords or "enum" in keywords:
         _write_choice(writer, value, schema)
@@ -112,7 +112,7 @@ def _write(writer: Writer, value: str, schema: Any) -> None:
 
 def _write_choice(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
     choices = [schema["const"]] if "const" in schema else schema["enum"]
-    if ("const" in schema and "enum" in schema) or any(type(each) is not str for each in choices):
+    if ("const" in schema and "enum" in schema) or any(type(choice) is not str for choice in choices):
         raise _NotPlain  # jsonschema decides whether numbers, booleans and containers are equal
     writer.unless(f"{value} in {writer.constant(frozenset(choices))}")
 
@@ -138,9 +138,9 @@ def _write_kind(writer: Writer, value: str, kind: str, schema: Mapping[str, Any]
 
 def _write_array(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
     writer.unless(f"type({value}) is list")
-    each = writer.fresh()
-    with writer.block(f"for {each} in {value}:"):
-        _write_nested(writer, each, schema.get("items", True))
+    item = writer.fresh()
+    with writer.block(f"for {item} in {value}:"):
+        _write_nested(writer, item, schema.get("items", True))
 
 
 def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None:
@@ -151,31 +151,31 @@ def _write_object(writer: Writer, value: str, schema: Mapping[str, Any]) -> None
         if name not in properties:
             writer.unless(f"{name!r} in {value}")
     for name, subschema in properties.items():
-        each = writer.fresh()
+        item = writer.fresh()
         if name in required:
-            writer.line(f"{each} = {value}[{name!r}]")  # a KeyError means `UNSURE`
-            _write_nested(writer, each, subschema)
+            writer.line(f"{item} = {value}[{name!r}]")  # a KeyError means `UNSURE`
+            _write_nested(writer, item, subschema)
         else:
             with writer.block(f"if {name!r} in {value}:"):
-                writer.line(f"{each} = {value}[{name!r}]")
-                _write_nested(writer, each, subschema)
-    further = schema.get("additionalProperties", True)
-    key, each = writer.fresh(), writer.fresh()
-    known = writer.constant(frozenset(properties))
-    if further is False:
-        writer.unless(f"{value}.keys() <= {known}")
+                writer.line(f"{item} = {value}[{name!r}]")
+                _write_nested(writer, item, subschema)
+    extra_schema = schema.get("additionalProperties", True)
+    key, item = writer.fresh(), writer.fresh()
+    declared = writer.constant(frozenset(properties))
+    if extra_schema is False:
+        writer.unless(f"{value}.keys() <= {declared}")
         return
-    with writer.block(f"for {key}, {each} in {value}.items():"), writer.block(f"if {key} not in {known}:"):
+    with writer.block(f"for {key}, {item} in {value}.items():"), writer.block(f"if {key} not in {declared}:"):
         writer.text(key)
-        _write_nested(writer, each, further)
+        _write_nested(writer, item, extra_schema)
 
 
 def _write_nested(writer: Writer, value: str, schema: Any) -> None:
-    writer.convert(_Part(lambda inner, name: _written(inner, name, schema)), value)
+    writer.convert(_SubschemaEmitter(lambda inner, name: _written(inner, name, schema)), value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
+class _SubschemaEmitter:
     """A schema inside the schema. It has only the part of a codec that a writer needs."""
 
     emit: Callable[[Writer, str], str]

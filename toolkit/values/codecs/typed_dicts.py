@@ -13,7 +13,7 @@ from .objects import Field, object_codec
 __all__ = ["typed_dict_fields"]
 
 
-def _typed_dict(hint: Any, reader: Reader) -> Codec:
+def _read_typed_dict(hint: Any, reader: Reader) -> Codec:
     cls: Any = get_origin(hint) or hint
 
     def make() -> Codec:
@@ -26,13 +26,13 @@ def _typed_dict(hint: Any, reader: Reader) -> Codec:
             missing = [field.name for field in fields if field.required and field.name not in value]
             if missing:
                 raise ValueError(f"{cls.__name__} needs the keys {', '.join(missing)}")
-            made: dict[str, Any] = {}
-            for name, each in value.items():
+            encoded: dict[str, Any] = {}
+            for name, item in value.items():
                 codec = codecs.get(name, extras)
                 if codec is None:
                     raise ValueError(f"{cls.__name__} has no key {name!r}")
-                made[name] = codec.encode(each)
-            return made
+                encoded[name] = codec.encode(item)
+            return encoded
 
         codec = object_codec(fields, dict, encode, extras=extras, as_dict=True)
         if description := class_description(cls).description:
@@ -78,6 +78,6 @@ def _requirement(annotation: Any) -> bool | None:
 
 
 KINDS += [
-    (typing_extensions.is_typeddict, _typed_dict),
-    (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _typed_dict),
+    (typing_extensions.is_typeddict, _read_typed_dict),
+    (lambda hint: typing_extensions.is_typeddict(get_origin(hint)), _read_typed_dict),
 ]

@@ -20,7 +20,7 @@ from .code_writer import Writer
 
 __all__ = ["union_of"]
 
-_TAKEN_AS: dict[type, set[str]] = {
+_JSON_TYPES: dict[type, set[str]] = {
     str: {"string"},
     int: {"integer", "number"},
     float: {"number"},
@@ -31,11 +31,11 @@ _TAKEN_AS: dict[type, set[str]] = {
 }
 """The JSON types to which a value of a Python type belongs. A float may also be an integer."""
 
-_OF_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "allOf", "if", "then", "else", "$ref"})
+_KEYWORDS_FOR_ANY_TYPE = frozenset({"const", "enum", "not", "anyOf", "oneOf", "allOf", "if", "then", "else", "$ref"})
 """Keywords that apply to values of every type. Any other keyword ignores values that are not of its own type."""
 
 
-def _union(hint: Any, reader: Reader) -> Codec:
+def _read_union(hint: Any, reader: Reader) -> Codec:
     if not get_args(hint):
         raise Undescribable(f"{type_name(hint)} alone has no members; write them in brackets")
     return union_of([reader.codec(member) for member in get_args(hint)], reader)
@@ -43,13 +43,13 @@ def _union(hint: Any, reader: Reader) -> Codec:
 
 def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
     """Return the codec for any one of *members*."""
-    members = [each for member in members for each in member.members or (member,)]
+    members = [inner_member for member in members for inner_member in member.members or (member,)]
 
     @functools.cache
     def ordered() -> list[Codec]:
         # The order is computed at the first use, because a record that contains itself has no tags until it is
         # complete.
-        return sorted(_tagged_together(members, reader), key=lambda member: reader.complete(member).breadth)
+        return sorted(_combine_tagged(members, reader), key=lambda member: reader.complete(member).breadth)
 
     def decode(value: Any) -> Any:
         return _first(ordered(), value, reader)
@@ -66,7 +66,7 @@ def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
     def emit(writer: Writer, value: str) -> str:
         return _emit_union(writer, value, ordered(), reader)
 
-    described = [member.description for member in members if member.schema != {"type": "null"}]
+    descriptions = [member.description for member in members if member.schema != {"type": "null"}]
     return Codec(
         schema=_union_schema(members),
         decode=decode,
@@ -77,7 +77,7 @@ def union_of(members: Sequence[Codec], reader: Reader) -> Codec:
         hashable=all(member.hashable for member in members),
         choices=_all_choices(members),
         members=tuple(members),
-        description=described[0] if len(described) == 1 else None,
+        description=descriptions[0] if len(descriptions) == 1 else None,
         emit=emit,
     )
 
@@ -114,7 +114,7 @@ def _union_schema(members: Sequence[Codec]) -> Schema:
 
 def _nullable(schema: Schema) -> Schema | None:
     """Return one schema for *schema* or null, or None if that cannot be expressed."""
-    general = schema.keys() & _OF_ANY_TYPE
+    general = schema.keys() & _KEYWORDS_FOR_ANY_TYPE
     kinds = {"type": list(dict.fromkeys([*_kinds(schema), "null"]))} if "type" in schema else {}
     if general == {"enum"}:
         return {**schema, **kinds, "enum": [*schema["enum"], *([] if None in schema["enum"] else [None])]}
@@ -136,17 +136,19 @@ def _first(members: Sequence[Codec], value: Any, reader: Reader) -> Any:
             return member.decode(value)
         except Exception as error:  # noqa: BLE001 -- a constructor may refuse with an exception of any class
             failed.append((member, error))
-    kinds = _TAKEN_AS.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
-    meant = [error for member, error in failed if kinds & set(_kinds(reader.definition(member)) or kinds)]
-    fewest = min((len(told(error)) for error in meant), default=0)
-    nearest = [error for error in meant if len(told(error)) == fewest]
+    kinds = _JSON_TYPES.get(type(value), set()) | ({"integer"} if isinstance(value, float) else set())
+    likely_errors = [error for member, error in failed if kinds & set(_kinds(reader.definition(member)) or kinds)]
+    fewest = min((len(told(error)) for error in likely_errors), default=0)
+    nearest = [error for error in likely_errors if len(told(error)) == fewest]
     if len(nearest) == 1:
         raise Refusal(*told(nearest[0])) from nearest[0]
     places = {told(error)[0].path for error in nearest}
     if fewest == 1 and len(places) == 1 and places != {()}:
         raise Refusal(Problem(" or ".join(dict.fromkeys(told(error)[0].message for error in nearest)), places.pop()))
-    wanted = [getattr(error, "wanted", None) or expectation(reader.definition(member)) for member, error in failed]
-    raise Refusal.expected(one_of(list(dict.fromkeys(wanted))), value)
+    expectations = [
+        getattr(error, "wanted", None) or expectation(reader.definition(member)) for member, error in failed
+    ]
+    raise Refusal.expected(one_of(list(dict.fromkeys(expectations))), value)
 
 
 def _encoded(members: Sequence[Codec], reader: Reader, value: Any) -> Any:
@@ -168,25 +170,25 @@ def _settled(form: Any, decode: Callable[[Any], Any], members: Sequence[Codec], 
     """
     for _ in range(3):
         try:
-            again = _encoded(members, reader, decode(form))
+            next_form = _encoded(members, reader, decode(form))
         except Exception:  # noqa: BLE001 -- the class cannot be made from its own fields, so its form stays as it is
             return form
-        if again == form:
+        if next_form == form:
             break
-        form = again
+        form = next_form
     return form
 
 
-def _tagged_together(members: Sequence[Codec], reader: Reader) -> list[Codec]:
+def _combine_tagged(members: Sequence[Codec], reader: Reader) -> list[Codec]:
     """Return *members*, but with all records that a literal field tells apart combined into one codec."""
     records = [member for member in members if reader.complete(member).tags is not None]
-    tag = _tag(records, reader) if len(records) > 1 else None
+    tag = _find_tag(records, reader) if len(records) > 1 else None
     if tag is None:
         return list(members)
-    return [_tagged(*tag, records, reader), *(member for member in members if member not in records)]
+    return [_codec_by_tag(*tag, records, reader), *(member for member in members if member not in records)]
 
 
-def _tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[str, Codec]] | None:
+def _find_tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[str, Codec]] | None:
     """Return the field whose constants tell the records apart, and the record for each constant."""
     for field in reader.complete(records[0]).tags or ():
         table: dict[str, Codec] = {}
@@ -200,7 +202,7 @@ def _tag(records: Sequence[Codec], reader: Reader) -> tuple[str, Mapping[str, Co
     return None
 
 
-def _tagged(field: str, table: Mapping[str, Codec], records: Sequence[Codec], reader: Reader) -> Codec:
+def _codec_by_tag(field: str, table: Mapping[str, Codec], records: Sequence[Codec], reader: Reader) -> Codec:
     ordered = sorted(records, key=lambda record: record.breadth)
 
     def decode(value: Any) -> Any:
@@ -232,21 +234,21 @@ def _emit_union(writer: Writer, value: str, members: Sequence[Codec], reader: Re
     """Write one branch for each Python type that JSON values have, with the members that accept it."""
     kinds = {id(member): set(_kinds(reader.definition(member))) for member in members}
     branches: dict[tuple[int, ...], tuple[list[type], list[Codec]]] = {}
-    for python, names in _TAKEN_AS.items():
-        taking = [member for member in members if not kinds[id(member)] or kinds[id(member)] & names]
-        if taking:
-            branches.setdefault(tuple(map(id, taking)), ([], taking))[0].append(python)
-    has_integer = any("integer" in each and "number" not in each for each in kinds.values())
+    for python, names in _JSON_TYPES.items():
+        accepting = [member for member in members if not kinds[id(member)] or kinds[id(member)] & names]
+        if accepting:
+            branches.setdefault(tuple(map(id, accepting)), ([], accepting))[0].append(python)
+    has_integer = any("integer" in member_kinds and "number" not in member_kinds for member_kinds in kinds.values())
     result, kind = writer.fresh(), writer.fresh()
     writer.line(f"{kind} = type({value})")
     word = "if"
-    for types_of_branch, taking in branches.values():
-        test = " or ".join(f"{kind} is {writer.constant(each)}" for each in types_of_branch)
+    for types_of_branch, accepting in branches.values():
+        test = " or ".join(f"{kind} is {writer.constant(python_type)}" for python_type in types_of_branch)
         with writer.block(f"{word} {test}:"):
             if float in types_of_branch and has_integer:
                 # 3.0 is an integer in JSON, and the integer member is the narrower one.
                 writer.line(f"if {kind} is float and {value}.is_integer(): return U")
-            _emit_attempts(writer, value, taking, result)
+            _emit_attempts(writer, value, accepting, result)
         word = "elif"
     writer.line("else: return U")
     return result
@@ -265,4 +267,4 @@ def _emit_attempts(writer: Writer, value: str, members: Sequence[Codec], result:
     writer.line(f"if {result} is U: return U")
 
 
-FORMS.update({Union: _union, Optional: _union, types.UnionType: _union})
+FORMS.update({Union: _read_union, Optional: _read_union, types.UnionType: _read_union})

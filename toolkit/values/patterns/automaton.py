@@ -35,7 +35,7 @@ EDGE, NEWLINE, FINAL, WORD, ASCII_WORD = 1, 2, 4, 8, 16
 # Before Python 3.14, `\B` does not match in the empty text.
 EMPTY_HAS_NON_BOUNDARY = bool(re.search(r"\B", ""))
 
-_MATTERS: dict[Assertion, int] = {
+_RELEVANT_FACTS: dict[Assertion, int] = {
     "start": EDGE,
     "line start": EDGE | NEWLINE,
     "end": EDGE | FINAL,
@@ -90,9 +90,9 @@ class Linear:
         self._most_kept = most_kept
         self._most_work = most_work
         # Two places differ only in the facts that some assertion checks.
-        self._matters = 0
+        self._relevant_facts = 0
         for place, _ in self._nfa.places.values():
-            self._matters |= _MATTERS[place]
+            self._relevant_facts |= _RELEVANT_FACTS[place]
         self._restart = frozenset[int]() if anchors(node) else frozenset({self._nfa.start})
         self._members = {chars: _Members(chars) for chars, _ in self._nfa.chars.values()}
         self._states: dict[tuple[frozenset[int], int], _State] = {}
@@ -105,7 +105,7 @@ class Linear:
         Raises:
             Exhausted: The search spent more than *most_work* on symbols and states that it had not met before.
         """
-        state = self._state(frozenset({self._nfa.start}), EDGE & self._matters)
+        state = self._state(frozenset({self._nfa.start}), EDGE & self._relevant_facts)
         symbols = chain(text[:-1], (LAST_NEWLINE, END)) if text.endswith("\n") else chain(text, (END,))
         work = 0
         for symbol in symbols:
@@ -124,12 +124,12 @@ class Linear:
 
     def _learn(self, state: _State, symbol: str) -> tuple[_State, int]:
         """Return the state to which *symbol* leads from *state*, and the work that it took to find it."""
-        known = self._known(symbol) & self._matters
+        facts = self._known(symbol) & self._relevant_facts
         try:
-            moves, spent = state.moves[known], 0
+            moves, spent = state.moves[facts], 0
         except KeyError:
-            moves, spent = self._moves(state, known)
-            state.moves[known] = moves
+            moves, spent = self._moves(state, facts)
+            state.moves[facts] = moves
         spent += OVERHEAD
         if moves is None:
             following = FOUND
@@ -139,27 +139,27 @@ class Linear:
             character = symbol[0]
             spent += len(moves)
             kernel = self._restart.union([target for members, target in moves if members[character]])
-            following = self._state(kernel, known) if kernel else LOST
+            following = self._state(kernel, facts) if kernel else LOST
         self._kept += spent
         if self._kept > self._most_kept:
             self._forget()
         state[symbol] = following
         return following, spent
 
-    def _moves(self, state: _State, known: int) -> tuple[list[tuple[_Members, int]] | None, int]:
+    def _moves(self, state: _State, facts: int) -> tuple[list[tuple[_Members, int]] | None, int]:
         """
         Return the possible moves at a place, or None if there is already a match; also return the work.
 
-        *state* comes before the place, and *known* describes the symbol after it.
+        *state* comes before the place, and *facts* describes the symbol after it.
         """
         nfa = self._nfa
-        seen = set(state.kernel)
-        pending = list(seen)
+        reached = set(state.kernel)
+        pending = list(reached)
         moves = []
         while pending:
             number = pending.pop()
             if number == ACCEPT:
-                return None, len(seen)
+                return None, len(reached)
             if number in nfa.chars:
                 chars, target = nfa.chars[number]
                 moves.append((self._members[chars], target))
@@ -168,12 +168,12 @@ class Linear:
                 targets = nfa.jumps[number]
             else:
                 place, target = nfa.places[number]
-                targets = (target,) if _holds(place, state.before, known) else ()
+                targets = (target,) if _holds(place, state.before, facts) else ()
             for target in targets:
-                if target not in seen:
-                    seen.add(target)
+                if target not in reached:
+                    reached.add(target)
                     pending.append(target)
-        return moves, len(seen)
+        return moves, len(reached)
 
     def _state(self, kernel: frozenset[int], before: int) -> _State:
         key = (kernel, before)

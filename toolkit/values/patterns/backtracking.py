@@ -53,7 +53,7 @@ def steps(node: Node, length: int, groups: int = 0) -> float:
         return min(once + (length + 1) * (count + 1), CEILING)
     # A place costs steps only when it fails, and a repeat at the very end can fail only in the rounds that it must
     # make.
-    return min(once + (length + 1) * (estimate.measure(_trimmed(node), ACCEPTED)[1] + 1), CEILING)
+    return min(once + (length + 1) * (estimate.measure(_trim_last_repeat(node), ACCEPTED)[1] + 1), CEILING)
 
 
 class _Estimate:
@@ -92,47 +92,47 @@ class _Estimate:
             nexts.append(self.peek(item, nexts[-1]))
         ways, cost = 1.0, after[1]
         for item, following in zip(items, reversed(nexts), strict=False):
-            more, each = self.measure(item, following)
-            cost = min(cost + ways * each, CEILING)
-            ways = min(ways * more, CEILING)
+            item_ways, item_cost = self.measure(item, following)
+            cost = min(cost + ways * item_cost, CEILING)
+            ways = min(ways * item_ways, CEILING)
         return 1 if _ends_once(items, after[0]) else ways, cost
 
     def either(self, items: tuple[Node, ...], after: Next) -> tuple[float, float]:
         measured = [self.measure(item, after) for item in items]
-        seen, apart = 0, True
+        earlier_masks, are_disjoint = 0, True
         for item in items:
             mask = self.peek(item, after)[0]
-            apart = apart and not seen & mask
-            seen |= mask
-        each = [ways for ways, _ in measured]
+            are_disjoint = are_disjoint and not earlier_masks & mask
+            earlier_masks |= mask
+        item_ways = [ways for ways, _ in measured]
         # If no character can start two of the items, at most one item goes on.
-        ways = max(each, default=1) if apart else sum(each)
+        ways = max(item_ways, default=1) if are_disjoint else sum(item_ways)
         return min(ways, CEILING), min(1 + sum(self.saving + cost for _, cost in measured), CEILING)
 
     def repeat(self, node: Repeat, after: Next) -> tuple[float, float]:
         low, body = node.low, node.body
         # A round that consumes nothing is the last one, except among the *low* rounds that are required.
         rounds = min(node.high, self.length // node.width if node.width else low + self.length + 1)
-        spare = max(rounds - low + 1, 1)
-        again = self.peek(body, after)
-        alone = not again[0] & after[0]
+        round_counts = max(rounds - low + 1, 1)
+        body_next = self.peek(body, after)
+        is_disjoint = not body_next[0] & after[0]
         if isinstance(body, Chars):
             # `re` counts how often the character comes and then goes back step by step, without a stack.
-            return 1 if alone else spare, 1 + rounds * body.price + spare * after[1]
-        either = (again[0] | after[0], again[1] + after[1] + 1)
+            return 1 if is_disjoint else round_counts, 1 + rounds * body.price + round_counts * after[1]
+        either = (body_next[0] | after[0], body_next[1] + after[1] + 1)
         ways, cost = self.measure(body, after if node.high == 1 else either)
         cost += after[1] + self.saving
         if not node.width:
             ways = max(ways, 2)
         if ways > 1:
-            return _powers(ways, rounds), min(_powers(ways, rounds) * cost, CEILING)
-        return 1 if alone else spare, min((rounds + 1) * cost, CEILING)
+            return _sum_powers(ways, rounds), min(_sum_powers(ways, rounds) * cost, CEILING)
+        return 1 if is_disjoint else round_counts, min((rounds + 1) * cost, CEILING)
 
     def look(self, node: Look) -> float:
-        known = self.looks.get(id(node))
-        if known is None:
-            known = self.looks[id(node)] = self.measure(node.body, ACCEPTED)[1] + 1
-        return known
+        cost = self.looks.get(id(node))
+        if cost is None:
+            cost = self.looks[id(node)] = self.measure(node.body, ACCEPTED)[1] + 1
+        return cost
 
     def peek(self, node: Node, after: Next) -> Next:
         """Return the next characters with which the search can enter *node*, and the price of ruling out the others."""
@@ -148,8 +148,8 @@ class _Estimate:
                     after = self.peek(item, after)
                 return after
             case Either(items) | Opaque(items):
-                each = [self.peek(item, after) for item in items]
-                return _union([mask for mask, _ in each]), 1 + sum(self.saving + price for _, price in each)
+                entries = [self.peek(item, after) for item in items]
+                return _join_masks([mask for mask, _ in entries]), 1 + sum(self.saving + price for _, price in entries)
             case Repeat(low, _, body, width) if width:
                 mask, price = self.peek(body, after)
                 return (mask, price + self.saving) if low else (mask | after[0], price + after[1] + self.saving)
@@ -178,24 +178,24 @@ def _ends_once(items: tuple[Node, ...], following: int) -> bool:
     return varying <= 1
 
 
-def _union(masks: list[int]) -> int:
+def _join_masks(masks: list[int]) -> int:
     return functools.reduce(operator.or_, masks, 0)
 
 
-def _powers(base: float, last: int) -> float:
+def _sum_powers(base: float, last: int) -> float:
     """Return the sum of the powers of *base* from 0 to *last*."""
     if last * math.log2(base) > 60:
         return CEILING
     return sum(base**exponent for exponent in range(last + 1))
 
 
-def _trimmed(node: Node) -> Node:
+def _trim_last_repeat(node: Node) -> Node:
     """Return *node* with its final repeat cut to the rounds that are required."""
     match node:
         case Seq(items) if items:
-            return Seq((*items[:-1], _trimmed(items[-1])))
+            return Seq((*items[:-1], _trim_last_repeat(items[-1])))
         case Either(items):
-            return Either(tuple(map(_trimmed, items)))
+            return Either(tuple(map(_trim_last_repeat, items)))
         case Repeat(low):
             return node._replace(high=low)
         case _:

@@ -67,15 +67,15 @@ def read_chars(name: str, value: Any, flags: int) -> Chars | None:
         return Chars(".", flags, mask, 1, wide=False)
     if name == "LITERAL" and not flags & re.IGNORECASE:
         return Chars(_literal(value), flags, _span(value, value), 1, wide=False)
-    members = [(operation.name, each) for operation, each in value] if name == "IN" else [("LITERAL", value)]
+    members = [(operation.name, argument) for operation, argument in value] if name == "IN" else [("LITERAL", value)]
     negated = name == "NOT_LITERAL" or members[0][0] == "NEGATE"
     if members[0][0] == "NEGATE":
         del members[0]
     # The mask has all bits of the set and perhaps more. The core has only bits that are in the set.
     source, mask, core, price, wide = "", 0, 0, 1, False
-    for kind, each in members:
-        if kind == "CATEGORY" and each.name in _CATEGORIES:
-            text, bits = _CATEGORIES[each.name]
+    for kind, argument in members:
+        if kind == "CATEGORY" and argument.name in _CATEGORIES:
+            text, bits = _CATEGORIES[argument.name]
             source += text
             doubtful = OTHERS | _SEPARATORS if flags & (re.ASCII | re.IGNORECASE) else 0
             mask |= bits | doubtful
@@ -84,7 +84,7 @@ def read_chars(name: str, value: Any, flags: int) -> Chars | None:
             continue
         if kind not in {"LITERAL", "RANGE"}:
             return None
-        low, high = each if kind == "RANGE" else (each, each)
+        low, high = argument if kind == "RANGE" else (argument, argument)
         source += f"{_literal(low)}-{_literal(high)}"
         mask |= _span(low, high)
         core |= _span(low, high) & ASCII

@@ -90,13 +90,13 @@ def _before(nfa: Nfa, node: Node, after: int) -> int:
             state = nfa.new()
             nfa.jumps[state] = tuple(_before(nfa, item, after) for item in items)
         case Repeat():
-            state = _repeated(nfa, node, after)
+            state = _add_repeat(nfa, node, after)
         case _:
             raise TypeError(f"no automaton follows {node.what}")
     return state
 
 
-def _repeated(nfa: Nfa, node: Repeat, after: int) -> int:
+def _add_repeat(nfa: Nfa, node: Repeat, after: int) -> int:
     if node.high >= UNBOUNDED:
         state = nfa.new()
         nfa.jumps[state] = (_before(nfa, node.body, state), after)

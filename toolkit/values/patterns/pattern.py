@@ -71,9 +71,9 @@ class Pattern:
             ) from None
 
     def _regular_tree(self, text: str) -> Node:
-        if what := irregular(self._tree):
+        if construct := irregular(self._tree):
             raise self._undecidable(
-                text, f"all possibilities would have to be tried, because it has {what}; do without that"
+                text, f"all possibilities would have to be tried, because it has {construct}; do without that"
             )
         if size(self._tree) > MOST_STATES:
             raise self._undecidable(text, "its repeats, written out, are too long; make them shorter")

@@ -231,7 +231,7 @@ def anchors(node: Node) -> int:
         case Seq(items) if items:
             return anchors(items[0])
         case Either(items):
-            each = [anchors(item) for item in items]
-            return sum(each) if all(each) else 0
+            counts = [anchors(item) for item in items]
+            return sum(counts) if all(counts) else 0
         case _:
             return 0

@@ -83,10 +83,10 @@ class Judge:
 
     def evolve(self, schema: Any) -> Judge:
         """Return a judge for *schema*, a part of this judge's schema. The part may refer to the whole schema."""
-        made = object.__new__(Judge)
-        made._work, made.resolver = self._work, self.resolver
-        made._validator = self._validator.evolve(schema=schema)
-        return made
+        judge = object.__new__(Judge)
+        judge._work, judge.resolver = self._work, self.resolver
+        judge._validator = self._validator.evolve(schema=schema)
+        return judge
 
 
 def mappings_in(schema: Any) -> Iterator[Mapping[str, Any]]:
@@ -110,10 +110,10 @@ def _validator_class() -> Any:
     """
     from jsonschema import Draft202012Validator, validators
 
-    made: Any = validators.extend(Draft202012Validator, KEYWORDS)
-    made.descend = _descend
-    made.evolve = _evolve
-    return made
+    validator_class: Any = validators.extend(Draft202012Validator, KEYWORDS)
+    validator_class.descend = _descend
+    validator_class.evolve = _evolve
+    return validator_class
 
 
 def _descend(

@@ -45,8 +45,8 @@ def obvious(schema: Mapping[str, Any]) -> frozenset[type]:
     """Return the classes whose values obviously fit *schema*, because it constrains only the type."""
     if not isinstance(schema, dict) or len(schema) != 1 + ("format" in schema):
         return _NOTHING
-    wanted = schema.get("type", ())
-    return _CLASSES[wanted] if isinstance(wanted, str) else _NOTHING.union(*map(_CLASSES.__getitem__, wanted))
+    kinds = schema.get("type", ())
+    return _CLASSES[kinds] if isinstance(kinds, str) else _NOTHING.union(*map(_CLASSES.__getitem__, kinds))
 
 
 def error_of(message: str = "", **about: Any) -> Any:
@@ -61,28 +61,28 @@ def _error_class() -> Any:
 
 
 def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Iterator[Any]:
-    found = validator._resolver.lookup(reference)  # noqa: SLF001 -- jsonschema's own keyword does this too
-    key = id(found.contents), id(instance)
-    known = validator.format_checker.known
-    if known is not None and key in known:
-        yield from (error_of(**each) for each in known[key])
+    target = validator._resolver.lookup(reference)  # noqa: SLF001 -- jsonschema's own keyword does this too
+    key = id(target.contents), id(instance)
+    known_errors = validator.format_checker.known
+    if known_errors is not None and key in known_errors:
+        yield from (error_of(**fields) for fields in known_errors[key])
         return
-    errors = list(islice(validator.descend(instance, found.contents, resolver=found.resolver), MOST_ERRORS))
+    errors = list(islice(validator.descend(instance, target.contents, resolver=target.resolver), MOST_ERRORS))
     # Copies are kept, because the path of an error grows while the error passes through the outer schemas.
-    if known is not None and isinstance(instance, (dict, list)):
-        known[key] = [{name: _frozen(getattr(error, name)) for name in _CONTENTS} for error in errors]
+    if known_errors is not None and isinstance(instance, (dict, list)):
+        known_errors[key] = [{name: _freeze_path(getattr(error, name)) for name in _ERROR_FIELDS} for error in errors]
     yield from errors
 
 
-_CONTENTS = ("message", "validator", "validator_value", "path", "schema_path", "instance", "schema", "context")
+_ERROR_FIELDS = ("message", "validator", "validator_value", "path", "schema_path", "instance", "schema", "context")
 
 
-def _frozen(value: Any) -> Any:
+def _freeze_path(value: Any) -> Any:
     return tuple(value) if isinstance(value, deque) else value
 
 
-def _type(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    kinds = [wanted] if isinstance(wanted, str) else wanted
+def _type(validator: Any, expected: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    kinds = [expected] if isinstance(expected, str) else expected
     for kind in kinds:
         if type(instance) in _CLASSES[kind] or validator.is_type(instance, kind):
             return
@@ -93,14 +93,14 @@ def _enum(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[
     if isinstance(instance, str):
         fits = instance in choices
     else:
-        own = _identity(instance)
-        fits = any(_identity(each) == own for each in choices)
+        identity = _identity(instance)
+        fits = any(_identity(choice) == identity for choice in choices)
     if not fits:
         yield error_of()
 
 
-def _const(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if _identity(instance) != _identity(wanted):
+def _const(validator: Any, constant: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if _identity(instance) != _identity(constant):
         yield error_of()
 
 
@@ -130,8 +130,8 @@ def _dependent_required(validator: Any, names: Mapping[str, Any], instance: Any,
 def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
     if not isinstance(instance, dict) or allowed is True:
         return
-    known = schema.get("properties", ())
-    extras = [key for key in instance if key not in known]
+    declared = schema.get("properties", ())
+    extras = [key for key in instance if key not in declared]
     if extras and "patternProperties" in schema:
         patterns = [compile_pattern(source) for source in schema["patternProperties"]]
         extras = [key for key in extras if not any(pattern.search(key) for pattern in patterns)]
@@ -179,22 +179,22 @@ def _pattern(validator: Any, source: str, instance: Any, schema: Any) -> Iterato
 def _any_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
     context: list[Any] = []
     for index, member in enumerate(members):
-        found = list(islice(validator.descend(instance, member, schema_path=index), MOST_ERRORS))
-        if not found:
+        errors = list(islice(validator.descend(instance, member, schema_path=index), MOST_ERRORS))
+        if not errors:
             return
-        context += found
+        context += errors
     yield error_of(context=context)
 
 
 def _one_of(validator: Any, members: Any, instance: Any, schema: Any) -> Iterator[Any]:
     context: list[Any] = []
-    fitting = 0
+    fit_count = 0
     for index, member in enumerate(members):
-        found = list(islice(validator.descend(instance, member, schema_path=index), MOST_ERRORS))
-        context += found
-        fitting += not found
-    if fitting != 1:
-        yield error_of(context=() if fitting else context)
+        errors = list(islice(validator.descend(instance, member, schema_path=index), MOST_ERRORS))
+        context += errors
+        fit_count += not errors
+    if fit_count != 1:
+        yield error_of(context=() if fit_count else context)
 
 
 def _not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
@@ -202,8 +202,8 @@ def _not(validator: Any, unwanted: Any, instance: Any, schema: Any) -> Iterator[
         yield error_of()
 
 
-def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if wanted and isinstance(instance, list) and len({_identity(each) for each in instance}) != len(instance):
+def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
+    if unique and isinstance(instance, list) and len({_identity(item) for item in instance}) != len(instance):
         yield error_of()
 
 
@@ -257,5 +257,5 @@ def _identity(value: Any) -> Any:
     if isinstance(value, list):
         return "l", *map(_identity, value)
     if isinstance(value, dict):
-        return "d", frozenset((key, _identity(each)) for key, each in value.items())
+        return "d", frozenset((key, _identity(item)) for key, item in value.items())
     return value

@@ -36,7 +36,7 @@ def problems_of(errors: Iterable[Any]) -> list[Problem]:
     problems: dict[Any, Problem] = {}
     for error in errors:
         if error.context:
-            problems.update((id(each), each) for each in _of_union(error))
+            problems.update((id(problem), problem) for problem in _union_problems(error))
         else:
             message, path = _message(error), tuple(error.absolute_path)
             problems.setdefault((path, error.validator, message), Problem(message, path))
@@ -65,7 +65,7 @@ def expectation(schema: Any) -> str:
 
 
 def _choices(choices: Sequence[Any]) -> str:
-    return _one_of([_constant(each) for each in choices[:_MOST_CHOICES]], more=len(choices) > _MOST_CHOICES)
+    return _one_of([_constant(choice) for choice in choices[:_MOST_CHOICES]], more=len(choices) > _MOST_CHOICES)
 
 
 def _constant(value: Any) -> str:
@@ -94,7 +94,7 @@ def _message(error: Any) -> str | Callable[[], str]:
     return word(error)
 
 
-def _got(words: Callable[[Any], str]) -> Callable[[Any], str]:
+def _mismatch_message(words: Callable[[Any], str]) -> Callable[[Any], str]:
     return lambda error: f"expected {words(error.validator_value)}, got {show(error.instance)}"
 
 
@@ -103,35 +103,35 @@ def _counted(words: str, unit: str) -> Callable[[Any], str]:
 
 
 def _missing(error: Any) -> str:
-    wanted = error.schema.get("properties", {}).get(error.path[-1])
-    return f"required, but missing; expected {expectation(wanted)}" if wanted else "required, but missing"
+    schema = error.schema.get("properties", {}).get(error.path[-1])
+    return f"required, but missing; expected {expectation(schema)}" if schema else "required, but missing"
 
 
 def _unknown_key(error: Any) -> Callable[[], str]:
-    known = list(error.schema.get("properties", ()))
+    declared = list(error.schema.get("properties", ()))
     patterns = [f"one that matches {source[:100]}" for source in error.schema.get("patternProperties", ())]
     key = str(error.path[-1])
 
     def word() -> str:
-        near = nearest(key, known, most=1)
+        near = nearest(key, declared, most=1)
         if near:
             return f"unknown key; did you mean {show(near[0])}?"
-        if known or patterns:
-            return f"unknown key; expected {_one_of([show(each) for each in known] + patterns)}"
+        if declared or patterns:
+            return f"unknown key; expected {_one_of([show(name) for name in declared] + patterns)}"
         return "unknown key; none are expected"
 
     return word
 
 
 def _wrong_choice(error: Any) -> str | Callable[[], str]:
-    choices, given = error.validator_value, error.instance
-    message = f"expected {_choices(choices)}, got {show(given)}"
-    if len(choices) <= _MOST_CHOICES or not isinstance(given, str):
+    choices, value = error.validator_value, error.instance
+    message = f"expected {_choices(choices)}, got {show(value)}"
+    if len(choices) <= _MOST_CHOICES or not isinstance(value, str):
         return message
 
     def word() -> str:
         # The choice that the model meant may be among those that are not shown.
-        near = nearest(given, (each for each in choices if isinstance(each, str)), most=1)
+        near = nearest(value, (choice for choice in choices if isinstance(choice, str)), most=1)
         return f"{message}; did you mean {show(near[0])}?" if near else message
 
     return word
@@ -148,15 +148,15 @@ _WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
     "dependentRequired": lambda error: f"required beside {show(error.message)}, but missing",
     "additionalProperties": _unknown_key,
     "enum": _wrong_choice,
-    "const": _got(_constant),
-    "minimum": _got(lambda limit: f"at least {show(limit)}"),
-    "exclusiveMinimum": _got(lambda limit: f"more than {show(limit)}"),
-    "maximum": _got(lambda limit: f"at most {show(limit)}"),
-    "exclusiveMaximum": _got(lambda limit: f"less than {show(limit)}"),
-    "multipleOf": _got(lambda factor: f"a multiple of {show(factor)}"),
-    "minLength": _got(lambda limit: f"at least {show(limit)} characters"),
+    "const": _mismatch_message(_constant),
+    "minimum": _mismatch_message(lambda limit: f"at least {show(limit)}"),
+    "exclusiveMinimum": _mismatch_message(lambda limit: f"more than {show(limit)}"),
+    "maximum": _mismatch_message(lambda limit: f"at most {show(limit)}"),
+    "exclusiveMaximum": _mismatch_message(lambda limit: f"less than {show(limit)}"),
+    "multipleOf": _mismatch_message(lambda factor: f"a multiple of {show(factor)}"),
+    "minLength": _mismatch_message(lambda limit: f"at least {show(limit)} characters"),
     "maxLength": _counted("at most", "characters"),
-    "pattern": _got(lambda source: f"text that matches {source[:100]}"),
+    "pattern": _mismatch_message(lambda source: f"text that matches {source[:100]}"),
     "items": lambda error: f"expected at most {error.message} items, got {len(error.instance)}",
     "minItems": _counted("at least", "items"),
     "maxItems": _counted("at most", "items"),
@@ -173,40 +173,42 @@ _WORDS: dict[Any, Callable[[Any], str | Callable[[], str]]] = {
 }
 
 
-def _of_union(error: Any) -> list[Problem]:
+def _union_problems(error: Any) -> list[Problem]:
     """Return the problems of the member that was meant, or what all members expect if no member is the clear best."""
     members: dict[Any, list[Any]] = {}
-    for each in error.context:
-        members.setdefault(each.schema_path[0], []).append(each)
+    for suberror in error.context:
+        members.setdefault(suberror.schema_path[0], []).append(suberror)
     # If the value has the wrong type for a member, the model did not mean that member.
     possible = [
-        found
-        for found in members.values()
-        if not any(not each.path and each.validator in ("type", "const", "enum") for each in found)
+        suberrors
+        for suberrors in members.values()
+        if not any(not suberror.path and suberror.validator in ("type", "const", "enum") for suberror in suberrors)
     ]
-    wrong_tag = _of_tags(possible)
+    wrong_tag = _tag_problem(possible)
     if wrong_tag is not None:
         return [wrong_tag]
     fewest = min(map(_strangeness, possible), default=0)
-    meant = [found for found in possible if _strangeness(found) == fewest]
-    if len(meant) == 1:
-        return problems_of(meant[0])
-    wanted = expectation({"anyOf": error.validator_value})
-    return [Problem(f"expected {wanted}, got {show(error.instance)}", error.absolute_path)]
+    best_members = [suberrors for suberrors in possible if _strangeness(suberrors) == fewest]
+    if len(best_members) == 1:
+        return problems_of(best_members[0])
+    expected = expectation({"anyOf": error.validator_value})
+    return [Problem(f"expected {expected}, got {show(error.instance)}", error.absolute_path)]
 
 
-def _of_tags(members: Sequence[Sequence[Any]]) -> Problem | None:
+def _tag_problem(members: Sequence[Sequence[Any]]) -> Problem | None:
     """Return a problem that lists the tags of all members if the value has none of these tags, otherwise None."""
-    tags = [each for found in members for each in [each for each in found if _tag(each) is not None][:1]]
+    tags = [
+        error for errors in members for error in [error for error in errors if _tag_constant(error) is not None][:1]
+    ]
     if len(tags) < max(2, len(members)) or any(tag.path != tags[0].path for tag in tags):
         return None
-    wanted = _one_of(list(dict.fromkeys(expectation(_tag(tag)) for tag in tags)))
+    expected = _one_of(list(dict.fromkeys(expectation(_tag_constant(tag)) for tag in tags)))
     if all(tag.validator == "required" for tag in tags):
-        return Problem(f"required, but missing; expected {wanted}", tags[0].absolute_path)
-    return Problem(f"expected {wanted}, got {show(tags[0].instance)}", tags[0].absolute_path)
+        return Problem(f"required, but missing; expected {expected}", tags[0].absolute_path)
+    return Problem(f"expected {expected}, got {show(tags[0].instance)}", tags[0].absolute_path)
 
 
-def _tag(error: Any) -> dict[str, Any] | None:
+def _tag_constant(error: Any) -> dict[str, Any] | None:
     """Return the constant that identifies a member, if *error* is about that constant."""
     if len(error.path) != 1:
         return None
@@ -218,7 +220,7 @@ def _tag(error: Any) -> dict[str, Any] | None:
 
 def _strangeness(errors: Sequence[Any]) -> int:
     """Score how strongly the keys of an object speak against a member. A wrong tag weighs more than all else."""
-    return sum(_STRANGE.get(each.validator, 0) for each in errors if len(each.path) == 1)
+    return sum(_STRANGENESS_OF_KEYWORDS.get(error.validator, 0) for error in errors if len(error.path) == 1)
 
 
-_STRANGE = {"required": 1, "additionalProperties": 1, "enum": 1, "const": 1000}
+_STRANGENESS_OF_KEYWORDS = {"required": 1, "additionalProperties": 1, "enum": 1, "const": 1000}

@@ -26,10 +26,10 @@ _MAX_WORK = 60_000
 _WORK_OF_AN_ERROR = 10
 _MAX_ERRORS_A_ROUND = 1_000
 # An error that cannot be repaired may vanish when another one is repaired, but so many errors hardly ever do.
-_MAX_UNANSWERED = 20
+_MAX_UNREPAIRED = 20
 _UNIONS = ("anyOf", "oneOf")
-_MENDABLE = ("type", "enum", "const", *_UNIONS)
-_DESCENTS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
+_REPAIRABLE_KEYWORDS = ("type", "enum", "const", *_UNIONS)
+_DESCENDING_KEYWORDS = frozenset(["properties", "additionalProperties", "patternProperties", "items", "prefixItems"])
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
 _NOTHING = object()
 
@@ -53,16 +53,16 @@ def repaired(arguments: Any, judge: Any, *, hidden: Collection[str] = ()) -> Rep
     if not isinstance(arguments, (dict, str)) or count_values(arguments, _MAX_WORK) >= _MAX_WORK or flaws(arguments):
         return None
     try:
-        done = _Mending(hidden).fitted(copied(arguments), judge, ())
+        result = _RepairRun(hidden).fitted(copied(arguments), judge, ())
     except Exception:  # noqa: BLE001 -- a repair is optional; without it the call is refused
         return None
-    if done is None or not done.notes or not isinstance(done.value, dict) or flaws(done.value):
+    if result is None or not result.notes or not isinstance(result.value, dict) or flaws(result.value):
         return None
-    return Repaired(done.value, tuple(done.notes))
+    return Repaired(result.value, tuple(result.notes))
 
 
 @dataclass(slots=True)
-class _Done:
+class _FittedValue:
     """A value that fits its schema after the repair."""
 
     value: Any
@@ -73,7 +73,7 @@ class _TooMuchWork(Exception):  # noqa: N818 -- caught here; it only ends the re
     """The work budget of a repair is used up."""
 
 
-class _Mending:
+class _RepairRun:
     """The state of one repair: how much work is left, and which parameters the notes must not show."""
 
     def __init__(self, hidden: Collection[str]) -> None:
@@ -83,7 +83,7 @@ class _Mending:
         # folded keys.
         self._folded_keys: dict[int, tuple[Any, Counter[str]]] = {}
 
-    def fitted(self, value: Any, judge: Any, place: Path) -> _Done | None:
+    def fitted(self, value: Any, judge: Any, place: Path) -> _FittedValue | None:
         """
         Return *value* repaired until *judge* finds no errors, or None if that is impossible.
 
@@ -96,30 +96,30 @@ class _Mending:
         while len(place) < MAX_DEPTH:
             errors = self._errors_of(box[0], judge)
             if not errors:
-                return _Done(box[0], notes)
-            mended = self._mend_each(errors, box, judge, place)
-            if not mended:
+                return _FittedValue(box[0], notes)
+            new_notes = self._repair_errors(errors, box, judge, place)
+            if not new_notes:
                 return None
-            notes += mended
+            notes += new_notes
         return None
 
-    def _mend_each(self, errors: list[Any], box: list[Any], judge: Any, place: Path) -> list[str]:
+    def _repair_errors(self, errors: list[Any], box: list[Any], judge: Any, place: Path) -> list[str]:
         """Try to repair each of *errors*. Return the notes, or an empty list if too many errors cannot be repaired."""
         notes: list[str] = []
-        touched: set[Path] = set()
-        left = _MAX_UNANSWERED
+        repaired_paths: set[Path] = set()
+        failures_left = _MAX_UNREPAIRED
         for error in errors:
             path = tuple(error.absolute_path)
             # Two errors of one value usually have one cause. The next round handles the errors that remain.
-            if not touched.isdisjoint(path[:length] for length in range(len(path) + 1)):
+            if not repaired_paths.isdisjoint(path[:length] for length in range(len(path) + 1)):
                 continue
-            mended = self._mend(error, box, judge, place)
-            if mended:
-                touched.add(path)
-                notes += mended
+            new_notes = self._repair_error(error, box, judge, place)
+            if new_notes:
+                repaired_paths.add(path)
+                notes += new_notes
             else:
-                left -= 1
-            if not left:
+                failures_left -= 1
+            if not failures_left:
                 return []
         return notes
 
@@ -135,51 +135,51 @@ class _Mending:
         if self._work_left < 0:
             raise _TooMuchWork
 
-    def _mend(self, error: Any, box: list[Any], judge: Any, place: Path) -> list[str]:
+    def _repair_error(self, error: Any, box: list[Any], judge: Any, place: Path) -> list[str]:
         """Try to repair one error in place. Return the notes."""
         path = [0, *error.absolute_path]
         holder, key = _at(box, path[:-1]), path[-1]
         if error.validator == "additionalProperties" and error.validator_value is False:
             return self._rename_key(holder, key, error.schema, (*place, *path[1:-1]))
-        if error.validator not in _MENDABLE or (error.validator == "oneOf" and not error.context):
+        if error.validator not in _REPAIRABLE_KEYWORDS or (error.validator == "oneOf" and not error.context):
             return []  # without a context, more than one member fits, so the value itself has no error
         where = (*place, *path[1:])
         value = holder[key]
         whole = judge.evolve(schema=error.schema)
         if _is_null(value) and not whole.is_valid(None) and self._leave_out(error, holder, key, box[0], judge):
             return [f"{Problem('', where).where}: left out, because null was sent for an optional parameter"]
-        done = self._meant(value, error, judge, whole, where)
-        if done is None:
+        result = self._meant(value, error, judge, whole, where)
+        if result is None:
             return []
-        holder[key] = done.value
-        return done.notes
+        holder[key] = result.value
+        return result.notes
 
-    def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _Done | None:
+    def _meant(self, value: Any, error: Any, judge: Any, whole: Any, where: Path) -> _FittedValue | None:
         """
         Return what *value* was probably meant to be, or None if no reading fits.
 
         A reading that fits at once comes before a reading that needs more repairs.
         """
-        candidates = [(meaning, [self._note(where, value, what)]) for meaning, what in _candidates(value)]
+        candidates = [(meaning, [self._note(where, value, text)]) for meaning, text in _candidates(value)]
         for candidate, note in candidates:
             self._spend(count_values(candidate, self._work_left + 1))
             if whole.is_valid(candidate):
-                return _Done(candidate, note)
-        readings: list[_Done] = []
+                return _FittedValue(candidate, note)
+        readings: list[_FittedValue] = []
         if error.validator in _UNIONS and error.context:
             for member in error.validator_value:
-                done = self.fitted(copied(value), judge.evolve(schema=member), where)
-                readings += [done] if done is not None and whole.is_valid(done.value) else []
+                result = self.fitted(copied(value), judge.evolve(schema=member), where)
+                readings += [result] if result is not None and whole.is_valid(result.value) else []
         for candidate, note in candidates:
             if isinstance(candidate, (dict, list)):
-                done = self.fitted(copied(candidate), whole, where)
-                readings += [_Done(done.value, note + done.notes)] if done is not None else []
+                result = self.fitted(copied(candidate), whole, where)
+                readings += [_FittedValue(result.value, note + result.notes)] if result is not None else []
         # The reading with the fewest repairs wins. Among equals, the first one wins.
         return min(readings, key=lambda reading: len(reading.notes), default=None)
 
-    def _note(self, where: Path, value: Any, what: str) -> str:
+    def _note(self, where: Path, value: Any, text: str) -> str:
         is_hidden = where[0] in self._hidden if where else bool(self._hidden)
-        return f"{Problem('', where).where or 'arguments'}: took {what.format('a value' if is_hidden else show(value))}"
+        return f"{Problem('', where).where or 'arguments'}: took {text.format('a value' if is_hidden else show(value))}"
 
     def _rename_key(self, holder: dict[str, Any], wrong: str, schema: Any, place: Path) -> list[str]:
         """Rename the key *wrong* to the one declared name that differs from it only in case or separators."""
@@ -207,15 +207,19 @@ class _Mending:
         pairs = [index for index in range(len(steps) - 1) if steps[index] == "properties" and steps[index + 1] == key]
         # The steps after the key's own `properties` must not lead deeper. If they do, the null is an entry of a
         # dictionary.
-        if not isinstance(holder, dict) or not pairs or not _DESCENTS.isdisjoint(map(str, steps[pairs[-1] + 2 :])):
+        if (
+            not isinstance(holder, dict)
+            or not pairs
+            or not _DESCENDING_KEYWORDS.isdisjoint(map(str, steps[pairs[-1] + 2 :]))
+        ):
             return False
-        kept = dict(holder)
+        backup = dict(holder)
         del holder[key]
         place = list(error.absolute_path)
         for other in self._errors_of(root, judge):
             if other.validator == "required" and list(other.absolute_path) == place:
                 holder.clear()
-                holder.update(kept)
+                holder.update(backup)
                 return False
         # The object lost a key, so its folded keys must be counted again.
         self._folded_keys.pop(id(holder), None)

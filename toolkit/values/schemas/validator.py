@@ -23,7 +23,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def validator(schema: Any) -> Judge:
     """Compile a validator for *schema*. jsonschema is imported here, when the first validator is needed."""
-    return Judge(schema if _reads_remarks(schema) else _stripped(schema))
+    return Judge(schema if _reads_remarks(schema) else _strip_remarks(schema))
 
 
 def check_schema(schema: Any, subject: str) -> None:
@@ -59,13 +59,13 @@ def _check_parts(schema: Any, subject: str) -> None:
     from referencing.jsonschema import DRAFT202012
 
     parts: dict[int, Mapping[str, Any]] = {}
-    beside: dict[int, list[Any]] = {}
+    in_place_schemas: dict[int, list[Any]] = {}
     patterns: list[str] = []
     resolver = Judge(schema).resolver
     waiting: list[tuple[str, Any, Any]] = [("", schema, resolver)]
-    referred: list[tuple[str, Any, Any]] = []
-    while waiting or referred:
-        place, part, resolver = (waiting or referred).pop()
+    referenced: list[tuple[str, Any, Any]] = []
+    while waiting or referenced:
+        place, part, resolver = (waiting or referenced).pop()
         if not isinstance(part, Mapping) or id(part) in parts:
             continue
         if not waiting and parts:
@@ -77,14 +77,16 @@ def _check_parts(schema: Any, subject: str) -> None:
         resolver = resolver.in_subresource(DRAFT202012.create_resource(part))
         patterns += _patterns(part, where)
         targets = list(_targets(part, resolver, where))
-        referred += [(f"{place}/{keyword}", found, inside) for keyword, found, inside in targets]
-        inner = [(keyword, each) for keyword, each in _subschemas(part) if isinstance(each, Mapping)]
-        waiting += [(f"{place}/{keyword}", each, resolver) for keyword, each in inner]
-        beside[id(part)] = [found for _, found, _ in targets]
-        beside[id(part)] += [each for keyword, each in inner if keyword.partition("/")[0] in _IN_PLACE]
-    _check_loops(beside, subject)
+        referenced += [(f"{place}/{keyword}", target, inside) for keyword, target, inside in targets]
+        inner = [(keyword, subschema) for keyword, subschema in _subschemas(part) if isinstance(subschema, Mapping)]
+        waiting += [(f"{place}/{keyword}", subschema, resolver) for keyword, subschema in inner]
+        in_place_schemas[id(part)] = [target for _, target, _ in targets]
+        in_place_schemas[id(part)] += [
+            subschema for keyword, subschema in inner if keyword.partition("/")[0] in _KEYWORDS_FOR_SAME_VALUE
+        ]
+    _check_loops(in_place_schemas, subject)
     if any("unevaluatedProperties" in part for part in parts.values()):
-        _check_quick(patterns, subject)
+        _check_key_patterns(patterns, subject)
 
 
 def _targets(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[tuple[str, Any, Any]]:
@@ -94,13 +96,13 @@ def _targets(part: Mapping[str, Any], resolver: Any, subject: str) -> Iterator[t
         reference = part.get(keyword)
         if isinstance(reference, str):
             try:
-                found = resolver.lookup(reference)
+                resolved = resolver.lookup(reference)
             except (referencing.exceptions.Unresolvable, referencing.exceptions.NoSuchResource, ValueError):
                 raise DefinitionError(
                     f"{subject}: {keyword} {reference!r} is not answered by the schema itself; nothing is fetched, "
                     f"so put the definition under `$defs`"
                 ) from None
-            yield keyword, found.contents, found.resolver
+            yield keyword, resolved.contents, resolved.resolver
 
 
 def _patterns(part: Mapping[str, Any], subject: str) -> list[str]:
@@ -114,7 +116,7 @@ def _patterns(part: Mapping[str, Any], subject: str) -> list[str]:
     return keys
 
 
-def _check_quick(patterns: list[str], subject: str) -> None:
+def _check_key_patterns(patterns: list[str], subject: str) -> None:
     for source in patterns:
         if compile_pattern(source).fast_limit < LONGEST_UNEVALUATED_KEY:
             raise DefinitionError(
@@ -123,31 +125,31 @@ def _check_quick(patterns: list[str], subject: str) -> None:
             )
 
 
-def _check_loops(beside: Mapping[int, list[Any]], subject: str) -> None:
+def _check_loops(in_place_schemas: Mapping[int, list[Any]], subject: str) -> None:
     """Refuse a schema that refers back to itself for the same value."""
-    done: set[int] = set()
-    for start in beside:
-        under_way: dict[int, Iterator[Any]] = {}
-        if start not in done:
-            under_way[start] = iter(beside[start])
-        while under_way:
-            here = next(reversed(under_way))
-            for part in under_way[here]:
-                if id(part) in under_way:
+    finished: set[int] = set()
+    for start in in_place_schemas:
+        active: dict[int, Iterator[Any]] = {}
+        if start not in finished:
+            active[start] = iter(in_place_schemas[start])
+        while active:
+            current = next(reversed(active))
+            for part in active[current]:
+                if id(part) in active:
                     raise DefinitionError(
                         f"{subject}: a `$ref` leads back to itself without going deeper into the value, so checking "
                         f"would never end"
                     )
-                if id(part) in beside and id(part) not in done:
-                    under_way[id(part)] = iter(beside[id(part)])
+                if id(part) in in_place_schemas and id(part) not in finished:
+                    active[id(part)] = iter(in_place_schemas[id(part)])
                     break
             else:
-                done.add(here)
-                del under_way[here]
+                finished.add(current)
+                del active[current]
 
 
 # The keywords under which a schema contains other schemas.
-_SINGLE = frozenset(
+_KEYWORDS_WITH_SCHEMA = frozenset(
     [
         "additionalProperties",
         "contains",
@@ -161,41 +163,41 @@ _SINGLE = frozenset(
         "unevaluatedProperties",
     ]
 )
-_LISTED = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
+_KEYWORDS_WITH_LIST = frozenset(["allOf", "anyOf", "oneOf", "prefixItems"])
 _NAMED = frozenset(["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"])
-_IN_PLACE = frozenset(["allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"])
+_KEYWORDS_FOR_SAME_VALUE = frozenset(["allOf", "anyOf", "dependentSchemas", "else", "if", "not", "oneOf", "then"])
 _REMARKS = frozenset(["$comment", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly"])
 
 
 def _subschemas(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the schemas directly inside *part*, each with its place."""
     for keyword, value in part.items():
-        if keyword in _SINGLE:
+        if keyword in _KEYWORDS_WITH_SCHEMA:
             yield keyword, value
-        elif keyword in _LISTED:
-            yield from ((f"{keyword}/{index}", each) for index, each in enumerate(value))
+        elif keyword in _KEYWORDS_WITH_LIST:
+            yield from ((f"{keyword}/{index}", subschema) for index, subschema in enumerate(value))
         elif keyword in _NAMED and isinstance(value, Mapping):
-            yield from ((f"{keyword}/{name}", each) for name, each in value.items())
+            yield from ((f"{keyword}/{name}", subschema) for name, subschema in value.items())
 
 
-def _stripped(schema: Any) -> Any:
+def _strip_remarks(schema: Any) -> Any:
     """Return a copy of *schema* without the keywords that only people read, because jsonschema is quicker then."""
     if not isinstance(schema, Mapping):
         return schema
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for keyword, value in schema.items():
-        if keyword in _SINGLE:
-            made[keyword] = _stripped(value)
-        elif keyword in _LISTED:
-            made[keyword] = [_stripped(each) for each in value]
+        if keyword in _KEYWORDS_WITH_SCHEMA:
+            result[keyword] = _strip_remarks(value)
+        elif keyword in _KEYWORDS_WITH_LIST:
+            result[keyword] = [_strip_remarks(subschema) for subschema in value]
         elif keyword in _NAMED and isinstance(value, Mapping):
-            made[keyword] = {name: _stripped(each) for name, each in value.items()}
+            result[keyword] = {name: _strip_remarks(subschema) for name, subschema in value.items()}
         elif keyword not in _REMARKS:
-            made[keyword] = value
-    return made
+            result[keyword] = value
+    return result
 
 
 def _reads_remarks(schema: Any) -> bool:
-    """Return whether a reference may lead into a part that `_stripped` would remove."""
+    """Return whether a reference may lead into a part that `_strip_remarks` would remove."""
     references = [part["$ref"] for part in mappings_in(schema) if isinstance(part.get("$ref"), str)]
     return any(not _REMARKS.isdisjoint(reference.split("/")[1:]) for reference in references)

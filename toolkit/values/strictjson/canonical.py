@@ -60,12 +60,12 @@ def digest(*parts: str | None) -> str:
 
     The borders between parts count, and None differs from empty text.
     """
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
         data = b"" if part is None else part.encode(errors="surrogatepass")
-        made.update(b"-" if part is None else b"%d:" % len(data))
-        made.update(data)
-    return made.hexdigest()
+        hasher.update(b"-" if part is None else b"%d:" % len(data))
+        hasher.update(data)
+    return hasher.hexdigest()
 
 
 def _pieces(value: Any, path: _Path) -> Iterator[str]:
@@ -84,31 +84,31 @@ def _pieces(value: Any, path: _Path) -> Iterator[str]:
     elif len(path) >= _MOST_LEVELS:
         raise _refusal(f"nested deeper than {_MOST_LEVELS} levels, or it holds itself", path)
     elif issubclass(kind, list):
-        between = "["
-        for index, each in enumerate(list.__iter__(value)):
-            yield between
-            yield from _pieces(each, (*path, index))
-            between = ","
-        yield "[]" if between == "[" else "]"
+        separator = "["
+        for index, item in enumerate(list.__iter__(value)):
+            yield separator
+            yield from _pieces(item, (*path, index))
+            separator = ","
+        yield "[]" if separator == "[" else "]"
     else:
-        between = "{"
-        for key, each in _sorted(value, path):
-            yield f"{between}{_text(key, path)}:"
-            yield from _pieces(each, (*path, key))
-            between = ","
-        yield "{}" if between == "{" else "}"
+        separator = "{"
+        for key, item in _sort_members(value, path):
+            yield f"{separator}{_text(key, path)}:"
+            yield from _pieces(item, (*path, key))
+            separator = ","
+        yield "{}" if separator == "{" else "}"
 
 
-def _sorted(value: dict[Any, Any], path: _Path) -> list[tuple[str, Any]]:
-    made: dict[str, Any] = {}
-    for key, each in dict.items(value):
+def _sort_members(value: dict[Any, Any], path: _Path) -> list[tuple[str, Any]]:
+    members: dict[str, Any] = {}
+    for key, member in dict.items(value):
         if not issubclass(type(key), str):
             raise _refusal(f"the key {show(key)} is not a string", path)
         plain = str.__str__(key)
-        if plain in made:
+        if plain in members:
             raise _refusal(f"the key {show(plain)} stands twice in one object", path)
-        made[plain] = each
-    return sorted(made.items(), key=lambda item: item[0])
+        members[plain] = member
+    return sorted(members.items(), key=lambda item: item[0])
 
 
 def _text(value: str, path: _Path) -> str:

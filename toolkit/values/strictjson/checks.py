@@ -77,12 +77,12 @@ def loads(text: str | bytes | bytearray) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {show(twice)} stands twice in one object")
-    return made
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        earlier_keys: set[str] = set()
+        duplicate = next(key for key, _ in pairs if key in earlier_keys or earlier_keys.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {show(duplicate)} stands twice in one object")
+    return result
 
 
 def _constant(name: str) -> float:
@@ -90,17 +90,17 @@ def _constant(name: str) -> float:
 
 
 def _integer(digits: str) -> int:
-    if len(digits.lstrip("-")) > _MOST_DIGITS:
+    if len(digits.lstrip("-")) > _MAX_DIGITS:
         raise ValueError(_TOO_MANY_DIGITS)
     return int(digits)
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_int=_integer)
 
-_MOST_DIGITS = 1000
+_MAX_DIGITS = 1000
 _TOO_DEEP = f"nested too deeply; at most {MAX_DEPTH} levels are read"
 _TOO_MANY = f"too many values; at most {MAX_VALUES:,} are read"
-_TOO_MANY_DIGITS = f"a number of more than {_MOST_DIGITS:,} digits is too long"
+_TOO_MANY_DIGITS = f"a number of more than {_MAX_DIGITS:,} digits is too long"
 _NOT_FINITE = "{} is not JSON; use a finite number or null"
 
 
@@ -128,45 +128,45 @@ def is_plain(value: Any, level: int = 0) -> bool:
         deeper: list[Any] = []
         # An object that occurs in several places is visited once in each level, because it could unfold without end. No
         # parser makes such objects.
-        seen: dict[int, Any] = {}
-        for each in values:
-            kind = type(each)
+        containers: dict[int, Any] = {}
+        for item in values:
+            kind = type(item)
             if kind is str:
-                if (not each.isascii() or len(each) > MAX_STRING) and not is_clean(each):
+                if (not item.isascii() or len(item) > MAX_STRING) and not is_clean(item):
                     return False
             elif kind is dict or kind is list:
-                if id(each) in seen:
+                if id(item) in containers:
                     shared = True
                     continue
-                seen[id(each)] = each
+                containers[id(item)] = item
                 if kind is list:
-                    deeper += each
+                    deeper += item
                     continue
-                for key in each:
+                for key in item:
                     if type(key) is not str or ((not key.isascii() or len(key) > MAX_STRING) and not is_clean(key)):
                         return False
-                deeper += each.values()
+                deeper += item.values()
             elif kind is int:
-                if not _LOWEST < each < INT_LIMIT:
+                if not _LOWEST < item < INT_LIMIT:
                     return False
             elif kind is float:
-                if each - each != 0.0:
+                if item - item != 0.0:
                     return False
-            elif kind is not bool and each is not None:
+            elif kind is not bool and item is not None:
                 return False
-        layers.append(seen)
+        layers.append(containers)
         if not deeper:
-            return not shared or _unfolded(layers) <= MAX_VALUES
+            return not shared or _count_unfolded(layers) <= MAX_VALUES
         values = deeper
     return False
 
 
-def _unfolded(layers: list[dict[int, Any]]) -> int:
+def _count_unfolded(layers: list[dict[int, Any]]) -> int:
     """Count the values in *layers*. An object that occurs in several places counts in each of them."""
     sizes: dict[int, int] = {}
     for layer in reversed(layers):
         sizes = {
-            key: 1 + sum(sizes.get(id(each), 1) for each in (holder.values() if type(holder) is dict else holder))
+            key: 1 + sum(sizes.get(id(item), 1) for item in (holder.values() if type(holder) is dict else holder))
             for key, holder in layer.items()
         }
     return sum(sizes.values())
@@ -212,51 +212,51 @@ def examined(root: Any) -> tuple[Any, list[Problem]]:
     The copy has exactly the types that Python's parser makes. The copy is None if there are too many problems, or if
     *root* has too many values or is too deep.
     """
-    found: list[Problem] = []
+    problems: list[Problem] = []
     top: dict[str, Any] = {}
     # There is one iterator for each level instead of recursion. The first level holds only the root, and its key is not
     # part of any path.
     path: list[Any] = []
     levels: list[tuple[Iterator[tuple[Any, Any]], Any]] = [(iter([("", root)]), top)]
-    left = MAX_VALUES
+    values_left = MAX_VALUES
     while levels:
         items, target = levels[-1]
         for key, value in items:
-            left -= 1
-            if left < 0:
-                return None, [*found, Problem(_TOO_MANY)]
+            values_left -= 1
+            if values_left < 0:
+                return None, [*problems, Problem(_TOO_MANY)]
             kind = type(value)
             inner: Iterator[tuple[Any, Any]] | None = None
-            made: Any
+            plain: Any
             flaw = None
             if issubclass(kind, dict):
-                made, inner = {}, iter(dict.items(value))
+                plain, inner = {}, iter(dict.items(value))
             elif issubclass(kind, list):
-                made, inner = [], enumerate(list.__iter__(value))
+                plain, inner = [], enumerate(list.__iter__(value))
             else:
-                made, flaw = _scalar(value, kind)
+                plain, flaw = _scalar(value, kind)
             if isinstance(target, list):
-                target.append(made)
+                target.append(plain)
             else:
                 plain_key, key_flaw = _key(key, target)
                 if key_flaw is not None:
-                    found.append(Problem(key_flaw, _shown_path(path)))
-                target[plain_key] = made
+                    problems.append(Problem(key_flaw, _printable_path(path)))
+                target[plain_key] = plain
             if flaw is not None:
-                found.append(Problem(flaw, _shown_path([*path, key])))
-            if len(found) >= _MAX_FLAWS:
-                return None, found
+                problems.append(Problem(flaw, _printable_path([*path, key])))
+            if len(problems) >= _MAX_FLAWS:
+                return None, problems
             if inner is not None:
-                if len(levels) > MAX_DEPTH and (dict if isinstance(made, dict) else list).__len__(value):
-                    return None, [*found, Problem(_TOO_DEEP, _shown_path(path[:5]))]
+                if len(levels) > MAX_DEPTH and (dict if isinstance(plain, dict) else list).__len__(value):
+                    return None, [*problems, Problem(_TOO_DEEP, _printable_path(path[:5]))]
                 path.append(key)
-                levels.append((inner, made))
+                levels.append((inner, plain))
                 break
         else:
             levels.pop()
             if path:
                 path.pop()
-    return top[""], found
+    return top[""], problems
 
 
 def _scalar(value: Any, kind: type) -> tuple[Any, str | None]:
@@ -277,20 +277,20 @@ def _scalar(value: Any, kind: type) -> tuple[Any, str | None]:
     return None, f"a Python {class_name(value)} is not JSON"
 
 
-def _key(key: Any, taken: dict[str, Any]) -> tuple[str, str | None]:
+def _key(key: Any, used_keys: dict[str, Any]) -> tuple[str, str | None]:
     if not issubclass(type(key), str):
         return "", f"the key {show(key)} is not a string"
     text, flaw = _scalar(key, type(key))
-    if flaw is None and text in taken:
+    if flaw is None and text in used_keys:
         flaw = f"the key {show(text)} stands twice in one object"
     return text, None if flaw is None else f"the key {show(text)}: {flaw}"
 
 
-def _shown_path(path: list[Any]) -> list[str | int]:
+def _printable_path(path: list[Any]) -> list[str | int]:
     return [key if type(key) in (str, int) else show(key) for key in path[1:]]
 
 
-_AS_IT_IS = json.JSONEncoder(ensure_ascii=False).encode
+_ENCODE_UNESCAPED = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def show(value: Any, *, most: int = 60) -> str:
@@ -304,7 +304,7 @@ def show(value: Any, *, most: int = 60) -> str:
         return {None: "null", True: "true", False: "false"}[value]
     if issubclass(kind, str):
         start = str.__str__(value)[: most + 1]
-        text = _AS_IT_IS(start) if is_clean(start) else json.dumps(start)
+        text = _ENCODE_UNESCAPED(start) if is_clean(start) else json.dumps(start)
         return text if len(start) <= most else f"{text[:most]}..."
     if issubclass(kind, dict):
         count = dict.__len__(value)
@@ -327,7 +327,7 @@ def class_name(value: Any) -> str:
 def copied(value: Any) -> Any:
     """Copy a JSON value at every level."""
     if isinstance(value, dict):
-        return {key: each if type(each) in _SCALARS else copied(each) for key, each in value.items()}
+        return {key: item if type(item) in _SCALARS else copied(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [each if type(each) in _SCALARS else copied(each) for each in value]
+        return [item if type(item) in _SCALARS else copied(item) for item in value]
     return value

@@ -35,10 +35,10 @@ def _outline(value: Any, inside: tuple[int, ...]) -> str:
         return "..."
     within = (*inside, id(value))
     if isinstance(value, Mapping):
-        pairs = [f"{_outline(key, within)}:{_outline(each, within)}" for key, each in value.items()]
+        pairs = [f"{_outline(key, within)}:{_outline(item, within)}" for key, item in value.items()]
         return f"{{{','.join(sorted(pairs))}}}"
     if isinstance(value, (list, tuple, AbstractSet)):
-        items = [_outline(each, within) for each in value]
+        items = [_outline(item, within) for item in value]
         return f"[{','.join(sorted(items) if isinstance(value, AbstractSet) else items)}]"
     if isinstance(value, int):
         return f"{type(value).__name__} {value:x}"  # Python does not print the largest integers in decimal
