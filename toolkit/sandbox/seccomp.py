@@ -136,7 +136,7 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
         code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
     code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
     code += _if_called(_CLONE[column], [_load(_FIRST), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)])
-    typing = [_jump(_EQUAL, each, 0, 1) + _return(_REFUSE) for each in _TYPING]
+    typing = [_jump(_EQUAL, request, 0, 1) + _return(_REFUSE) for request in _TYPING]
     code += _if_called(_IOCTL[column], [_load(_SECOND), *_pieces(b"".join(typing))])
     allowed = [_jump(_EQUAL, family, 0, 1) + _return(_ALLOW) for family in dict.fromkeys(families)]
     code += _if_called(_SOCKET[column], [_load(_FIRST), *_pieces(b"".join(allowed)), _return(_REFUSE)])
