@@ -195,7 +195,7 @@ def _group_lookalikes(names: Iterable[str], names_to_check: Iterable[str]) -> li
 
 def fold_name(name: str) -> str:
     """Return *name* in lower case and without separators."""
-    return _fold_short(name) if len(name) <= _LONGEST_CACHED else _fold(name)
+    return _fold_cached(name) if len(name) <= _LONGEST_CACHED else _fold(name)
 
 
 def _fold(name: str) -> str:
@@ -205,5 +205,5 @@ def _fold(name: str) -> str:
 
 _LONGEST_CACHED = 64
 # Adding one tool checks all names again, so the folded form of each short name is kept. The cache takes at most 7 MB.
-_fold_short = functools.lru_cache(maxsize=20_000)(_fold)
+_fold_cached = functools.lru_cache(maxsize=20_000)(_fold)
 _RESERVED = frozenset(map(fold_name, RESERVED_NAMES))

@@ -21,7 +21,7 @@ from .views import CatalogView
 
 __all__ = ["Offer", "offers_of", "tools_in"]
 
-_SHAPE = ("name", "description", "schema", "call")
+_TOOL_ATTRIBUTES = ("name", "description", "schema", "call")
 _ABSENT = object()
 
 
@@ -59,7 +59,7 @@ def _tools_of(source: Any) -> Sequence[Tool]:
     methods = _list_methods(source)
     if methods:
         return methods
-    if all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _SHAPE):
+    if all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES):
         return [_tool_from_shape(source)]
     if callable(source):
         return [Tool.of(source)]

@@ -15,7 +15,7 @@ from .search.finder import group_of
 
 __all__ = ["summarised"]
 
-_LEFT_OUT = len(", ... 999999 more")
+_ELLIPSIS_CHARS = len(", ... 999999 more")
 
 
 def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
@@ -35,7 +35,7 @@ def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
     room = int(max_tokens * CHARS_PER_TOKEN_OF_NAMES)
     heads = {group: f"{group} ({len(names)}): " for group, names in groups.items()}
     shown_groups = list(_groups_that_fit(heads, room))
-    room -= sum(len(heads[group]) + _LEFT_OUT + 1 for group in shown_groups) + _LEFT_OUT
+    room -= sum(len(heads[group]) + _ELLIPSIS_CHARS + 1 for group in shown_groups) + _ELLIPSIS_CHARS
     shown_names = _pick_names({group: groups[group] for group in shown_groups}, room)
     lines = [_line(heads[group], shown_names[group], len(groups[group])) for group in shown_groups]
     if len(shown_groups) < len(groups):
@@ -44,9 +44,9 @@ def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
 
 
 def _groups_that_fit(heads: dict[str, str], room: int) -> Iterator[str]:
-    room_left = room - _LEFT_OUT
+    room_left = room - _ELLIPSIS_CHARS
     for group, head in heads.items():
-        room_left -= len(head) + _LEFT_OUT + 1
+        room_left -= len(head) + _ELLIPSIS_CHARS + 1
         if room_left < 0:
             return
         yield group

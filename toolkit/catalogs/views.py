@@ -52,10 +52,10 @@ class CatalogView:
         # together with the tables that it was derived from, because another thread may derive one from newer tables at
         # the same time.
         if derived is None or derived[0] != tables:
-            self._derived = derived = tables, self._derive_again(tables)
+            self._derived = derived = tables, self._derive_table(tables)
         return derived[1]
 
-    def _derive_again(self, tables: tuple[Table, ...]) -> Table:
+    def _derive_table(self, tables: tuple[Table, ...]) -> Table:
         """
         Return the table that follows from *tables*.
 

@@ -46,8 +46,8 @@ def definitions(
     ours = next((tool for tool in tools if tool.name == SEARCH), None)
     if ours is not None:
         entries = [_function(tool, notes, strict=strict) for tool in tools if not tool.facts.defer and tool is not ours]
-        searching = {"execution": "client", "description": ours.description, "parameters": ours.schema}
-        return Definitions([*entries, {"type": "tool_search", **searching}], notes)
+        search_options = {"execution": "client", "description": ours.description, "parameters": ours.schema}
+        return Definitions([*entries, {"type": "tool_search", **search_options}], notes)
     entries = [_function(tool, notes, strict=strict, deferred=tool.facts.defer) for tool in tools]
     return Definitions([*entries, {"type": "tool_search"}], notes)
 

@@ -82,9 +82,9 @@ def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
     """
     # A hook may leave half of a surrogate pair in the text, and no client could send that.
     text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
-    unseen = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
-    if unseen and not shows_all:
-        text = f"{text}\n({unseen} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
+    unreadable_count = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
+    if unreadable_count and not shows_all:
+        text = f"{text}\n({unreadable_count} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
     return f"{text}\n{_WAITING_TEXT}" if result.kind == "waiting" else text
 
 

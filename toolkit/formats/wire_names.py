@@ -50,9 +50,9 @@ class Naming:
         for name in names:
             wire = self.wire(name)
             if len(wire) > self.longest:
-                sent = "" if wire == name else f"; it is sent as `{wire}`, {len(wire)} characters"
+                sent_as = "" if wire == name else f"; it is sent as `{wire}`, {len(wire)} characters"
                 raise CatalogError(
-                    f"tool `{name}`: {self.provider} takes names of at most {self.longest} characters{sent}; "
+                    f"tool `{name}`: {self.provider} takes names of at most {self.longest} characters{sent_as}; "
                     f"give it a shorter name"
                 )
             if own_names.setdefault(wire, name) != name:
@@ -63,10 +63,10 @@ class Naming:
 
     def called(self, name: str, catalog: Offering | None) -> tuple[str, Tool | None]:
         """Return the catalog's name for the sent *name*, and the tool if *catalog* has it."""
-        guess = name if self.dots else name.replace(_DOT, ".")
+        dotted_name = name if self.dots else name.replace(_DOT, ".")
         if catalog is None:
-            return guess, None
-        for candidate in dict.fromkeys((name, guess)):
+            return dotted_name, None
+        for candidate in dict.fromkeys((name, dotted_name)):
             match = catalog.get(candidate)
             if match is not None and self.wire(match.name) == name:
                 return match.name, match
@@ -75,4 +75,4 @@ class Naming:
         if match is not None:
             return match.name, match
         alias = catalog.get(name)
-        return (guess, None) if alias is None else (name, alias)
+        return (dotted_name, None) if alias is None else (name, alias)

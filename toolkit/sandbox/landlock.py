@@ -34,7 +34,7 @@ _FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 # What each version can restrict: access to files, network ports (bind, connect), and other scopes (sockets, signals).
 # The last number is the size in bytes of the structure that it reads.
 _FIRST = (1 << 13) - 1
-_HANDLED = {
+_ABI_FEATURES = {
     1: (_FIRST, 0, 0, 8),
     2: (_FIRST | _REFER, 0, 0, 8),
     3: (_FIRST | _REFER | _TRUNCATE, 0, 0, 8),
@@ -83,7 +83,7 @@ def landlock(
         machine: The machine whose system calls are filtered, by default this one.
     """
     abi = min(version, NEWEST)
-    files, ports, scoped, size = _HANDLED[abi]
+    files, ports, scoped, size = _ABI_FEATURES[abi]
     bounds = (limits or Limits()).as_wish()
     is_filtered = supports(machine)
 
@@ -161,8 +161,8 @@ def _system(further: Sequence[str]) -> dict[str, int]:
     return rules | _DEVICES
 
 
-def _workspace(grounds: Grounds, hidden: Sequence[str], everything: int) -> Iterator[tuple[str, int]]:
-    tops = {top: everything if may_write else _LOOK for top, may_write in grounds.tops.items()}
+def _workspace(grounds: Grounds, hidden: Sequence[str], all_rights: int) -> Iterator[tuple[str, int]]:
+    tops = {top: all_rights if may_write else _LOOK for top, may_write in grounds.tops.items()}
     # A folder with its own rights inside another folder must be excluded from the rights of that one, as a secret is.
     special = {*hidden, *tops}
     parents = {parent for path in special for parent in _parents(path)}

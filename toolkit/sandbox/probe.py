@@ -144,7 +144,7 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
     """Return the output of the program in *argv* after it began, and its errors."""
     try:
         command, env = sandbox.command(argv, cwd=cwd, env={"PATH": os.defpath})
-        done = subprocess.run(  # noqa: S603 -- the argument list is ours
+        completed = subprocess.run(  # noqa: S603 -- the argument list is ours
             command,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -155,10 +155,10 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
         )
     except (OSError, subprocess.SubprocessError, ToolError) as error:
         raise ProbeError(f"a trial run failed: {error}") from error
-    errors = done.stderr.decode(errors="replace").strip()[-300:]
-    first, _, rest = done.stdout.partition(b"\n")
+    errors = completed.stderr.decode(errors="replace").strip()[-300:]
+    first, _, rest = completed.stdout.partition(b"\n")
     if first != _EXPECTED_OUTPUT:
-        raise ProbeError(f"a trial run failed with exit code {done.returncode}: {errors or 'it said nothing'}")
+        raise ProbeError(f"a trial run failed with exit code {completed.returncode}: {errors or 'it said nothing'}")
     return rest, errors
 
 

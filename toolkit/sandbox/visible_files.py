@@ -26,7 +26,7 @@ __all__ = ["Grounds", "Kept", "grounds_of"]
 Level = Literal["hidden", "read-only", "held"]
 _LEVEL_ORDER: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
 _MOST_MARKED = 2000
-_MOST_BEHIND = 200
+_MAX_FOLDERS_BEHIND_LINK = 200
 # The search of so many names takes about ten seconds. An error is better than such a wait before every command.
 _MOST_NAMES = 5_000_000
 # A change within one tick of the clock does not change the time of a folder, so a folder that changed just now is read
@@ -198,7 +198,7 @@ class Grounds:
             if is_folder and level != "hidden":
                 below.append(path)
         # A FIFO can be written through a read-only mount, because the kernel stores nothing of it on the disk.
-        protected += [] if self.may_write(folder) else _fifos(entries)
+        protected += [] if self.may_write(folder) else _find_fifos(entries)
         is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
         return _Seen(identity, tuple(protected), tuple(below), len(listed), is_settled)
 
@@ -234,14 +234,14 @@ class Grounds:
                     yield Kept(place, level, is_folder)
             elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.tops):
                 folders += 1
-                if folders > _MOST_BEHIND:
+                if folders > _MAX_FOLDERS_BEHIND_LINK:
                     raise ToolError(f"links behind {link} lead to one another without end; remove them")
                 with contextlib.suppress(OSError):
                     names = os.listdir(place)
                     waiting += [(f"{path}/{name}", os.path.join(place, name), (*above, place)) for name in names]
 
 
-def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
+def _find_fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
     for entry in entries:
         with contextlib.suppress(OSError):
             # The first check costs nothing, and leaves hardly any entry for the second.

@@ -32,7 +32,7 @@ _MANY_TOOLS = 500
 _MOST_FOREIGN_CHARACTERS = 1_000
 _MOST_GROUPS = 30
 _NO_GROUP = "(none)"
-_SLICE = 10
+_TOOLS_PER_PAUSE = 10
 """The number of tools that are indexed in about a millisecond."""
 _PAUSE_SECONDS = 1e-5
 
@@ -209,7 +209,7 @@ def _iterate_with_pauses(names: Iterable[str]) -> Iterator[str]:
     may_pause = threading.current_thread() is not threading.main_thread()
     for number, name in enumerate(names, 1):
         yield name
-        if may_pause and not number % _SLICE:
+        if may_pause and not number % _TOOLS_PER_PAUSE:
             time.sleep(_PAUSE_SECONDS)
 
 

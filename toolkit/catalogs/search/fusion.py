@@ -71,10 +71,10 @@ def _score_of_place(place: int) -> float:
 
 def _places(scores: Mapping[str, float]) -> dict[str, int]:
     places: dict[str, int] = {}
-    last, place = float("inf"), 0
+    last_score, place = float("inf"), 0
     for index, name in enumerate(sorted(scores, key=lambda name: -scores[name])):
-        if scores[name] != last:
-            last, place = scores[name], index
+        if scores[name] != last_score:
+            last_score, place = scores[name], index
         places[name] = place
     return places
 

@@ -250,51 +250,51 @@ class Index:
         best = nsmallest(limit, scores, key=place)
         return _hits([_Match(name, scores[name], words[name]) for name in best], parsed)
 
-    def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Match]]:
-        """Return the parsed *query*, and in order the best *most* tools that have part of it, or all such tools."""
+    def _find(self, query: str, max_tools: int | None) -> tuple[Asked, list[_Match]]:
+        """Return the parsed *query*, and in order the best *max_tools* tools that have part of it, or all of them."""
         literal = query.strip()
         with self._lock:
             words, foreign = self._words, self._foreign
             parsed = ask(query, self._worth, self._vocabulary, len(words))
-            shares = self._shares(parsed, most)
+            shares = self._shares(parsed, max_tools)
             named = self._named.get(spelt(literal), ()) if len(literal) <= LONGEST_NAME else ()
             shares.update(dict.fromkeys(named, 1.0))
-            aside = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
-            places = [(-share, name in aside, name in foreign, name) for name, share in shares.items()]
+            inexact_names = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
+            places = [(-share, name in inexact_names, name in foreign, name) for name, share in shares.items()]
             places.sort()
-            return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:most]]
+            return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:max_tools]]
 
-    def _shares(self, parsed: Asked, most: int | None) -> dict[str, float]:
-        """Return the share of the full score for each tool that may be among the best *most*."""
-        scores = self._scores(parsed.terms, most)
+    def _shares(self, parsed: Asked, max_tools: int | None) -> dict[str, float]:
+        """Return the share of the full score for each tool that may be among the best *max_tools*."""
+        scores = self._scores(parsed.terms, max_tools)
         if parsed.exact:
-            nearly = _least(scores, most, NEARLY_ENOUGH)
-            scores = {name: score for name, score in scores.items() if score >= nearly}
+            least_before_exact = _least(scores, max_tools, NEARLY_ENOUGH)
+            scores = {name: score for name, score in scores.items() if score >= least_before_exact}
             for text, key, weight in parsed.exact:
                 worth_by_tool = self._worth[key]
                 for name in scores.keys() & self._vocabulary.users(text):
                     scores[name] += worth_by_tool[name] * weight
         full = parsed.full
-        least = max(LEAST_ASKED * full, _least(scores, most, AS_MUCH))
+        least = max(LEAST_ASKED * full, _least(scores, max_tools, AS_MUCH))
         scale = GRAINS / full  # `round` takes four times as long
         return {name: int(score * scale + 0.5) / GRAINS for name, score in scores.items() if score >= least}
 
-    def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
-        """Return the score of each tool. With *most*, tools that cannot be among the best *most* may be left out."""
+    def _scores(self, terms: list[tuple[str, float]], max_tools: int | None) -> dict[str, float]:
+        """Return the score of each tool. With *max_tools*, tools that cannot be among so many best may be left out."""
         lists = [(self._worth[key], weight) for key, weight in terms]
         rare_count, looked_up = 0, 0
         for worth_by_tool, _ in lists:
             looked_up += len(worth_by_tool)
-            if rare_count and looked_up > ENOUGH and most is not None:
+            if rare_count and looked_up > ENOUGH and max_tools is not None:
                 break
             rare_count += 1
         scores = _sum_weights(lists[:rare_count])
         if len(lists) - rare_count > CHOOSING:
-            least = _least(scores, most and max(most, CHOSEN), NEARLY)
+            least = _least(scores, max_tools and max(max_tools, CHOSEN), NEARLY)
             scores = {name: score for name, score in scores.items() if score >= least}
-            if most is not None and len(scores) > max(most, CROWD):
+            if max_tools is not None and len(scores) > max(max_tools, CROWD):
                 ordered = sorted((-score, name in self._foreign, name) for name, score in scores.items())
-                scores = {name: -score for score, _, name in ordered[: max(most, CROWD)]}
+                scores = {name: -score for score, _, name in ordered[: max(max_tools, CROWD)]}
         for worth_by_tool, weight in lists[rare_count:]:
             for name in scores.keys() & worth_by_tool.keys():
                 scores[name] += worth_by_tool[name] * weight
@@ -330,13 +330,13 @@ def _sum_weights(lists: list[tuple[dict[str, float], float]]) -> dict[str, float
     return scores
 
 
-def _least(scores: dict[str, float], most: int | None, share: float) -> float:
-    """Return the score that a tool needs beside the best *most*: *share* times the lowest score of these."""
-    if most is None or len(scores) <= most:
+def _least(scores: dict[str, float], max_tools: int | None, share: float) -> float:
+    """Return the score that a tool needs beside the best *max_tools*: *share* times the lowest score of these."""
+    if max_tools is None or len(scores) <= max_tools:
         return 0.0
     values = scores.values()
     # Sorting a few scores is quicker than searching for the best of them.
-    return (sorted(values)[-most] if len(scores) < FEW else nlargest(most, values)[-1]) * share
+    return (sorted(values)[-max_tools] if len(scores) < FEW else nlargest(max_tools, values)[-1]) * share
 
 
 def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
@@ -349,11 +349,11 @@ def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
 
 def _hits(matches: list[_Match], parsed: Asked) -> list[Hit]:
     keys, texts = list(parsed.shown), list(parsed.shown.values())
-    is_once = len(set(texts)) == len(texts)
+    is_unique = len(set(texts)) == len(texts)
     hits: list[Hit] = []
     for name, score, worth in matches:
         words = compress(texts, map(worth.__contains__, keys))
-        matched_words = tuple(words if is_once else dict.fromkeys(words))
+        matched_words = tuple(words if is_unique else dict.fromkeys(words))
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
         hits.append(

@@ -84,7 +84,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
         tools: The number of tools.
     """
     factors: dict[str, float] = {}
-    spelt: dict[str, str] = {}
+    stem_by_text: dict[str, str] = {}
     shown_texts: dict[str, str] = {}
     joints: dict[str, str] = {}
     unknown: set[str] = set()
@@ -103,7 +103,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
         for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
             alternatives: Sequence[tuple[str, float]] = ()
             if word_stem in tools_with:
-                spelt[text] = word_stem
+                stem_by_text[text] = word_stem
                 factor = WHERE if run in path_runs else 1.0
                 if factors.get(word_stem, 0.0) < factor:
                     factors[word_stem] = factor
@@ -119,20 +119,20 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
                 if factors.get(key, 0.0) < factor:
                     factors[key] = factor
                     shown_texts[key] = f"{run} -> {other}"
-            pair, joined = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
+            pair, joined_word = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
             if pair in tools_with:
                 factors[pair] = PAIR
-            if joined in tools_with and joined != word_stem:
-                factors[joined] = 1.0
-                written = run if run is last_run else f"{last_run} {run}"
-                (joints if word_stem in tools_with else shown_texts).setdefault(joined, written)
+            if joined_word in tools_with and joined_word != word_stem:
+                factors[joined_word] = 1.0
+                joined_text = run if run is last_run else f"{last_run} {run}"
+                (joints if word_stem in tools_with else shown_texts).setdefault(joined_word, joined_text)
             last_run, last_text, last_stem = run, text, word_stem
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
-    full = sum(weights.values()) + len(unknown) * _rarity(0, tools)
+    full_score = sum(weights.values()) + len(unknown) * _rarity(0, tools)
     exact: list[tuple[str, str, float]] = []
-    for text, key in islice(spelt.items(), MAX_TERMS):
+    for text, key in islice(stem_by_text.items(), MAX_TERMS):
         weight = EXACT * weights[key]
-        full += weight
+        full_score += weight
         user_count = len(vocabulary.users(text))
         if user_count == len(tools_with[key]):
             weights[key] += weight  # no tool has another form of it
@@ -140,7 +140,7 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
             exact.append((text, key, weight))
     terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
     terms.sort(key=lambda term: len(tools_with[term[0]]))
-    return Asked(terms, exact, shown_texts, joints, full or 1.0)
+    return Asked(terms, exact, shown_texts, joints, full_score or 1.0)
 
 
 # The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.

@@ -42,7 +42,7 @@ class Spelling:
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         # Most of these texts have a single word, which is stored without a set.
-        self._under: dict[str, str | set[str]] = {}
+        self._words_by_rest: dict[str, str | set[str]] = {}
         self._long: dict[str, dict[str, int]] = {}
         for word in known:
             self.learn(word)
@@ -51,13 +51,13 @@ class Spelling:
         """Add *word*, which must not be known yet."""
         if not _is_repairable(word):
             return
-        under = self._under
+        words_by_rest = self._words_by_rest
         for rest in _rests(word):
-            words = under.get(rest)
+            words = words_by_rest.get(rest)
             if words is None:
-                under[rest] = word
+                words_by_rest[rest] = word
             elif isinstance(words, str):
-                under[rest] = {words, word}
+                words_by_rest[rest] = {words, word}
             else:
                 words.add(word)
         if len(word) >= LONG:
@@ -67,13 +67,13 @@ class Spelling:
         """Remove *word*, which must be known."""
         if not _is_repairable(word):
             return
-        under = self._under
+        words_by_rest = self._words_by_rest
         for rest in _rests(word):
-            words = under[rest]
+            words = words_by_rest[rest]
             if not isinstance(words, str):
                 words.discard(word)
             if words == word or not words:
-                del under[rest]
+                del words_by_rest[rest]
         if len(word) >= LONG:
             similar_words = self._long[word[:2]]
             del similar_words[word]
@@ -101,7 +101,7 @@ class Spelling:
         """Return the words that may be one edit away, and *word* itself if it is known."""
         similar_words: set[str] = set()
         for rest in _rests(word):
-            words = self._under.get(rest, ())
+            words = self._words_by_rest.get(rest, ())
             if isinstance(words, str):
                 similar_words.add(words)
             elif len(words) <= TOO_COMMON:

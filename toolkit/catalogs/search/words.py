@@ -145,9 +145,9 @@ def stem(word: str) -> str:
     """Return *word* without the most common English endings: `files`, `filing` and `filed` have one stem."""
     if len(word) < 3 or not word.isascii():
         return word
-    for ending, instead, least in _ENDINGS.get(word[-1], ()):
+    for ending, replacement, least in _ENDINGS.get(word[-1], ()):
         if word.endswith(ending):
-            shortened = word[: -len(ending)] + instead
+            shortened = word[: -len(ending)] + replacement
             if len(shortened) >= least and _VOWEL.search(shortened):
                 word = shortened
             break

@@ -79,7 +79,7 @@ def strict_schemas(tools: Sequence[Tool], budget: Budget) -> tuple[dict[str, dic
     later = [tool for tool in tools if tool.facts.defer]
     for index, tool in enumerate(later):
         if spent.tools == budget.tools:
-            notes += [Note(later_tool.name, f"not strict: {_room(budget)}") for later_tool in later[index:]]
+            notes += [Note(later_tool.name, f"not strict: {_budget_text(budget)}") for later_tool in later[index:]]
             break
         candidate = _candidate(tool, notes)
         candidates += [candidate] if candidate else []
@@ -87,7 +87,7 @@ def strict_schemas(tools: Sequence[Tool], budget: Budget) -> tuple[dict[str, dic
             spent += candidate.cost
             chosen.append(candidate)
     names = {entry.name for entry in chosen}
-    notes += [Note(entry.name, _too_costly(entry.cost, budget)) for entry in candidates if entry.name not in names]
+    notes += [Note(entry.name, _too_costly_text(entry.cost, budget)) for entry in candidates if entry.name not in names]
     return {entry.name: entry.schema for entry in chosen}, notes
 
 
@@ -124,11 +124,11 @@ def _choose_affordable(candidates: Sequence[_Candidate], budget: Budget) -> list
     return [candidate for _, candidate in sorted(remaining, key=lambda entry: entry[0])]
 
 
-def _too_costly(cost: Cost, budget: Budget) -> str:
-    return f"not strict: {_room(budget)}, and this one has {cost.optional} and {cost.unions}"
+def _too_costly_text(cost: Cost, budget: Budget) -> str:
+    return f"not strict: {_budget_text(budget)}, and this one has {cost.optional} and {cost.unions}"
 
 
-def _room(budget: Budget) -> str:
+def _budget_text(budget: Budget) -> str:
     return (
         f"a request has room for {budget.tools} strict tools with {budget.optional} optional parameters and "
         f"{budget.unions} unions in all"

@@ -114,8 +114,8 @@ class _NullStripper:
         cleaned = []
         for index, item in enumerate(value):
             for part, part_resolver in parts:
-                first = part.get("prefixItems", ())
-                schema = first[index] if index < len(first) else part.get("items")
+                prefix_items = part.get("prefixItems", ())
+                schema = prefix_items[index] if index < len(prefix_items) else part.get("items")
                 item = self.of(item, schema, part_resolver)  # noqa: PLW2901 -- as above
             cleaned.append(item)
         return cleaned

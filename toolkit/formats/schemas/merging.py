@@ -111,17 +111,17 @@ class _Flattener:
 
 def _merge_members(members: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a schema that is true of every value that fits one of *members*, as far as they declare its properties."""
-    offered: dict[str, list[Any]] = {}
+    schemas_by_name: dict[str, list[Any]] = {}
     for member in members:
         for name, schema in member.get("properties", {}).items():
-            schemas = offered.setdefault(name, [])
+            schemas = schemas_by_name.setdefault(name, [])
             schemas += [] if schema in schemas else [schema]
     merged: dict[str, Any] = {
         "properties": {
-            name: choices[0] if len(choices) == 1 else {"anyOf": choices} for name, choices in offered.items()
+            name: choices[0] if len(choices) == 1 else {"anyOf": choices} for name, choices in schemas_by_name.items()
         }
     }
-    required = [name for name in offered if all(name in member.get("required", ()) for member in members)]
+    required = [name for name in schemas_by_name if all(name in member.get("required", ()) for member in members)]
     if required:
         merged["required"] = required
     if members and all(member.get("additionalProperties") is False for member in members):

@@ -22,9 +22,11 @@ from .size import excess
 __all__ = ["Rewritten", "rewritten"]
 
 _UNIONS = ("anyOf", "oneOf")
-_COMBINED = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
-_CONTAINED = frozenset(["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"])
-_STRUCTURE = _COMBINED | _CONTAINED | {"type", "enum", "const", "title", "description"}
+_COMBINING_KEYWORDS = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
+_CONTAINER_KEYWORDS = frozenset(
+    ["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"]
+)
+_STRUCTURE = _COMBINING_KEYWORDS | _CONTAINER_KEYWORDS | {"type", "enum", "const", "title", "description"}
 _REMARKS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"])
 _MOST_PARTS = 20_000
 _MOST_TOLD = 3
@@ -179,28 +181,28 @@ class _Rewriter:
         result["additionalProperties"] = False
 
     def _array(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str) -> None:
-        first, rest = schema.get("prefixItems"), schema.get("items")
-        inside = f"{place}[]"
-        if first is None:
+        prefix_schemas, rest = schema.get("prefixItems"), schema.get("items")
+        item_place = f"{place}[]"
+        if prefix_schemas is None:
             if isinstance(rest, Mapping):
-                result["items"] = self.of(rest, inside)
+                result["items"] = self.of(rest, item_place)
             elif self._dialect.strict:
                 self._refuse(place, "is an array of anything")
             return
-        members = [self.of(item, inside) for item in first]
+        members = [self.of(item, item_place) for item in prefix_schemas]
         if self._dialect.tuples:
             result["prefixItems"] = members
             if isinstance(rest, Mapping):
-                result["items"] = self.of(rest, inside)
+                result["items"] = self.of(rest, item_place)
             return
         if isinstance(rest, Mapping):
-            members.append(self.of(rest, inside))
-        different = [item for number, item in enumerate(members) if item not in members[:number]]
-        result["items"] = different[0] if len(different) == 1 else {"anyOf": different}
-        if len(different) > 1:
-            dropped["prefixItems"] = first
+            members.append(self.of(rest, item_place))
+        distinct = [item for number, item in enumerate(members) if item not in members[:number]]
+        result["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        if len(distinct) > 1:
+            dropped["prefixItems"] = prefix_schemas
         if rest is False:
-            dropped.setdefault("maxItems", len(first))
+            dropped.setdefault("maxItems", len(prefix_schemas))
 
     def _together(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
         """

@@ -18,7 +18,7 @@ def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
     choices = [value for part in parts for value in (*part.get("enum", ()), *_constant(part))]
     texts = [*names, *schema.get("$defs", ()), *(value for value in choices if isinstance(value, str))]
     length = sum(map(len, texts))
-    levels = _levels(schema, schema.get("$defs", {}), {})
+    levels = _count_levels(schema, schema.get("$defs", {}), {})
     measured = (
         ("has {:,} properties in all, {:,} are allowed", len(names), dialect.most_properties),
         ("nests {:,} levels deep, {:,} are allowed", levels, dialect.most_levels),
@@ -27,12 +27,12 @@ def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
     )
     problems = [words.format(size, most) for words, size, most in measured if most is not None and size > most]
     if dialect.large_choice is not None:
-        many, most = dialect.large_choice
+        large_count, most = dialect.large_choice
         for part in parts:
             texts = [value for value in part.get("enum", ()) if isinstance(value, str)]
-            if len(texts) > many and (length := sum(map(len, texts))) > most:
+            if len(texts) > large_count and (length := sum(map(len, texts))) > most:
                 problems.append(
-                    f"has a choice of {length:,} characters; {most:,} are allowed for more than {many} values"
+                    f"has a choice of {length:,} characters; {most:,} are allowed for more than {large_count} values"
                 )
     return [f"the whole {problem}" for problem in problems]
 
@@ -68,7 +68,7 @@ def _constant(part: Mapping[str, Any]) -> list[Any]:
     return [part["const"]] if "const" in part else []
 
 
-def _levels(part: Any, definitions: Mapping[str, Any], levels_by_reference: dict[str, int]) -> int:
+def _count_levels(part: Any, definitions: Mapping[str, Any], levels_by_reference: dict[str, int]) -> int:
     """Return how many levels deep *part* nests. A schema that contains itself is counted once."""
     if not isinstance(part, Mapping):
         return 0
@@ -76,14 +76,14 @@ def _levels(part: Any, definitions: Mapping[str, Any], levels_by_reference: dict
     if reference is not None:
         if reference not in levels_by_reference:
             levels_by_reference[reference] = 0  # for a schema that refers to itself
-            levels_by_reference[reference] = _levels(
+            levels_by_reference[reference] = _count_levels(
                 definitions.get(definition_name(reference)), definitions, levels_by_reference
             )
         return levels_by_reference[reference]
     inner = [*part.get("properties", {}).values(), part.get("items"), *part.get("prefixItems", ())]
-    below = max((_levels(subschema, definitions, levels_by_reference) for subschema in inner), default=0)
+    below = max((_count_levels(subschema, definitions, levels_by_reference) for subschema in inner), default=0)
     members = max(
-        (_levels(subschema, definitions, levels_by_reference) for subschema in part.get("anyOf", ())), default=0
+        (_count_levels(subschema, definitions, levels_by_reference) for subschema in part.get("anyOf", ())), default=0
     )
     is_container = "properties" in part or "items" in part or "prefixItems" in part
     return max(below + is_container, members)

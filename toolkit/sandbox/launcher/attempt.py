@@ -104,9 +104,9 @@ class Attempt:
         # something to report.
         if self._covers is None and not trouble:
             os.close(self._errors)
-        empty = os.open(os.devnull, os.O_RDWR)
+        devnull = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
-            os.dup2(empty, number)
+            os.dup2(devnull, number)
         outcome = self._process_tree.ended()
         self._close()
         return failed(trouble) if trouble else outcome
@@ -164,10 +164,10 @@ class Attempt:
 def _gate() -> tuple[socket.socket, Gate]:
     import socket
 
-    ours, theirs = socket.socketpair()
+    parent_end, child_end = socket.socketpair()
     # With this option, the system itself says which process writes.
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    return ours, Gate(way=moved(theirs.detach()), said=moved(os.memfd_create("said")))
+    parent_end.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    return parent_end, Gate(way=moved(child_end.detach()), said=moved(os.memfd_create("said")))
 
 
 def moved(number: int) -> int:

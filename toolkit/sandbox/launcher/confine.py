@@ -43,8 +43,8 @@ def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
         os.setsid()
         if sys.platform == "linux":
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        for step, take_away in _STEPS:  # noqa: B007 -- named in the message below
-            take_away(wish)
+        for step, restrict in _STEPS:  # noqa: B007 -- named in the message below
+            restrict(wish)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would too
             signal.signal(number, signal.SIG_DFL)
         step = "run"
@@ -108,15 +108,15 @@ def _enter_cgroup(request: dict[str, Any]) -> None:
 def _limit(request: dict[str, Any]) -> None:
     import resource
 
-    for name, most in request.get("limits", {}).items():
+    for name, limit in request.get("limits", {}).items():
         kind = getattr(resource, f"RLIMIT_{name}", None)
         if kind is None:
             continue
         if name == "NPROC":
-            most += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901 -- as above
-        resource.setrlimit(kind, (most, most))
+            limit += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
+        hard_limit = resource.getrlimit(kind)[1]
+        limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)  # noqa: PLW2901 -- as above
+        resource.setrlimit(kind, (limit, limit))
 
 
 def _drop_privileges(request: dict[str, Any]) -> None:
@@ -220,8 +220,8 @@ def _opened(path: str) -> int:
 
     A link anywhere in the path could have been put there to widen the sandbox.
     """
-    how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
-    return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), how, 24)
+    open_how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), open_how, 24)
 
 
 def _seccomp(request: dict[str, Any]) -> None:

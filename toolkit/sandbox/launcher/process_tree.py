@@ -220,8 +220,8 @@ class Tended:
         for pid in reversed(self._held):
             _kill(pid, signal.SIGKILL)
         self._held = ()
-        give_up = time.monotonic() + 10.0
-        while (_descendants(self._child) or self._reap()) and time.monotonic() < give_up:
+        deadline = time.monotonic() + 10.0
+        while (_descendants(self._child) or self._reap()) and time.monotonic() < deadline:
             self._signal(signal.SIGKILL)
             self._wait_until_alone(time.monotonic() + 0.05)
         self._reap()
