@@ -11,7 +11,7 @@ import pytest
 
 from toolkit.approvals import ApprovalError, Approvals, MemoryApprovals
 from toolkit.catalog import Catalog
-from toolkit.catalogs.foreign_names import _LONGEST_KEPT, _fold, _fold_short, fold_name
+from toolkit.catalogs.foreign_names import _LONGEST_CACHED, _fold, _fold_cached, fold_name
 from toolkit.decisions import Decision
 from toolkit.dispatcher import Dispatcher
 from toolkit.permissions import Permissions
@@ -38,15 +38,15 @@ async def test_a_tool_that_is_called_by_many_spellings_has_few_plans():
 
 def test_the_folded_forms_of_names_take_a_few_megabytes_at_most():
     """Servers come and go, and bring new names for ever."""
-    _fold_short.cache_clear()
-    name = "x" * _LONGEST_KEPT
-    most = _fold_short.cache_parameters()["maxsize"] * (2 * sys.getsizeof(name) + 200)
+    _fold_cached.cache_clear()
+    name = "x" * _LONGEST_CACHED
+    most = _fold_cached.cache_parameters()["maxsize"] * (2 * sys.getsizeof(name) + 200)
     assert most < 10_000_000
     for number in range(100):
         assert fold_name(f"{name}-{number}") == f"{name}{number}"
-    assert _fold_short.cache_info().currsize == 0
+    assert _fold_cached.cache_info().currsize == 0
     assert fold_name("Get_Fore-cast.Now") == _fold("Get_Fore-cast.Now") == "getforecastnow"
-    assert _fold_short.cache_info().currsize == 1
+    assert _fold_cached.cache_info().currsize == 1
 
 
 class NeverFinishing(MemoryApprovals):

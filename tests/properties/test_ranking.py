@@ -123,7 +123,7 @@ def test_forgetting_undoes_learning(kept, gone):
     for word in gone:
         spelling.forget(word)
     assert all(spelling.nearest(word)[1] == alone.nearest(word)[1] == [word] for word in kept)
-    assert spelling._under.keys() == alone._under.keys()
+    assert spelling._words_by_rest.keys() == alone._words_by_rest.keys()
     assert all(sorted(spelling.nearest(word)[1]) == sorted(alone.nearest(word)[1]) for word in gone)
 
 

@@ -86,12 +86,12 @@ def check_foreign_names(table: Table, newcomers: Iterable[str] | None = None) ->
     With *newcomers*, only these names and aliases are checked. The caller has checked the other names before.
     """
     names = {**{name: name for name in table.tools}, **table.aliases}
-    looked_at = names if newcomers is None else [name for name in newcomers if name in names]
-    for name in looked_at:
+    names_to_check = names if newcomers is None else [name for name in newcomers if name in names]
+    for name in names_to_check:
         if is_foreign(table.tools[names[name]]):
             _check_reserved(name, table.tools[names[name]])
-    for alike in _alike(names, looked_at):
-        _check_twins(alike, names, table.tools)
+    for lookalikes in _group_lookalikes(names, names_to_check):
+        _check_lookalikes(lookalikes, names, table.tools)
 
 
 def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Table]:
@@ -101,29 +101,29 @@ def leave_out_misleading(tables: Sequence[Table], prefix: str = "") -> list[Tabl
     Each tool that is left out is logged. The names are checked with *prefix* before each of them. All of the program's
     own tools stay. If the names of two tools from outside look alike, the first tool stays.
     """
-    taken: dict[str, Tool] = {}
+    owners: dict[str, Tool] = {}
     for table in tables:
         for key, names in _all_names(table, prefix).items():
             if not is_foreign(table.tools[key]):
-                taken.update(dict.fromkeys(map(fold_name, names), table.tools[key]))
-    return [_keep_clear(table, prefix, taken) for table in tables]
+                owners.update(dict.fromkeys(map(fold_name, names), table.tools[key]))
+    return [_drop_misleading(table, prefix, owners) for table in tables]
 
 
-def _keep_clear(table: Table, prefix: str, taken: dict[str, Tool]) -> Table:
+def _drop_misleading(table: Table, prefix: str, owners: dict[str, Tool]) -> Table:
     """
-    Return *table* without the tools from outside whose names are in *taken*, reserved, or not legal names.
+    Return *table* without the tools from outside whose names are in *owners*, reserved, or not legal names.
 
-    The names of the tools from outside that stay are added to *taken*.
+    The names of the tools from outside that stay are added to *owners*.
     """
     tools: dict[str, Tool] = {}
     for key, names in _all_names(table, prefix).items():
         tool = table.tools[key]
         if is_foreign(tool):
-            is_free = all(taken.get(fold_name(name), tool) is tool for name in names)
-            if not is_free or any(map(reason_against, names)) or not all(map(_is_name, names)):
+            is_free = all(owners.get(fold_name(name), tool) is tool for name in names)
+            if not is_free or any(map(reason_against, names)) or not all(map(_is_legal_name, names)):
                 _log.error("`%s` is left out, because it cannot be called so: %s", names[0], described_place(tool))
                 continue
-            taken.update(dict.fromkeys(map(fold_name, names), tool))
+            owners.update(dict.fromkeys(map(fold_name, names), tool))
         tools[key] = tool
     return Table(tools, {alias: name for alias, name in table.aliases.items() if name in tools})
 
@@ -136,7 +136,7 @@ def _all_names(table: Table, prefix: str) -> dict[str, list[str]]:
     return names
 
 
-def _is_name(name: str) -> bool:
+def _is_legal_name(name: str) -> bool:
     try:
         check_name(name, name)
     except DefinitionError:
@@ -163,29 +163,29 @@ def reason_against(name: str) -> str | None:
     return None
 
 
-def _check_twins(alike: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
+def _check_lookalikes(lookalikes: Iterable[str], names: Mapping[str, str], tools: Mapping[str, Tool]) -> None:
     """
     Raise `DuplicateTool` if two tools have names that look alike and one of the tools comes from outside.
 
     One tool may have several names that look alike.
     """
-    for first, other in itertools.combinations(alike, 2):
-        one, two = tools[names[first]], tools[names[other]]
-        if one is not two and (is_foreign(one) or is_foreign(two)):
+    for first, other in itertools.combinations(lookalikes, 2):
+        first_tool, other_tool = tools[names[first]], tools[names[other]]
+        if first_tool is not other_tool and (is_foreign(first_tool) or is_foreign(other_tool)):
             raise DuplicateTool(
                 f"`{first}` and `{other}` differ only in case or separators, and one of them comes from outside: "
-                f"{described_place(one)} and {described_place(two)}; "
+                f"{described_place(first_tool)} and {described_place(other_tool)}; "
                 f'use `prefixed("...")` on one, or leave one out with `filtered`'
             )
 
 
-def _alike(names: Iterable[str], looked_at: Iterable[str]) -> list[list[str]]:
+def _group_lookalikes(names: Iterable[str], names_to_check: Iterable[str]) -> list[list[str]]:
     """
-    Return the groups of *names* that differ only in case or separators, if a group has one of *looked_at*.
+    Return the groups of *names* that differ only in case or separators, if a group has one of *names_to_check*.
 
     Names are ASCII, so a letter has no other forms than upper and lower case.
     """
-    groups: dict[str, list[str]] = {fold_name(name): [] for name in looked_at}
+    groups: dict[str, list[str]] = {fold_name(name): [] for name in names_to_check}
     for name in names:
         group = groups.get(fold_name(name))
         if group is not None:
@@ -195,7 +195,7 @@ def _alike(names: Iterable[str], looked_at: Iterable[str]) -> list[list[str]]:
 
 def fold_name(name: str) -> str:
     """Return *name* in lower case and without separators."""
-    return _fold_short(name) if len(name) <= _LONGEST_KEPT else _fold(name)
+    return _fold_cached(name) if len(name) <= _LONGEST_CACHED else _fold(name)
 
 
 def _fold(name: str) -> str:
@@ -203,7 +203,7 @@ def _fold(name: str) -> str:
     return name.casefold().replace("_", "").replace("-", "").replace(".", "")
 
 
-_LONGEST_KEPT = 64
+_LONGEST_CACHED = 64
 # Adding one tool checks all names again, so the folded form of each short name is kept. The cache takes at most 7 MB.
-_fold_short = functools.lru_cache(maxsize=20_000)(_fold)
+_fold_cached = functools.lru_cache(maxsize=20_000)(_fold)
 _RESERVED = frozenset(map(fold_name, RESERVED_NAMES))

@@ -30,8 +30,8 @@ class Table:
         """
         if not isinstance(name, str):
             return None
-        found = self.tools.get(name)
-        return self.tools.get(self.aliases.get(name, "")) if found is None else found
+        tool = self.tools.get(name)
+        return self.tools.get(self.aliases.get(name, "")) if tool is None else tool
 
     def called(self, name: object) -> Tool | None:
         """
@@ -39,11 +39,11 @@ class Table:
 
         Some formats forbid dots, so there `a.b` is called `a--b`. Return None if no tool matches.
         """
-        found = self.find(name)
-        if found is None and isinstance(name, str) and ("." in name or "--" in name):
-            meant = _on_the_wire(name)
-            found = next((tool for own, tool in self.tools.items() if _on_the_wire(own) == meant), None)
-        return found
+        match = self.find(name)
+        if match is None and isinstance(name, str) and ("." in name or "--" in name):
+            wire_name = _to_wire_name(name)
+            match = next((tool for own, tool in self.tools.items() if _to_wire_name(own) == wire_name), None)
+        return match
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +73,22 @@ def merged(*tables: Table) -> Table:
     for table in tables:
         so_far = Table(tools, aliases)
         for name, tool in table.tools.items():
-            taken = so_far.find(name)
-            if taken is not None and taken is not tool:
+            existing = so_far.find(name)
+            if existing is not None and existing is not tool:
                 raise DuplicateTool(
-                    f"`{name}` is in both catalogs: {described_place(taken)} and {described_place(tool)}; "
+                    f"`{name}` is in both catalogs: {described_place(existing)} and {described_place(tool)}; "
                     f"use `prefixed` on one, or `filtered`"
                 )
         for alias, name in table.aliases.items():
-            taken = so_far.find(alias)
-            if taken is not None and taken is not table.tools[name]:
-                raise DuplicateTool(f"`{alias}` is in both catalogs, as an alias of `{name}` and as `{taken.name}`")
+            existing = so_far.find(alias)
+            if existing is not None and existing is not table.tools[name]:
+                raise DuplicateTool(f"`{alias}` is in both catalogs, as an alias of `{name}` and as `{existing.name}`")
         tools.update(table.tools)
         aliases.update(table.aliases)
     return Table(tools, aliases)
 
 
-def _on_the_wire(name: str) -> str:
+def _to_wire_name(name: str) -> str:
     return name.replace(".", "--")
 
 

@@ -21,7 +21,7 @@ from .views import CatalogView
 
 __all__ = ["Offer", "offers_of", "tools_in"]
 
-_SHAPE = ("name", "description", "schema", "call")
+_TOOL_ATTRIBUTES = ("name", "description", "schema", "call")
 _ABSENT = object()
 
 
@@ -39,67 +39,67 @@ def offers_of(thing: Any) -> list[Offer]:
         # The source catalog may have added aliases, so its aliases count and not only those that the tool's author
         # stated.
         table = thing.table
-        answering: dict[str, list[str]] = {name: [] for name in table.tools}
+        aliases_by_name: dict[str, list[str]] = {name: [] for name in table.tools}
         for alias, name in table.aliases.items():
-            answering[name].append(alias)
-        return [Offer(tool, tuple(answering[name])) for name, tool in table.tools.items()]
+            aliases_by_name[name].append(alias)
+        return [Offer(tool, tuple(aliases_by_name[name])) for name, tool in table.tools.items()]
     return [Offer(tool, tool.facts.aliases) for tool in _tools_of(thing)]
 
 
-def _tools_of(thing: Any) -> Sequence[Tool]:
-    if isinstance(thing, Tool):
-        return [_complete(thing)]
-    if isinstance(thing, (str, ModuleType, type)):
+def _tools_of(source: Any) -> Sequence[Tool]:
+    if isinstance(source, Tool):
+        return [_bind_method(source)]
+    if isinstance(source, (str, ModuleType, type)):
         remedy = {str: "`catalog.load` adds a module by name", type: "add an instance"}
-        hint = next((text for kind, text in remedy.items() if isinstance(thing, kind)), "use `catalog.load`")
-        raise CatalogError(f"{reprlib.repr(thing)} is not a tool; {hint}")
-    found = attached(thing)
-    if found is not None:
-        return [_complete(found)]
-    methods = _methods(thing)
+        hint = next((text for kind, text in remedy.items() if isinstance(source, kind)), "use `catalog.load`")
+        raise CatalogError(f"{reprlib.repr(source)} is not a tool; {hint}")
+    tool = attached(source)
+    if tool is not None:
+        return [_bind_method(tool)]
+    methods = _list_methods(source)
     if methods:
         return methods
-    if all(inspect.getattr_static(thing, name, _ABSENT) is not _ABSENT for name in _SHAPE):
-        return [_by_shape(thing)]
-    if callable(thing):
-        return [Tool.of(thing)]
+    if all(inspect.getattr_static(source, name, _ABSENT) is not _ABSENT for name in _TOOL_ATTRIBUTES):
+        return [_tool_from_shape(source)]
+    if callable(source):
+        return [Tool.of(source)]
     raise CatalogError(
-        f"{reprlib.repr(thing)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
+        f"{reprlib.repr(source)} is not a tool: add a function, a Tool, a catalog, an object with decorated methods, "
         f"or one that has name, description, schema and call"
     )
 
 
-def _complete(tool: Tool) -> Tool:
+def _bind_method(tool: Tool) -> Tool:
     if tool.takes_object(tool.function):
         raise CatalogError(f"{tool.about.subject} is a method of a class; add an instance of the class")
     return tool.bound(tool.function) if tool.is_method else tool
 
 
-def _methods(thing: Any) -> list[Tool]:
+def _list_methods(instance: Any) -> list[Tool]:
     """Return the decorated methods of an object's class, bound to the object, in the order of definition."""
-    if inspect.isroutine(thing):
+    if inspect.isroutine(instance):
         return []
     # A method that a subclass overrides keeps the place of the original. The class's own dictionary is read, so that no
     # property of the object is evaluated.
-    written: dict[str, Any] = {}
-    for owner in reversed(type(thing).__mro__):
-        written.update(vars(owner))
-    found = []
-    for name, each in written.items():
-        tool = attached(each)
-        if tool is None and isinstance(each, (staticmethod, classmethod)):
-            tool = attached(each.__func__)
+    members: dict[str, Any] = {}
+    for owner in reversed(type(instance).__mro__):
+        members.update(vars(owner))
+    tools = []
+    for name, member in members.items():
+        tool = attached(member)
+        if tool is None and isinstance(member, (staticmethod, classmethod)):
+            tool = attached(member.__func__)
         if tool is not None and tool.is_method:
-            found.append(tool.bound(getattr(thing, name)))
-    return found
+            tools.append(tool.bound(getattr(instance, name)))
+    return tools
 
 
-def _by_shape(thing: Any) -> Tool:
+def _tool_from_shape(source: Any) -> Tool:
     values = {}
     for name in ("name", "description", "schema"):
-        value = getattr(thing, name)
+        value = getattr(source, name)
         values[name] = value() if callable(value) else value
-    return Tool.from_schema(values["name"], values["description"], values["schema"], thing.call)
+    return Tool.from_schema(values["name"], values["description"], values["schema"], source.call)
 
 
 def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:
@@ -115,33 +115,33 @@ def tools_in(module: ModuleType, shared: CatalogView) -> list[Any]:
             callables cannot have attributes, so only this catalog knows the tool that belongs to such a callable.
     """
     listed = getattr(module, "__all__", None)
-    found: list[Any] = []
+    exports: list[Any] = []
     for name in vars(module) if listed is None else listed:
-        thing = _exported(module, name)
-        if issubclass(type(thing), CatalogView):
-            if thing is not shared:
-                found.append(thing)
+        value = _get_export(module, name)
+        if issubclass(type(value), CatalogView):
+            if value is not shared:
+                exports.append(value)
             continue
-        tool = thing if isinstance(thing, Tool) else attached(thing) or _registered(thing, shared)
+        tool = value if isinstance(value, Tool) else attached(value) or _registered(value, shared)
         if tool is None or tool.takes_object(tool.function):
             # An object with decorated methods counts only if the module lists it in `__all__`: a module may have
             # several objects of one class.
-            found += [] if listed is None else _methods(thing)
+            exports += [] if listed is None else _list_methods(value)
             continue
         home = getattr(underlying(tool.function), "__module__", None)
-        if listed is not None or home == module.__name__ or isinstance(thing, Tool):
-            found.append(tool)
-    return found
+        if listed is not None or home == module.__name__ or isinstance(value, Tool):
+            exports.append(tool)
+    return exports
 
 
-def _exported(module: ModuleType, name: str) -> Any:
+def _get_export(module: ModuleType, name: str) -> Any:
     try:
         return getattr(module, name)
     except AttributeError:
         raise CatalogError(f"{module.__name__} lists {name!r} in `__all__`, but has no such name") from None
 
 
-def _registered(thing: Any, shared: CatalogView) -> Tool | None:
-    if not callable(thing) or isinstance(thing, type):
+def _registered(function: Any, shared: CatalogView) -> Tool | None:
+    if not callable(function) or isinstance(function, type):
         return None
-    return next((tool for tool in shared if tool.function is thing), None)
+    return next((tool for tool in shared if tool.function is function), None)

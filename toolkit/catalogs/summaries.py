@@ -15,7 +15,7 @@ from .search.finder import group_of
 
 __all__ = ["summarised"]
 
-_LEFT_OUT = len(", ... 999999 more")
+_ELLIPSIS_CHARS = len(", ... 999999 more")
 
 
 def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
@@ -34,39 +34,39 @@ def summarised(tools: Iterable[Tool], max_tokens: int) -> str:
         groups.setdefault(group_of(tool), []).append(tool.name)
     room = int(max_tokens * CHARS_PER_TOKEN_OF_NAMES)
     heads = {group: f"{group} ({len(names)}): " for group, names in groups.items()}
-    kept = list(_fitting(heads, room))
-    room -= sum(len(heads[group]) + _LEFT_OUT + 1 for group in kept) + _LEFT_OUT
-    shown = _in_turn({group: groups[group] for group in kept}, room)
-    lines = [_line(heads[group], shown[group], len(groups[group])) for group in kept]
-    if len(kept) < len(groups):
-        lines.append(f"... {len(groups) - len(kept)} more groups")
+    shown_groups = list(_groups_that_fit(heads, room))
+    room -= sum(len(heads[group]) + _ELLIPSIS_CHARS + 1 for group in shown_groups) + _ELLIPSIS_CHARS
+    shown_names = _pick_names({group: groups[group] for group in shown_groups}, room)
+    lines = [_line(heads[group], shown_names[group], len(groups[group])) for group in shown_groups]
+    if len(shown_groups) < len(groups):
+        lines.append(f"... {len(groups) - len(shown_groups)} more groups")
     return "\n".join(lines)
 
 
-def _fitting(heads: dict[str, str], room: int) -> Iterator[str]:
-    left = room - _LEFT_OUT
+def _groups_that_fit(heads: dict[str, str], room: int) -> Iterator[str]:
+    room_left = room - _ELLIPSIS_CHARS
     for group, head in heads.items():
-        left -= len(head) + _LEFT_OUT + 1
-        if left < 0:
+        room_left -= len(head) + _ELLIPSIS_CHARS + 1
+        if room_left < 0:
             return
         yield group
 
 
-def _in_turn(groups: dict[str, list[str]], room: int) -> dict[str, list[str]]:
+def _pick_names(groups: dict[str, list[str]], room: int) -> dict[str, list[str]]:
     """Return as many names as there is room for, taking one name from each group in turn."""
-    shown: dict[str, list[str]] = {group: [] for group in groups}
+    picked: dict[str, list[str]] = {group: [] for group in groups}
     for turn in range(max(map(len, groups.values()), default=0)):
         for group, names in groups.items():
             if turn < len(names):
                 room -= len(names[turn]) + 2
                 if room < 0:
-                    return shown
-                shown[group].append(names[turn])
-    return shown
+                    return picked
+                picked[group].append(names[turn])
+    return picked
 
 
-def _line(head: str, shown: list[str], count: int) -> str:
-    left = count - len(shown)
-    if not shown:
+def _line(head: str, shown_names: list[str], count: int) -> str:
+    hidden_count = count - len(shown_names)
+    if not shown_names:
         return head.removesuffix(": ")
-    return head + ", ".join(shown) + (f", ... {left} more" if left else "")
+    return head + ", ".join(shown_names) + (f", ... {hidden_count} more" if hidden_count else "")

@@ -40,7 +40,7 @@ class CatalogView:
         self._sources = sources
         self._derive = derive
         self._derived: tuple[tuple[Table, ...], Table] | None = None
-        self._defined: tuple[Table, bool, list[Definition]] | None = None
+        self._cached_definitions: tuple[Table, bool, list[Definition]] | None = None
         self._finder: Finder | None = None
 
     @property
@@ -52,10 +52,10 @@ class CatalogView:
         # together with the tables that it was derived from, because another thread may derive one from newer tables at
         # the same time.
         if derived is None or derived[0] != tables:
-            self._derived = derived = tables, self._derive_again(tables)
+            self._derived = derived = tables, self._derive_table(tables)
         return derived[1]
 
-    def _derive_again(self, tables: tuple[Table, ...]) -> Table:
+    def _derive_table(self, tables: tuple[Table, ...]) -> Table:
         """
         Return the table that follows from *tables*.
 
@@ -75,10 +75,10 @@ class CatalogView:
 
     def __getitem__(self, name: str) -> Tool:
         table = self.table
-        found = table.called(name)
-        if found is None:
+        tool = table.called(name)
+        if tool is None:
             raise UnknownTool(name, [*table.tools, *table.aliases])
-        return found
+        return tool
 
     def __contains__(self, name: object) -> bool:
         """Return whether this catalog has the given name, alias, tool or function."""
@@ -100,8 +100,8 @@ class CatalogView:
     def __repr__(self) -> str:
         names = self.names() or ["empty"]
         kind = type(self).__name__
-        shown = "CatalogView" if kind.startswith("_") else kind  # the class of a view is private
-        return f"<{shown}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
+        class_name = "CatalogView" if kind.startswith("_") else kind  # the class of a view is private
+        return f"<{class_name}: {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}>"
 
     def offered(self, session: Session | None = None) -> list[Tool]:
         """
@@ -112,8 +112,8 @@ class CatalogView:
         """
         tools = self.table.tools
         loaded = () if session is None else session.loaded
-        found = [tools[name] for name in loaded if name in tools and tools[name].facts.defer]
-        return [tool for tool in tools.values() if not tool.facts.defer] + found
+        loaded_tools = [tools[name] for name in loaded if name in tools and tools[name].facts.defer]
+        return [tool for tool in tools.values() if not tool.facts.defer] + loaded_tools
 
     @overload
     def definitions(
@@ -145,13 +145,13 @@ class CatalogView:
             return definitions_for(format, self, session, **options)
         if options:
             raise TypeError(f"{next(iter(options))!r} is an option of a provider's format; name the format too")
-        table, defined = self.table, self._defined
-        if defined is None or defined[:2] != (table, deferred):
-            made = [tool.definition for tool in table.tools.values() if deferred or not tool.facts.defer]
-            self._defined = defined = table, deferred, made
+        table, cached = self.table, self._cached_definitions
+        if cached is None or cached[:2] != (table, deferred):
+            tool_definitions = [tool.definition for tool in table.tools.values() if deferred or not tool.facts.defer]
+            self._cached_definitions = cached = table, deferred, tool_definitions
         if deferred or session is None or not session.loaded:
-            return list(defined[2])
-        return [*defined[2], *(tool.definition for tool in self.offered(session)[len(defined[2]) :])]
+            return list(cached[2])
+        return [*cached[2], *(tool.definition for tool in self.offered(session)[len(cached[2]) :])]
 
     def search(
         self, query: str, limit: int = 10, *, group: str | None = None, ranker: Ranker | None = None
@@ -223,13 +223,13 @@ class CatalogView:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call *listener* with every change from now on, and return a function that stops this."""
-        known, lock = self.table, unlock_in_children(threading.RLock())
+        last_table, lock = self.table, unlock_in_children(threading.RLock())
 
         def notice(_: Change) -> None:
-            nonlocal known
+            nonlocal last_table
             with lock:  # two threads must not report one change twice
-                before, known = known, self.table
-                change = difference(before, known)
+                previous, last_table = last_table, self.table
+                change = difference(previous, last_table)
             if change.added or change.removed:
                 listener(change)
 
@@ -251,7 +251,7 @@ class CatalogView:
         first time after a change.
         """
 
-        return _Filtered(self, keep)
+        return _FilteredView(self, keep)
 
     def merged(self, *others: CatalogView) -> CatalogView:
         """
@@ -282,18 +282,18 @@ class CatalogView:
             former = dict.fromkeys((*renamed.former, *(alias.removeprefix(prefix) for alias in aliases)))
             return replace(renamed, facts=replace(tool.facts, aliases=aliases), former=tuple(former))
 
-        remade = _Remade(rename)
+        transform = _CachedTransform(rename)
 
         def derive(table: Table) -> Table:
             aliases = {f"{prefix}{alias}": f"{prefix}{name}" for alias, name in table.aliases.items()}
-            answering: dict[str, list[str]] = {}
+            aliases_by_name: dict[str, list[str]] = {}
             for alias, name in aliases.items():
-                answering.setdefault(name, []).append(alias)
+                aliases_by_name.setdefault(name, []).append(alias)
             tools = {
-                f"{prefix}{name}": (tool, tuple(answering.get(f"{prefix}{name}", ())))
+                f"{prefix}{name}": (tool, tuple(aliases_by_name.get(f"{prefix}{name}", ())))
                 for name, tool in table.tools.items()
             }
-            return _checked(Table(remade(tools), aliases))
+            return _checked(Table(transform(tools), aliases))
 
         view = CatalogView((self,), derive)
         _ = view.table  # a name that becomes too long raises here
@@ -314,10 +314,11 @@ class CatalogView:
         wrong = [key for key in resources if not isinstance(key, type)]
         if wrong:
             raise CatalogError(f"resources are given by type; {wrong[0]!r} is not a type")
-        given = dict(resources)
-        remade = _Remade(lambda tool: replace(tool, resources={**tool.resources, **given}))
+        added = dict(resources)
+        transform = _CachedTransform(lambda tool: replace(tool, resources={**tool.resources, **added}))
         return CatalogView(
-            (self,), lambda table: Table(remade({name: (tool,) for name, tool in table.tools.items()}), table.aliases)
+            (self,),
+            lambda table: Table(transform({name: (tool,) for name, tool in table.tools.items()}), table.aliases),
         )
 
 
@@ -332,7 +333,7 @@ def _checked(table: Table) -> Table:
     return table
 
 
-class _Filtered(CatalogView):
+class _FilteredView(CatalogView):
     """A view of the tools of a source for which *keep* returns true. A search in this view uses the source's index."""
 
     def __init__(self, source: CatalogView, keep: Callable[[Tool], bool]) -> None:
@@ -344,8 +345,8 @@ class _Filtered(CatalogView):
         self._keep = keep
 
     def get(self, name: str) -> Tool | None:
-        found = self._sources[0].get(name)  # one call of `keep` is quicker than filtering all tools
-        return found if found is not None and self._keep(found) else None
+        tool = self._sources[0].get(name)  # one call of `keep` is quicker than filtering all tools
+        return tool if tool is not None and self._keep(tool) else None
 
     def _found(
         self,
@@ -358,7 +359,7 @@ class _Filtered(CatalogView):
         return self._sources[0]._found(query, limit, group, ranker, (self._keep, *keep))  # noqa: SLF001 -- also a view
 
 
-class _Remade:
+class _CachedTransform:
     """
     A function that makes tools from tools, and returns the same objects as last time if nothing has changed.
 
@@ -370,6 +371,6 @@ class _Remade:
         self._made: dict[tuple[Any, ...], Tool] = {}
 
     def __call__(self, sources: Mapping[str, tuple[Any, ...]]) -> dict[str, Tool]:
-        made = {source: self._made.get(source) or self._make(*source) for source in sources.values()}
-        self._made = made
-        return {name: made[source] for name, source in sources.items()}
+        tools = {source: self._made.get(source) or self._make(*source) for source in sources.values()}
+        self._made = tools
+        return {name: tools[source] for name, source in sources.items()}

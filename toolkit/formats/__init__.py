@@ -42,5 +42,5 @@ def definitions_for(
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise CatalogError(f"there is no format {format!r}{hint} There are: {', '.join(FORMATS)}")
     module = importlib.import_module(f".{format}", __name__)
-    made: Definitions = module.definitions(catalog, session, **options)
-    return made
+    definitions: Definitions = module.definitions(catalog, session, **options)
+    return definitions

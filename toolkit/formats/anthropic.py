@@ -56,7 +56,7 @@ def definitions(
         raise ValueError(f'cache: expected True, False, "5m" or "1h", got {cache!r}')
     tools = all_tools(catalog, NAMING) if native_loading else offered(catalog, session, NAMING)
     schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
-    made: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for tool in tools:
         definition: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
         schema = schemas[tool.name] if tool.name in schemas else shown_schema(tool, notes)
@@ -65,15 +65,15 @@ def definitions(
             definition["strict"] = True
         if native_loading and tool.facts.defer:
             definition["defer_loading"] = True
-        made.append(definition)
+        entries.append(definition)
     stable = sum(not tool.facts.defer for tool in tools)
     if native_loading and stable < len(tools) and not any(tool.name == SEARCH for tool in tools):
-        made.insert(0, dict(_SEARCH_TOOL))
+        entries.insert(0, dict(_SEARCH_TOOL))
         stable += 1
     if cache and stable:
         mark = {"type": "ephemeral"} if cache is True else {"type": "ephemeral", "ttl": cache}
-        made[stable - 1]["cache_control"] = mark
-    return Definitions(made, notes)
+        entries[stable - 1]["cache_control"] = mark
+    return Definitions(entries, notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -107,16 +107,16 @@ def results(
         check_offering(catalog)
     blocks = []
     for result in given(results):
-        found = (found_names(result) or []) if native_loading else []
-        blocks.append(_block(result, [name for name in found if catalog is None or catalog.get(name) is not None]))
+        names = (found_names(result) or []) if native_loading else []
+        blocks.append(_block(result, [name for name in names if catalog is None or catalog.get(name) is not None]))
     return [{"role": "user", "content": blocks}] if blocks else []
 
 
-def _block(result: ToolResult, found: Sequence[str]) -> dict[str, Any]:
+def _block(result: ToolResult, names: Sequence[str]) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sent_id(result.call_id)}
     pictures = pictures_of(result)
-    if found:
-        block["content"] = [{"type": "tool_reference", "tool_name": NAMING.wire(name)} for name in found]
+    if names:
+        block["content"] = [{"type": "tool_reference", "tool_name": NAMING.wire(name)} for name in names]
     elif pictures:
         block["content"] = [{"type": "text", "text": text_of(result)}]
         for picture in pictures:

@@ -27,7 +27,7 @@ class Offering(Protocol):
 
 def check_offering(catalog: Any) -> None:
     """Raise `TypeError` if *catalog* is not a catalog."""
-    if isinstance(catalog, type) or not all(hasattr(catalog, each) for each in ("offered", "get", "__iter__")):
+    if isinstance(catalog, type) or not all(hasattr(catalog, method) for method in ("offered", "get", "__iter__")):
         raise TypeError(f"catalog cannot be {kind_of(catalog)}; give Catalog(function, ...)")
 
 

@@ -46,18 +46,18 @@ def definitions(
     """
     tools = offered(catalog, session, NAMING)
     schemas, notes = strict_schemas(tools, budget) if strict else ({}, [])
-    made: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for tool in tools:
         spec: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
         schema = schemas[tool.name] if tool.name in schemas else shown_schema(tool, notes)
         spec["inputSchema"] = {"json": plain_properties(schema, tool, notes)}
         if tool.name in schemas:
             spec["strict"] = True
-        made.append({"toolSpec": spec})
+        entries.append({"toolSpec": spec})
     stable = sum(not tool.facts.defer for tool in tools)
     if cache and stable:
-        made.insert(stable, {"cachePoint": {"type": "default"}})
-    return Definitions(made, notes)
+        entries.insert(stable, {"cachePoint": {"type": "default"}})
+    return Definitions(entries, notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -67,9 +67,9 @@ def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
         message = field(field(response, "output"), "message")
     if not has_field(message, "content"):
         raise no_response("bedrock", response, "output")
-    used = [field(block, "toolUse") for block in listed(message, "content", "bedrock")]
+    uses = [field(block, "toolUse") for block in listed(message, "content", "bedrock")]
     # A call that the provider ran itself has a type.
-    ours = [use for use in used if use is not None and field(use, "type") is None]
+    ours = [use for use in uses if use is not None and field(use, "type") is None]
     return [
         called(NAMING, catalog, name=field(use, "name"), arguments=field(use, "input"), id=field(use, "toolUseId"))
         for use in ours
@@ -85,7 +85,9 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 def _answer(result: ToolResult) -> dict[str, Any]:
     value = value_of(result)
     content: list[dict[str, Any]] = [{"json": value} if isinstance(value, dict) else {"text": text_of(result)}]
-    content += [{"image": {"format": each.form, "source": {"bytes": each.data}}} for each in pictures_of(result)]
+    content += [
+        {"image": {"format": picture.form, "source": {"bytes": picture.data}}} for picture in pictures_of(result)
+    ]
     return {
         "toolUseId": sent_id(result.call_id),
         "content": content,

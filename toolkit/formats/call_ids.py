@@ -19,18 +19,18 @@ _REPEAT = re.compile(r"~repeat-[0-9]+\Z")
 
 def unique_ids(ids: Sequence[str]) -> list[str]:
     """Return *ids* with a number added to each id that occurred before. An empty id stays empty."""
-    taken = set(ids)
-    seen: set[str] = set()
+    used_ids = set(ids)
+    earlier_ids: set[str] = set()
     numbers: dict[str, Iterator[int]] = {}
     numbered: list[str] = []
     for call_id in ids:
-        if call_id and call_id in seen:
+        if call_id and call_id in earlier_ids:
             # The counter of each id continues where it stopped, because a server may repeat one id thousands of times.
             counter = numbers.setdefault(call_id, itertools.count(2))
             names = (f"{call_id}~repeat-{number}" for number in counter)
-            call_id = next(name for name in names if name not in taken)  # noqa: PLW2901 -- this id is used from here on
-            taken.add(call_id)
-        seen.add(call_id)
+            call_id = next(name for name in names if name not in used_ids)  # noqa: PLW2901 -- this id is used from here on
+            used_ids.add(call_id)
+        earlier_ids.add(call_id)
         numbered.append(call_id)
     return numbered
 

@@ -23,10 +23,10 @@ def parameters_of(tool: Tool, notes: list[Note], *, strict: bool) -> tuple[dict[
     A note is added to *notes* if the schema differs from what the caller asked for.
     """
     if strict:
-        made = rewritten(tool.schema, OPENAI)
-        if not made.obstacles:
-            return made.schema, True
-        notes.append(Note(tool.name, f"not strict: {made.why_not}"))
+        rewriting = rewritten(tool.schema, OPENAI)
+        if not rewriting.obstacles:
+            return rewriting.schema, True
+        notes.append(Note(tool.name, f"not strict: {rewriting.why_not}"))
     return shown_schema(tool, notes), False
 
 
@@ -51,10 +51,18 @@ def chat_calls(response: Any, catalog: Offering | None, naming: Naming, provider
         message = field(choices[0], "message") if choices else {"tool_calls": []}
     if not has_field(message, "tool_calls", "role"):
         raise no_response(provider, response, "choices")
-    return [_call(each, catalog, naming) for each in listed(message, "tool_calls", provider)]
+    return [_call(tool_call, catalog, naming) for tool_call in listed(message, "tool_calls", provider)]
 
 
-def _call(each: Any, catalog: Offering | None, naming: Naming) -> ToolCall:
-    key, place = ("function", "arguments") if field(each, "custom") is None else ("custom", "input")
-    function = field(each, key)
-    return called(naming, catalog, name=field(function, "name"), arguments=field(function, place), id=field(each, "id"))
+def _call(tool_call: Any, catalog: Offering | None, naming: Naming) -> ToolCall:
+    function_key, arguments_key = (
+        ("function", "arguments") if field(tool_call, "custom") is None else ("custom", "input")
+    )
+    function = field(tool_call, function_key)
+    return called(
+        naming,
+        catalog,
+        name=field(function, "name"),
+        arguments=field(function, arguments_key),
+        id=field(tool_call, "id"),
+    )

@@ -44,13 +44,13 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
         notes.append(Note("", 'Gemini has no strict tools; set `function_calling_config` to {"mode": "VALIDATED"}'))
     functions: list[dict[str, Any]] = []
     for tool in offered(catalog, session, NAMING):
-        made = rewritten(tool.schema, GEMINI)
-        if made.obstacles:
-            notes.append(Note(tool.name, f"sent open where {made.why_not}"))
+        rewriting = rewritten(tool.schema, GEMINI)
+        if rewriting.obstacles:
+            notes.append(Note(tool.name, f"sent open where {rewriting.why_not}"))
         function: dict[str, Any] = {"name": NAMING.wire(tool.name), "description": tool.description}
         # Gemini refuses an object without properties, so a function without parameters has no schema.
-        if made.schema != _NO_PARAMETERS:
-            function["parametersJsonSchema"] = made.schema
+        if rewriting.schema != _NO_PARAMETERS:
+            function["parametersJsonSchema"] = rewriting.schema
         functions.append(function)
     return Definitions([{"functionDeclarations": functions}] if functions else [], notes)
 
@@ -81,10 +81,10 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 
 
 def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
-    call = _either(part, "functionCall", "function_call")
+    call = _first_field(part, "functionCall", "function_call")
     if call is None:
         return None
-    signature = _either(part, "thoughtSignature", "thought_signature")
+    signature = _first_field(part, "thoughtSignature", "thought_signature")
     if isinstance(signature, bytes):
         signature = base64.b64encode(signature).decode()
     metadata = {"thought_signature": signature} if isinstance(signature, str) else None
@@ -98,22 +98,22 @@ def _call(part: Any, catalog: Offering | None) -> ToolCall | None:
     )
 
 
-def _either(part: Any, *names: str) -> Any:
+def _first_field(part: Any, *names: str) -> Any:
     """Return the first field of *names* that has a value. JSON names are in camel case, SDK names in snake case."""
-    return next((found for name in names if (found := field(part, name)) is not None), None)
+    return next((value for name in names if (value := field(part, name)) is not None), None)
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
     value = value_of(result)
     output = text_of(result) if value is None else value
     response = {"error" if result.is_error else "output": output}
-    made: dict[str, Any] = {"name": NAMING.wire(result.tool), "response": response}
+    answer: dict[str, Any] = {"name": NAMING.wire(result.tool), "response": response}
     call_id = given_id(result)
     if call_id is not None:
-        made["id"] = call_id
+        answer["id"] = call_id
     pictures = pictures_of(result)
     if pictures:
-        made["parts"] = [
+        answer["parts"] = [
             {"inlineData": {"mimeType": picture.media_type, "data": picture.base64}} for picture in pictures
         ]
-    return made
+    return answer

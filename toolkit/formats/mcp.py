@@ -57,16 +57,16 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 
 def _tool(tool: Tool) -> dict[str, Any]:
     facts = tool.facts
-    made: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
+    definition: dict[str, Any] = {"name": tool.name, "description": tool.description, "inputSchema": tool.schema}
     if tool.output_schema is not None:
-        made["outputSchema"] = _structured(tool.output_schema)
-    made["annotations"] = {
+        definition["outputSchema"] = _structured(tool.output_schema)
+    definition["annotations"] = {
         "readOnlyHint": facts.read_only,
         "destructiveHint": facts.destructive,
         "idempotentHint": facts.idempotent,
         "openWorldHint": facts.open_world,
     }
-    return made
+    return definition
 
 
 def _structured(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,8 +78,8 @@ def _structured(schema: Mapping[str, Any]) -> dict[str, Any]:
     if not types or "object" in types:
         return {"type": "object"}  # the value may or may not be wrapped: no more can be promised
     inner = {key: value for key, value in schema.items() if key != "$defs"}
-    made: dict[str, Any] = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED]}
-    return {**made, "$defs": definitions} if definitions else made
+    wrapper: dict[str, Any] = {"type": "object", "properties": {_WRAPPED: inner}, "required": [_WRAPPED]}
+    return {**wrapper, "$defs": definitions} if definitions else wrapper
 
 
 def _answer(result: ToolResult) -> dict[str, Any]:
@@ -89,11 +89,11 @@ def _answer(result: ToolResult) -> dict[str, Any]:
             content.append({"type": "image", "data": encoded(part.data), "mimeType": part.media_type})
         elif isinstance(part, FilePart):
             content.append(_link(part))
-    made: dict[str, Any] = {"content": content, "isError": result.is_error}
+    answer: dict[str, Any] = {"content": content, "isError": result.is_error}
     value = result.value
     if result.kind == "ok" and not (value is None and result.parts):
-        made["structuredContent"] = value if isinstance(value, dict) else {_WRAPPED: value}
-    return made
+        answer["structuredContent"] = value if isinstance(value, dict) else {_WRAPPED: value}
+    return answer
 
 
 def _link(part: FilePart) -> dict[str, Any]:

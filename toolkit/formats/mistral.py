@@ -24,17 +24,17 @@ NAMING = Naming(provider="Mistral")
 def definitions(catalog: Offering, session: Session | None = None, *, strict: bool = False) -> Definitions:
     """Return the value for `tools`. *strict* works as for `openai`, because Mistral accepts OpenAI's form of it."""
     notes: list[Note] = []
-    made = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
-    return Definitions(made, notes)
+    entries = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
+    return Definitions(entries, notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
     """Return the calls in *response*: a `ChatCompletionResponse`, its message, or the JSON of either."""
-    found = chat_calls(response, catalog, NAMING, "mistral")
-    for call in found:
+    tool_calls = chat_calls(response, catalog, NAMING, "mistral")
+    for call in tool_calls:
         if call.id == "null":  # the SDK's value for a missing id
             call.id = ""
-    return found
+    return tool_calls
 
 
 def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:

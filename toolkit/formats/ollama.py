@@ -29,8 +29,8 @@ __all__ = ["calls", "definitions", "results"]
 
 NAMING = Naming(provider="Ollama", dots=True)
 
-_KEPT = ("type", "items", "description", "enum")
-_SAID = ("type", "properties", "required", "$defs", "additionalProperties", "description", "title")
+_KEPT_KEYWORDS = ("type", "items", "description", "enum")
+_EXPRESSED_KEYWORDS = ("type", "properties", "required", "$defs", "additionalProperties", "description", "title")
 _LONGEST = 2000
 
 
@@ -55,7 +55,7 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
 
     The messages are in the order of the calls, because Ollama matches results to calls by their order.
     """
-    made = []
+    messages = []
     for result in given(results):
         message: dict[str, Any] = {
             "role": "tool",
@@ -68,8 +68,8 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
         pictures = pictures_of(result)
         if pictures:
             message["images"] = [picture.base64 for picture in pictures]
-        made.append(message)
-    return made
+        messages.append(message)
+    return messages
 
 
 def _function(tool: Tool, notes: list[Note]) -> dict[str, Any]:
@@ -77,27 +77,29 @@ def _function(tool: Tool, notes: list[Note]) -> dict[str, Any]:
     shared = schema.get("$defs", {})
     parameters: dict[str, Any] = {
         "type": "object",
-        "properties": {name: _property(each, shared) for name, each in schema.get("properties", {}).items()},
+        "properties": {
+            name: _property(property_schema, shared) for name, property_schema in schema.get("properties", {}).items()
+        },
         "required": list(schema.get("required", ())),
     }
     if shared:
         parameters["$defs"] = shared
-    unsaid = {key: value for key, value in schema.items() if key not in _SAID}
-    about = [tool.description, schema.get("description", "")]
-    function = remarked({"name": NAMING.wire(tool.name), "description": " ".join(filter(None, about))}, unsaid)
+    dropped = {key: value for key, value in schema.items() if key not in _EXPRESSED_KEYWORDS}
+    texts = [tool.description, schema.get("description", "")]
+    function = remarked({"name": NAMING.wire(tool.name), "description": " ".join(filter(None, texts))}, dropped)
     return {"type": "function", "function": {**function, "parameters": parameters}}
 
 
 def _property(schema: Any, shared: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
         return {}
-    kept = {key: schema[key] for key in _KEPT if key in schema}
+    reduced = {key: schema[key] for key in _KEPT_KEYWORDS if key in schema}
     target = definition_of(schema.get("$ref"), shared)
-    unsaid = {key: value for key, value in schema.items() if key not in _KEPT}
+    dropped = {key: value for key, value in schema.items() if key not in _KEPT_KEYWORDS}
     if isinstance(target, Mapping):
-        del unsaid["$ref"]
-        unsaid = {**{key: value for key, value in target.items() if key not in kept and key != "type"}, **unsaid}
+        del dropped["$ref"]
+        dropped = {**{key: value for key, value in target.items() if key not in reduced and key != "type"}, **dropped}
     types = types_of(schema, shared)
-    if types and "type" not in kept:
-        kept["type"] = types[0] if len(types) == 1 else types
-    return remarked(kept, unsaid, longest=_LONGEST)
+    if types and "type" not in reduced:
+        reduced["type"] = types[0] if len(types) == 1 else types
+    return remarked(reduced, dropped, longest=_LONGEST)

@@ -28,8 +28,8 @@ def definitions(catalog: Offering, session: Session | None = None, *, strict: bo
     tool cannot be described in this way, it is sent without strict mode, with a note.
     """
     notes: list[Note] = []
-    made = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
-    return Definitions(made, notes)
+    entries = [chat_function(tool, NAMING, notes, strict=strict) for tool in offered(catalog, session, NAMING)]
+    return Definitions(entries, notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -49,14 +49,14 @@ def results(results: Sequence[ToolResult]) -> list[dict[str, Any]]:
     These messages cannot hold images, so images follow in a user message.
     """
     answers = given(results)
-    made: list[dict[str, Any]] = [
+    messages: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": sent_id(result.call_id), "content": text_of(result)} for result in answers
     ]
-    shown: list[dict[str, Any]] = []
+    images: list[dict[str, Any]] = []
     for result in answers:
         for picture in pictures_of(result):
-            shown.append(
+            images.append(
                 {"type": "text", "text": f"An image from the result of `{result.tool}` ({sent_id(result.call_id)}):"}
             )
-            shown.append({"type": "image_url", "image_url": {"url": picture.url}})
-    return [*made, {"role": "user", "content": shown}] if shown else made
+            images.append({"type": "image_url", "image_url": {"url": picture.url}})
+    return [*messages, {"role": "user", "content": images}] if images else messages

@@ -45,11 +45,11 @@ def definitions(
         return Definitions([_function(tool, notes, strict=strict) for tool in tools], notes)
     ours = next((tool for tool in tools if tool.name == SEARCH), None)
     if ours is not None:
-        made = [_function(tool, notes, strict=strict) for tool in tools if not tool.facts.defer and tool is not ours]
-        searching = {"execution": "client", "description": ours.description, "parameters": ours.schema}
-        return Definitions([*made, {"type": "tool_search", **searching}], notes)
-    made = [_function(tool, notes, strict=strict, deferred=tool.facts.defer) for tool in tools]
-    return Definitions([*made, {"type": "tool_search"}], notes)
+        entries = [_function(tool, notes, strict=strict) for tool in tools if not tool.facts.defer and tool is not ours]
+        search_options = {"execution": "client", "description": ours.description, "parameters": ours.schema}
+        return Definitions([*entries, {"type": "tool_search", **search_options}], notes)
+    entries = [_function(tool, notes, strict=strict, deferred=tool.facts.defer) for tool in tools]
+    return Definitions([*entries, {"type": "tool_search"}], notes)
 
 
 def calls(response: Any, catalog: Offering | None = None) -> list[ToolCall]:
@@ -78,20 +78,22 @@ def results(
     """
     if catalog is not None:
         check_offering(catalog)
-    made = []
+    items = []
     for result in given(results):
-        found = found_names(result) if native_loading and catalog is not None else None
-        if found is not None and catalog is not None:
-            tools = [tool for name in found if (tool := catalog.get(name)) is not None]
-            made.append(_found(result, tools, strict=strict))
+        names = found_names(result) if native_loading and catalog is not None else None
+        if names is not None and catalog is not None:
+            tools = [tool for name in names if (tool := catalog.get(name)) is not None]
+            items.append(_found(result, tools, strict=strict))
         else:
-            made.append({"type": "function_call_output", "call_id": sent_id(result.call_id), "output": _output(result)})
-    return made
+            items.append(
+                {"type": "function_call_output", "call_id": sent_id(result.call_id), "output": _output(result)}
+            )
+    return items
 
 
 def _function(tool: Tool, notes: list[Note], *, strict: bool, deferred: bool = False) -> dict[str, Any]:
     parameters, is_strict = parameters_of(tool, notes, strict=strict)
-    made: dict[str, Any] = {
+    function: dict[str, Any] = {
         "type": "function",
         "name": NAMING.wire(tool.name),
         "description": tool.description,
@@ -100,8 +102,8 @@ def _function(tool: Tool, notes: list[Note], *, strict: bool, deferred: bool = F
         "strict": is_strict,
     }
     if deferred:
-        made["defer_loading"] = True
-    return made
+        function["defer_loading"] = True
+    return function
 
 
 def _call(item: Any, catalog: Offering | None) -> ToolCall | None:

@@ -42,12 +42,12 @@ def listed(record: Any, name: str, provider: str) -> list[Any]:
     Raises:
         ProviderError: The value is not a list.
     """
-    found = field(record, name)
-    if found is None:
+    value = field(record, name)
+    if value is None:
         return []
-    if not isinstance(found, (list, tuple)):
-        raise ProviderError(f"{provider}: `{name}` of the response is no list but {type(found).__name__}")
-    return list(found)
+    if not isinstance(value, (list, tuple)):
+        raise ProviderError(f"{provider}: `{name}` of the response is no list but {type(value).__name__}")
+    return list(value)
 
 
 def no_response(provider: str, response: Any, wanted: str) -> ProviderError:
@@ -59,8 +59,8 @@ def no_response(provider: str, response: Any, wanted: str) -> ProviderError:
     """
     error = field(response, "error")
     if error:
-        said = field(error, "message") or error
-        return ProviderError(f"{provider}: the response is an error: {str(said)[:_MOST_SAID]}")
+        message = field(error, "message") or error
+        return ProviderError(f"{provider}: the response is an error: {str(message)[:_MOST_SAID]}")
     advice = "collect it first" if has_field(response, "__next__", "__anext__") else f"it has no `{wanted}`"
     return ProviderError(f"{provider}: a {type(response).__name__} is no response; {advice}")
 

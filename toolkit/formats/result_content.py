@@ -22,11 +22,11 @@ from .call_ids import sent_id
 __all__ = ["Picture", "encoded", "found_names", "given", "given_id", "pictures_of", "text_of", "value_of"]
 
 _NOTHING = "(no output)"
-_WAITS = (
+_WAITING_TEXT = (
     "It has not run: a person has to agree first. Do not call it again, and do not take it for done; "
     "go on with what does not depend on it, or tell the user that it waits."
 )
-_MADE_UP = re.compile(r"call_\d+")
+_GENERATED_ID = re.compile(r"call_\d+")
 _SIGNATURES: tuple[tuple[re.Pattern[bytes], str], ...] = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
     (re.compile(rb"\xff\xd8\xff"), "jpeg"),
@@ -64,13 +64,13 @@ def given(results: Iterable[ToolResult]) -> list[ToolResult]:
     Raises:
         TypeError: *results* is not a list of results.
     """
-    found = several(results, "results", "ToolResult")
-    for place, each in enumerate(found):
-        if not isinstance(each, ToolResult):
+    items = several(results, "results", "ToolResult")
+    for place, item in enumerate(items):
+        if not isinstance(item, ToolResult):
             raise TypeError(
-                f"results[{place}] cannot be {type(each).__name__}; give what `Dispatcher.call_many` returned"
+                f"results[{place}] cannot be {type(item).__name__}; give what `Dispatcher.call_many` returned"
             )
-    return found
+    return items
 
 
 def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
@@ -82,10 +82,10 @@ def text_of(result: ToolResult, *, shows_all: bool = False) -> str:
     """
     # A hook may leave half of a surrogate pair in the text, and no client could send that.
     text = result.text.encode("utf-8", "replace").decode() if result.text.strip() else _NOTHING
-    unseen = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
-    if unseen and not shows_all:
-        text = f"{text}\n({unseen} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
-    return f"{text}\n{_WAITS}" if result.kind == "waiting" else text
+    unreadable_count = sum(isinstance(part, ImagePart) and _form(part.data) is None for part in result.parts)
+    if unreadable_count and not shows_all:
+        text = f"{text}\n({unreadable_count} of the images cannot be shown: only PNG, JPEG, GIF and WebP can)"
+    return f"{text}\n{_WAITING_TEXT}" if result.kind == "waiting" else text
 
 
 def pictures_of(result: ToolResult) -> list[Picture]:
@@ -95,8 +95,8 @@ def pictures_of(result: ToolResult) -> list[Picture]:
     The kind of an image is read from its own bytes. A provider refuses the whole request if the media type is wrong,
     and some clients read the file of that name if base64 text happens to be a path.
     """
-    found = ((part.data, _form(part.data)) for part in result.parts if isinstance(part, ImagePart))
-    return [Picture(data, form) for data, form in found if form is not None]
+    images = ((part.data, _form(part.data)) for part in result.parts if isinstance(part, ImagePart))
+    return [Picture(data, form) for data, form in images if form is not None]
 
 
 def value_of(result: ToolResult) -> Any:
@@ -127,7 +127,7 @@ def given_id(result: ToolResult) -> str | None:
     The dispatcher makes an id for a call without one. This function returns None for such an id.
     """
     call_id = sent_id(result.call_id)
-    return None if _MADE_UP.fullmatch(call_id) or not call_id else call_id
+    return None if _GENERATED_ID.fullmatch(call_id) or not call_id else call_id
 
 
 def encoded(data: bytes) -> str:

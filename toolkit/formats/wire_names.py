@@ -46,33 +46,33 @@ class Naming:
         # Searching all names as one text takes a tenth of the time, and few catalogs have dots.
         if max(map(len, names), default=0) <= self.longest and (self.dots or "." not in "\n".join(names)):
             return
-        taken: dict[str, str] = {}
+        own_names: dict[str, str] = {}
         for name in names:
             wire = self.wire(name)
             if len(wire) > self.longest:
-                sent = "" if wire == name else f"; it is sent as `{wire}`, {len(wire)} characters"
+                sent_as = "" if wire == name else f"; it is sent as `{wire}`, {len(wire)} characters"
                 raise CatalogError(
-                    f"tool `{name}`: {self.provider} takes names of at most {self.longest} characters{sent}; "
+                    f"tool `{name}`: {self.provider} takes names of at most {self.longest} characters{sent_as}; "
                     f"give it a shorter name"
                 )
-            if taken.setdefault(wire, name) != name:
+            if own_names.setdefault(wire, name) != name:
                 raise CatalogError(
-                    f"tools `{taken[wire]}` and `{name}`: {self.provider} takes no dots in names, so both would be "
+                    f"tools `{own_names[wire]}` and `{name}`: {self.provider} takes no dots in names, so both would be "
                     f"sent as `{wire}`; rename one of them, or leave one out with `filtered`"
                 )
 
     def called(self, name: str, catalog: Offering | None) -> tuple[str, Tool | None]:
         """Return the catalog's name for the sent *name*, and the tool if *catalog* has it."""
-        guess = name if self.dots else name.replace(_DOT, ".")
+        dotted_name = name if self.dots else name.replace(_DOT, ".")
         if catalog is None:
-            return guess, None
-        for candidate in dict.fromkeys((name, guess)):
-            found = catalog.get(candidate)
-            if found is not None and self.wire(found.name) == name:
-                return found.name, found
+            return dotted_name, None
+        for candidate in dict.fromkeys((name, dotted_name)):
+            match = catalog.get(candidate)
+            if match is not None and self.wire(match.name) == name:
+                return match.name, match
         # The name has both dots and dashes, or it is also an alias of another tool.
-        found = next((tool for tool in catalog if self.wire(tool.name) == name), None)
-        if found is not None:
-            return found.name, found
+        match = next((tool for tool in catalog if self.wire(tool.name) == name), None)
+        if match is not None:
+            return match.name, match
         alias = catalog.get(name)
-        return (guess, None) if alias is None else (name, alias)
+        return (dotted_name, None) if alias is None else (name, alias)

@@ -21,8 +21,8 @@ Plan: TypeAlias = Callable[[Sequence[str], str, "str | None"], dict[str, Any]]
 """A function that returns the launcher's instructions for a command, its working folder and its private folder."""
 
 _LAUNCHER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "launcher", "launch.py")
-_MOST_OF_AN_ARGUMENT = 100_000
-_MOST_OF_A_WISH = 1_500_000
+_MAX_ARGUMENT_CHARS = 100_000
+_MAX_REQUEST_CHARS = 1_500_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +71,11 @@ class Sandbox:
     def describe(self) -> str:
         """Return a text for a person that says what this level does and does not do."""
         lines = [f"sandbox: {self.name}, network {'on' if self.network else 'off'}"]
-        lines += [f"+ {each}" for each in self.does]
+        lines += [f"+ {sentence}" for sentence in self.does]
         if self.findings is not None and not self.findings:
             lines.append("+ a probe tried to get out, on this machine, and could not")
         lines += [f"- {finding}" for finding in self.findings or ()]
-        lines += [f"- {each}" for each in self.does_not]
+        lines += [f"- {sentence}" for sentence in self.does_not]
         if self.findings is None and self.name == "bubblewrap":
             lines.append("- no probe has tried to get out, so it does not count as contained")
         return "\n".join(lines)
@@ -116,9 +116,14 @@ class Sandbox:
             third_fd: The descriptor that the command gets as its descriptor 3.
             grace_seconds: The time that processes have to end after SIGTERM.
         """
-        wish = self.plan(argv, cwd, private)
-        wish |= {"starter": os.getpid(), "status_fd": status_fd, "third_fd": third_fd, "grace_seconds": grace_seconds}
-        return launch(wish), dict(env)
+        request = self.plan(argv, cwd, private)
+        request |= {
+            "starter": os.getpid(),
+            "status_fd": status_fd,
+            "third_fd": third_fd,
+            "grace_seconds": grace_seconds,
+        }
+        return launch(request), dict(env)
 
 
 def launch(wish: Mapping[str, Any]) -> list[str]:
@@ -129,9 +134,9 @@ def launch(wish: Mapping[str, Any]) -> list[str]:
         ToolError: *wish* is too long, or no Python interpreter is known.
     """
     text = json.dumps(wish, separators=(",", ":"))
-    if len(text) > _MOST_OF_A_WISH:
+    if len(text) > _MAX_REQUEST_CHARS:
         raise ToolError("the workspace has more protected files than a sandbox can shut away; choose a smaller root")
     if not sys.executable:
         raise ToolError("no Python interpreter is known that could start a sandbox; set `sys.executable`")
-    pieces = [text[at : at + _MOST_OF_AN_ARGUMENT] for at in range(0, len(text), _MOST_OF_AN_ARGUMENT)]
+    pieces = [text[at : at + _MAX_ARGUMENT_CHARS] for at in range(0, len(text), _MAX_ARGUMENT_CHARS)]
     return [sys.executable, "-I", "-S", _LAUNCHER, *pieces]

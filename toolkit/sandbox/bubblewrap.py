@@ -25,7 +25,7 @@ from .visible_files import Grounds
 
 __all__ = ["bubblewrap"]
 
-_ROOM = str(256 << 20)
+_TMPFS_BYTES = str(256 << 20)
 # The limit that is built into `bwrap`, minus the arguments that the launcher adds.
 _MOST_ARGUMENTS = 9000 - 40
 _TEMPORARY = "/tmp"  # noqa: S108 -- a private folder inside the sandbox
@@ -66,17 +66,19 @@ def bubblewrap(
     lookout = Lookout(lambda: {"shut": list(_workspace(grounds, read_only))})
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        options = [*_frame(network), *account.get("user", ()), *_empty(private)]
+        options = [*_namespace_options(network), *account.get("user", ()), *_own_folder_options(private)]
         options += [*_system(network, further, account.get("names", ())), *mask_kernel_files()]
-        shut = list(_workspace(grounds, read_only))
-        then = ["--remount-ro", "/", "--chdir", cwd]
-        _check_number(len(options) + sum(map(len, shut)) + len(then) + len(argv), len(shut) - len(grounds.tops))
-        wish: dict[str, Any] = {"argv": [program, *argv], "options": options, "shut": shut, "then": then}
-        wish |= {"tops": list(grounds.tops), "look": lookout.address, "drop": False, **bounds}
-        wish |= {key: account[key] for key in ("names", "devices") if key in account}
+        mounts = list(_workspace(grounds, read_only))
+        last_options = ["--remount-ro", "/", "--chdir", cwd]
+        _check_argument_count(
+            len(options) + sum(map(len, mounts)) + len(last_options) + len(argv), len(mounts) - len(grounds.tops)
+        )
+        request: dict[str, Any] = {"argv": [program, *argv], "options": options, "shut": mounts, "then": last_options}
+        request |= {"tops": list(grounds.tops), "look": lookout.address, "drop": False, **bounds}
+        request |= {key: account[key] for key in ("names", "devices") if key in account}
         if is_filtered:
-            wish["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
-        return wish
+            request["filter"] = base64.b64encode(filter_for(families, machine=machine)).decode()
+        return request
 
     return Sandbox(
         name="bubblewrap",
@@ -126,18 +128,18 @@ def _does_not(is_filtered: bool, is_local: bool, network: bool, is_root: bool) -
     return tuple(words for holds, words in table if holds)
 
 
-def _frame(network: bool) -> list[str]:
+def _namespace_options(network: bool) -> list[str]:
     namespaces = ["--unshare-all", *(["--share-net"] if network else []), "--hostname", "sandbox"]
     return [*namespaces, "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
 
 
-def _empty(private: str | None) -> Iterator[str]:
+def _own_folder_options(private: str | None) -> Iterator[str]:
     """Yield the options for the command's own folders. They are mounted first, because other mounts may lie in them."""
     yield from ("--proc", "/proc", "--dev", "/dev")
     for place in ("/dev/shm", "/run", "/var"):  # noqa: S108 -- as above
-        yield from ("--size", _ROOM, "--tmpfs", place)
+        yield from ("--size", _TMPFS_BYTES, "--tmpfs", place)
     yield from ("--dir", "/var/tmp")  # noqa: S108 -- as above
-    yield from ("--bind", private, _TEMPORARY) if private else ("--size", _ROOM, "--tmpfs", _TEMPORARY)
+    yield from ("--bind", private, _TEMPORARY) if private else ("--size", _TMPFS_BYTES, "--tmpfs", _TEMPORARY)
 
 
 def _system(network: bool, further: Sequence[str], own: Container[str]) -> Iterator[str]:
@@ -158,21 +160,21 @@ def _workspace(grounds: Grounds, read_only: bool) -> Iterator[list[str]]:
     """Yield the mounts, the outer before the inner. The last word of each is the path of the mount."""
     for top, may_write in grounds.tops.items():
         yield ["--bind" if may_write and not read_only else "--ro-bind", top, top]
-    for each in grounds.kept():
-        if each.level == "hidden" and each.is_folder:
-            yield ["--perms", "0000", "--tmpfs", each.path, "--remount-ro", each.path]
-        elif each.level == "hidden":
-            yield ["--ro-bind", "/dev/null", each.path]
+    for protected in grounds.kept():
+        if protected.level == "hidden" and protected.is_folder:
+            yield ["--perms", "0000", "--tmpfs", protected.path, "--remount-ro", protected.path]
+        elif protected.level == "hidden":
+            yield ["--ro-bind", "/dev/null", protected.path]
         elif read_only:
             continue
-        elif each.level == "read-only" or not grounds.may_write(each.path):
-            yield ["--ro-bind-try", each.path, each.path]
+        elif protected.level == "read-only" or not grounds.may_write(protected.path):
+            yield ["--ro-bind-try", protected.path, protected.path]
         else:
             # A mount cannot be renamed, so a command cannot put another folder in its place.
-            yield ["--bind-try", each.path, each.path]
+            yield ["--bind-try", protected.path, protected.path]
 
 
-def _check_number(arguments: int, files: int) -> None:
+def _check_argument_count(arguments: int, files: int) -> None:
     if arguments > _MOST_ARGUMENTS:
         raise ToolError(
             f"the workspace has {files:,} protected files and folders, more than bubblewrap can cover: it takes "

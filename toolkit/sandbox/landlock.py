@@ -34,7 +34,7 @@ _FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 # What each version can restrict: access to files, network ports (bind, connect), and other scopes (sockets, signals).
 # The last number is the size in bytes of the structure that it reads.
 _FIRST = (1 << 13) - 1
-_HANDLED = {
+_ABI_FEATURES = {
     1: (_FIRST, 0, 0, 8),
     2: (_FIRST | _REFER, 0, 0, 8),
     3: (_FIRST | _REFER | _TRUNCATE, 0, 0, 8),
@@ -82,15 +82,15 @@ def landlock(
         further: Folders that a command can read, besides the workspace and the system's folders.
         machine: The machine whose system calls are filtered, by default this one.
     """
-    known = min(version, NEWEST)
-    files, ports, scoped, size = _HANDLED[known]
+    abi = min(version, NEWEST)
+    files, ports, scoped, size = _ABI_FEATURES[abi]
     bounds = (limits or Limits()).as_wish()
     is_filtered = supports(machine)
 
     def looked() -> dict[str, Any]:
-        hidden = [each.path for each in grounds.kept() if each.level == "hidden"]
+        hidden = [protected.path for protected in grounds.kept() if protected.level == "hidden"]
         rules = {**_system(further), **dict(_workspace(grounds, hidden, files))}
-        asked = {
+        ruleset = {
             "files": files,
             "network": 0 if network else ports,
             "scoped": scoped,
@@ -98,44 +98,44 @@ def landlock(
             "file_rights": _FILE & files,
             "rules": [(path, rights & files & ~_MAKE_DEVICES) for path, rights in rules.items() if rights & files],
         }
-        return {"landlock": asked, "shut": [[path] for path in hidden]}
+        return {"landlock": ruleset, "shut": [[path] for path in hidden]}
 
     lookout = Lookout(looked)
 
     def plan(argv: Sequence[str], cwd: str, private: str | None) -> dict[str, Any]:
-        wish = {"argv": list(argv), "cwd": cwd, "drop": True, "look": lookout.address, **looked(), **bounds}
-        wish["own_rules"] = [(private, files & ~_MAKE_DEVICES)] if private else []
+        request = {"argv": list(argv), "cwd": cwd, "drop": True, "look": lookout.address, **looked(), **bounds}
+        request["own_rules"] = [(private, files & ~_MAKE_DEVICES)] if private else []
         if is_filtered:
-            wish["seccomp"] = base64.b64encode(program(NETWORK if network else (), machine=machine)).decode()
-        return wish
+            request["seccomp"] = base64.b64encode(program(NETWORK if network else (), machine=machine)).decode()
+        return request
 
     return Sandbox(
         name="landlock",
         network=network or not (is_filtered or ports),
-        does=_does(is_filtered, known, network),
-        does_not=_does_not(is_filtered, known, network, "crowd" in bounds),
+        does=_does(is_filtered, abi, network),
+        does_not=_does_not(is_filtered, abi, network, "crowd" in bounds),
         plan=plan,
         shows=(*readable(further), *grounds.tops),
     )
 
 
-def _does(is_filtered: bool, known: int, network: bool) -> tuple[str, ...]:
+def _does(is_filtered: bool, abi: int, network: bool) -> tuple[str, ...]:
     """Return what the sandbox guarantees, which depends on the kernel and the machine."""
     table = [
         (True, "reads the system's programs and the workspace only, writes only to the workspace and a private folder"),
         (True, "secrets in the workspace cannot be read; beside one, directly in its folder, no file can be made"),
         (is_filtered and not network, "opens no socket, so it reaches neither the network nor local services"),
         (is_filtered and network, "opens sockets for the network only, none to local services"),
-        (not is_filtered and known >= 4 and not network, "opens no TCP connections and listens on no port"),
+        (not is_filtered and abi >= 4 and not network, "opens no TCP connections and listens on no port"),
         (is_filtered, "dangerous system calls are refused, and files that run as their owner are not made"),
-        (known >= 6, "signals its own processes only"),
+        (abi >= 6, "signals its own processes only"),
         (True, "has no privileges and cannot gain any; what it starts ends with it"),
         (True, "CPU time, memory, file sizes and the number of processes are bounded"),
     ]
     return tuple(words for holds, words in table if holds)
 
 
-def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tuple[str, ...]:
+def _does_not(is_filtered: bool, abi: int, network: bool, is_root: bool) -> tuple[str, ...]:
     table = [
         (network, "it reaches the network, this machine's own services included"),
         (True, "files that make programs run code can be changed in the workspace, which is noticed and told"),
@@ -143,12 +143,12 @@ def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tu
         (True, "the names of all processes can be seen"),
         (True, "what gets a protected name only while a command runs can be seen by that command"),
         (True, "there is no shared folder for temporary files; they go to the private one, TMPDIR"),
-        (known < 2, "files cannot be moved from one folder to another"),
-        (known < 3, "files outside can be emptied where the user may"),
-        (known < 6, "it can signal the user's other processes, and one that does may leave a process behind"),
+        (abi < 2, "files cannot be moved from one folder to another"),
+        (abi < 3, "files outside can be emptied where the user may"),
+        (abi < 6, "it can signal the user's other processes, and one that does may leave a process behind"),
         (not is_filtered, "dangerous system calls are not refused: this machine's are not known here"),
-        (not is_filtered and known < 4, "the network is not shut off"),
-        (not is_filtered and known >= 4 and not network, "UDP and local sockets are not shut off"),
+        (not is_filtered and abi < 4, "the network is not shut off"),
+        (not is_filtered and abi >= 4 and not network, "UDP and local sockets are not shut off"),
         (is_root, "as root, it reads files of /proc that are for root alone, about memory, timers and keys"),
         (is_root, "as root, processes are counted a few times a second where no control group can be made"),
     ]
@@ -156,16 +156,16 @@ def _does_not(is_filtered: bool, known: int, network: bool, is_root: bool) -> tu
 
 
 def _system(further: Sequence[str]) -> dict[str, int]:
-    found = dict.fromkeys(readable(further), _LOOK)
-    found |= {os.path.realpath(path): _LOOK for path in settings()}
-    return found | _DEVICES
+    rules = dict.fromkeys(readable(further), _LOOK)
+    rules |= {os.path.realpath(path): _LOOK for path in settings()}
+    return rules | _DEVICES
 
 
-def _workspace(grounds: Grounds, hidden: Sequence[str], everything: int) -> Iterator[tuple[str, int]]:
-    tops = {top: everything if may_write else _LOOK for top, may_write in grounds.tops.items()}
+def _workspace(grounds: Grounds, hidden: Sequence[str], all_rights: int) -> Iterator[tuple[str, int]]:
+    tops = {top: all_rights if may_write else _LOOK for top, may_write in grounds.tops.items()}
     # A folder with its own rights inside another folder must be excluded from the rights of that one, as a secret is.
     special = {*hidden, *tops}
-    parents = {parent for each in special for parent in _parents(each)}
+    parents = {parent for path in special for parent in _parents(path)}
     for top, rights in tops.items():
         yield from _granted(top, rights, special - {top}, parents)
 
@@ -178,12 +178,12 @@ def _granted(folder: str, rights: int, special: set[str], parents: set[str]) -> 
     """
     waiting = [folder]
     while waiting:
-        each = waiting.pop()
-        if each not in parents:
-            yield each, rights
+        current = waiting.pop()
+        if current not in parents:
+            yield current, rights
             continue
-        yield each, _LIST
-        with contextlib.suppress(OSError), os.scandir(each) as entries:
+        yield current, _LIST
+        with contextlib.suppress(OSError), os.scandir(current) as entries:
             inside = [entry.path for entry in entries if not entry.is_symlink()]
             waiting += sorted((path for path in inside if path not in special), reverse=True)
 

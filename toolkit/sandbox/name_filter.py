@@ -43,15 +43,15 @@ def suspects_by(patterns: Iterable[str], is_kept: IsKept) -> Suspects:
         patterns: The patterns, as `ProtectedFiles` has them.
         is_kept: The verdict of the patterns on one path.
     """
-    firsts = [folded(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
-    plain = {first for first in firsts if not _pieces(first)[1:]}
-    clues = {max(_pieces(first), key=len) for first in firsts if first not in plain}
+    first_names = [folded(pattern.replace("\\", "/").removeprefix("**/"))[0] for pattern in patterns]
+    plain = {first for first in first_names if not _pieces(first)[1:]}
+    clues = {max(_pieces(first), key=len) for first in first_names if first not in plain}
 
     def may_hold(names: str) -> bool:
         if _ORDINARY.fullmatch(names) is None or "./" in f"{names}/":
             return True
-        low = names.lower()
-        return not plain.isdisjoint(low.split("/")) or any(clue in low for clue in clues)
+        lowered = names.lower()
+        return not plain.isdisjoint(lowered.split("/")) or any(clue in lowered for clue in clues)
 
     def suspects(folder: str, names: Sequence[str]) -> set[str]:
         if is_kept(folder, "write") or is_kept(f"{folder}/{PROBE}", "write"):

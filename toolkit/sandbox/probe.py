@@ -29,7 +29,7 @@ from .visible_files import Grounds
 __all__ = ["ESCAPES", "Findings", "ProbeError", "probe_sandbox", "run_trial"]
 
 ESCAPES = Path(__file__).parent / "launcher" / "escapes.py"
-_ALIVE = b"42"
+_EXPECTED_OUTPUT = b"42"
 _SCRIPT = 'echo $((6 * 7)); exec "$@"'
 _TIMEOUT_SECONDS = 20
 
@@ -113,16 +113,16 @@ def probe_sandbox(make: Callable[[Grounds], Sandbox | str], grounds: Grounds) ->
     """
     with contextlib.ExitStack() as stack:
         try:
-            stage, props = stack.enter_context(_stage())
+            stage, props = stack.enter_context(_make_stage())
         except OSError as error:
             raise ProbeError(f"a trial run could not be prepared: {error}") from error
         sandbox = make(stage.grounds(grounds))
         if isinstance(sandbox, str):
             raise ProbeError(sandbox)
         program = [sys.executable, "-I", "-S", "-c", ESCAPES.read_text(), json.dumps(props)]
-        said, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], stage.inside)
+        output, errors = _run(sandbox, ["/bin/sh", "-c", _SCRIPT, "sh", *program], stage.inside)
         try:
-            findings: Findings = json.loads(said)
+            findings: Findings = json.loads(output)
         except ValueError:
             return {"not be run": [errors or "it said nothing"]}
         if os.path.exists(f"{stage.outside}/{stage.token}"):
@@ -144,7 +144,7 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
     """Return the output of the program in *argv* after it began, and its errors."""
     try:
         command, env = sandbox.command(argv, cwd=cwd, env={"PATH": os.defpath})
-        done = subprocess.run(  # noqa: S603 -- the argument list is ours
+        completed = subprocess.run(  # noqa: S603 -- the argument list is ours
             command,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -155,15 +155,15 @@ def _run(sandbox: Sandbox, argv: list[str], cwd: str) -> tuple[bytes, str]:
         )
     except (OSError, subprocess.SubprocessError, ToolError) as error:
         raise ProbeError(f"a trial run failed: {error}") from error
-    errors = done.stderr.decode(errors="replace").strip()[-300:]
-    first, _, rest = done.stdout.partition(b"\n")
-    if first != _ALIVE:
-        raise ProbeError(f"a trial run failed with exit code {done.returncode}: {errors or 'it said nothing'}")
+    errors = completed.stderr.decode(errors="replace").strip()[-300:]
+    first, _, rest = completed.stdout.partition(b"\n")
+    if first != _EXPECTED_OUTPUT:
+        raise ProbeError(f"a trial run failed with exit code {completed.returncode}: {errors or 'it said nothing'}")
     return rest, errors
 
 
 @contextlib.contextmanager
-def _stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
+def _make_stage() -> Iterator[tuple[_Stage, dict[str, Any]]]:
     """Make the folder of a probe, with listening sockets. Both are removed at the end."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolkit-probe-"))

@@ -55,41 +55,41 @@ class Lookout:
         name = f"toolkit-{os.getpid()}-{secrets.token_hex(16)}"
         with contextlib.ExitStack() as stack:
             try:
-                listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-                listening.bind(f"\0{name}")
-                listening.listen(64)
-                given = (listening, self._look)
-                threading.Thread(target=_answer, args=given, name="toolkit-lookout", daemon=True).start()
+                listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                listener.bind(f"\0{name}")
+                listener.listen(64)
+                arguments = (listener, self._look)
+                threading.Thread(target=_answer, args=arguments, name="toolkit-lookout", daemon=True).start()
             except (OSError, RuntimeError) as error:
                 raise ToolError(f"protected files could not be looked up ({error}); try again later") from error
             stack.pop_all()
-        weakref.finalize(self, _close, listening, os.getpid())
+        weakref.finalize(self, _close, listener, os.getpid())
         return name
 
 
-def _close(listening: socket.socket, pid: int) -> None:
+def _close(listener: socket.socket, pid: int) -> None:
     if os.getpid() == pid:
         with contextlib.suppress(OSError):
-            listening.shutdown(socket.SHUT_RDWR)  # this ends the wait in `accept`; closing alone does not
-    listening.close()
+            listener.shutdown(socket.SHUT_RDWR)  # this ends the wait in `accept`; closing alone does not
+    listener.close()
 
 
-def _answer(listening: socket.socket, look: Look) -> None:
-    while listening.fileno() >= 0:
+def _answer(listener: socket.socket, look: Look) -> None:
+    while listener.fileno() >= 0:
         try:
-            asking, _ = listening.accept()
+            client, _ = listener.accept()
         except OSError:
             time.sleep(0.05)  # the socket is closed, or no descriptor is free for a moment
             continue
-        with asking, contextlib.suppress(OSError):
-            if _is_ours(asking):
-                asking.settimeout(_PATIENCE_SECONDS)
-                asking.sendall(_found(look))
+        with client, contextlib.suppress(OSError):
+            if _is_same_user(client):
+                client.settimeout(_PATIENCE_SECONDS)
+                client.sendall(_found(look))
 
 
-def _is_ours(asking: socket.socket) -> bool:
+def _is_same_user(client: socket.socket) -> bool:
     """Return whether the client is the same user. Every user of the machine can find such a socket."""
-    credentials = asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return bool(struct.unpack("iII", credentials)[1] == os.geteuid())
 
 

@@ -94,7 +94,7 @@ _CLONE = (56, 220)
 _CLONE3 = (435, 435)
 _X32 = 0x40000000
 # TIOCSTI and TIOCLINUX: with these a command could type into the user's terminal.
-_TYPING = (0x5412, 0x541C)
+_TERMINAL_INPUT_IOCTLS = (0x5412, 0x541C)
 # The flags for user, mount, pid, network, ipc, uts and cgroup: all flags of `clone` that make a namespace.
 _NEW_NAMESPACES = 0x10000000 | 0x00020000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x04000000 | 0x02000000
 
@@ -136,8 +136,8 @@ def program(families: Iterable[int], *, machine: str | None = None) -> bytes:
         code += [_jump(_EQUAL, number, 0, 1), _return(_ERRNO | errno.ENOSYS)]
     code += _refuse_modes(column, _RUNS_AS_OWNER | (_RUNS_AS_GROUP if os.geteuid() == 0 else 0))
     code += _if_called(_CLONE[column], [_load(_FIRST), _jump(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _return(_REFUSE)])
-    typing = [_jump(_EQUAL, each, 0, 1) + _return(_REFUSE) for each in _TYPING]
-    code += _if_called(_IOCTL[column], [_load(_SECOND), *_pieces(b"".join(typing))])
+    refusals = [_jump(_EQUAL, request, 0, 1) + _return(_REFUSE) for request in _TERMINAL_INPUT_IOCTLS]
+    code += _if_called(_IOCTL[column], [_load(_SECOND), *_pieces(b"".join(refusals))])
     allowed = [_jump(_EQUAL, family, 0, 1) + _return(_ALLOW) for family in dict.fromkeys(families)]
     code += _if_called(_SOCKET[column], [_load(_FIRST), *_pieces(b"".join(allowed)), _return(_REFUSE)])
     pair = [_load(_FIRST), _jump(_EQUAL, socket.AF_UNIX, 1, 0), _return(_REFUSE)]

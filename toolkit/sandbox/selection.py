@@ -64,10 +64,10 @@ def best_sandbox(
     options = _Options(network, limits or Limits(), tuple(os.fspath(folder) for folder in readable), local_sockets)
     reasons = []
     for name in LEVELS[:-1] if level is None else (level,):
-        found = _tried(name, workspace, options, probe=probe)
-        if isinstance(found, Sandbox):
-            return found
-        reasons.append(f"{name}: {found}")
+        outcome = _tried(name, workspace, options, probe=probe)
+        if isinstance(outcome, Sandbox):
+            return outcome
+        reasons.append(f"{name}: {outcome}")
     raise ToolError(f"no sandbox can be used here ({'; '.join(reasons)})")
 
 
@@ -102,21 +102,21 @@ def _tried(name: LevelName, workspace: Workspace, options: _Options, *, probe: b
     if os.name != "posix":
         return "commands need a POSIX system"
     grounds = grounds_of(workspace)
-    found = _MAKERS[name](grounds, options)
-    if isinstance(found, str) or not probe or name == "none":
-        return found
+    sandbox = _MAKERS[name](grounds, options)
+    if isinstance(sandbox, str) or not probe or name == "none":
+        return sandbox
     try:
         if name == "bubblewrap":
-            return found.with_findings(_findings(grounds, options))
+            return sandbox.with_findings(_probe_findings(grounds, options))
         trial = _MAKERS[name](replace(grounds, searched=()), options)
         if isinstance(trial, Sandbox):
             run_trial(trial, workspace.root)
     except ProbeError as error:
         return str(error)
-    return found
+    return sandbox
 
 
-def _findings(grounds: Grounds, options: _Options) -> list[str]:
+def _probe_findings(grounds: Grounds, options: _Options) -> list[str]:
     """Return how a probe escapes from bubblewrap, in sentences."""
     findings = probe_sandbox(lambda stage: _bubblewrap(stage, options), grounds)
     reached = {name.replace("_", " "): ", ".join(places) for name, places in findings.items() if places}
@@ -126,12 +126,12 @@ def _findings(grounds: Grounds, options: _Options) -> list[str]:
 def _bubblewrap(grounds: Grounds, options: _Options) -> Sandbox | str:
     if problem := _problem_of(grounds):
         return problem
-    found = program("bwrap", grounds.writable) if sys.platform == "linux" else None
-    if found is None:
+    path = program("bwrap", grounds.writable) if sys.platform == "linux" else None
+    if path is None:
         return "`bwrap` is not on PATH outside the workspace; install the package bubblewrap"
     return bubblewrap(
         grounds,
-        program=found,
+        program=path,
         network=options.network,
         limits=options.limits,
         further=options.further,
@@ -140,11 +140,11 @@ def _bubblewrap(grounds: Grounds, options: _Options) -> Sandbox | str:
 
 
 def _landlock(grounds: Grounds, options: _Options) -> Sandbox | str:
-    found = version()
-    if not found:
+    abi = version()
+    if not abi:
         return "this kernel has no Landlock, or it is switched off"
     return _problem_of(grounds) or landlock(
-        grounds, version=found, network=options.network, limits=options.limits, further=options.further
+        grounds, version=abi, network=options.network, limits=options.limits, further=options.further
     )
 
 

@@ -31,15 +31,15 @@ def readable(further: Iterable[str] = ()) -> list[str]:
     Only folders that exist are returned. The Python that runs this code is among them, wherever it is installed,
     because tools are often written in Python. It is left out if its folder is the user's home folder or contains it.
     """
-    wanted = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *further]
-    places = dict.fromkeys(os.path.realpath(each) for each in wanted if os.path.exists(each))
-    return [each for each in places if not any(_is_below(each, other) for other in places)]
+    candidates = [*_PROGRAMS, *filter(_is_narrow, (sys.base_prefix, sys.prefix)), *further]
+    places = dict.fromkeys(os.path.realpath(path) for path in candidates if os.path.exists(path))
+    return [path for path in places if not any(_is_below(path, other) for other in places)]
 
 
 def settings() -> list[str]:
     """Return the files and folders of `/etc` that programs read and that hold no secrets."""
     paths = (f"/etc/{name}" for name in _SETTINGS.split())
-    return [each for each in paths if os.path.exists(each)]
+    return [path for path in paths if os.path.exists(path)]
 
 
 def _is_narrow(folder: str) -> bool:

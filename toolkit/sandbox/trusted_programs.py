@@ -15,9 +15,9 @@ def program(name: str, folders: Sequence[str], path: str | None = None) -> str |
 
     A program in *folders* does not count, because a tool may have put it there.
     """
-    found = shutil.which(name, path=path)
-    if found is None or not os.path.isabs(found):
+    location = shutil.which(name, path=path)
+    if location is None or not os.path.isabs(location):
         return None
-    real = os.path.realpath(found)
-    inside = [top for top in folders for each in (found, real) if each.startswith(top.rstrip("/") + "/")]
+    real = os.path.realpath(location)
+    inside = [top for top in folders for candidate in (location, real) if candidate.startswith(top.rstrip("/") + "/")]
     return None if inside else real

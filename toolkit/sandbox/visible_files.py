@@ -24,9 +24,9 @@ from .name_filter import PROBE, IsKept, Suspects, suspects_by
 __all__ = ["Grounds", "Kept", "grounds_of"]
 
 Level = Literal["hidden", "read-only", "held"]
-_STRICTEST: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
+_LEVEL_ORDER: dict[Level, int] = {"hidden": 0, "read-only": 1, "held": 2}
 _MOST_MARKED = 2000
-_MOST_BEHIND = 200
+_MAX_FOLDERS_BEHIND_LINK = 200
 # The search of so many names takes about ten seconds. An error is better than such a wait before every command.
 _MOST_NAMES = 5_000_000
 # A change within one tick of the clock does not change the time of a folder, so a folder that changed just now is read
@@ -98,27 +98,30 @@ class Grounds:
 
     def kept(self) -> list[Kept]:
         """Return everything that is protected now, folders before their contents."""
-        seen: dict[str, _Seen] = {}
-        found: dict[str, Kept] = {}
+        visited: dict[str, _Seen] = {}
+        protected: dict[str, Kept] = {}
         try:
             for top in self.tops if self.searched is None else self.searched:
-                for each in self._kept_in(top, seen):
+                for item in self._search_folders(top, visited):
                     # Because of links, one file may have several names. The name with the strictest protection counts.
-                    if each.path not in found or _STRICTEST[each.level] < _STRICTEST[found[each.path].level]:
-                        found[each.path] = each
+                    if (
+                        item.path not in protected
+                        or _LEVEL_ORDER[item.level] < _LEVEL_ORDER[protected[item.path].level]
+                    ):
+                        protected[item.path] = item
         finally:
             # This is also stored after an error, so that the next search finds sooner that there are too many names.
-            self._seen = seen
+            self._seen = visited
         named: list[Kept] = []
-        shut: list[Kept] = []
-        for each in sorted(found.values(), key=lambda each: each.path.split("/")):
-            while shut and not each.path.startswith(f"{shut[-1].path}/"):
-                shut.pop()
-            if shut and (shut[-1].level == "hidden" or each.level != "hidden"):
+        enclosing: list[Kept] = []
+        for item in sorted(protected.values(), key=lambda item: item.path.split("/")):
+            while enclosing and not item.path.startswith(f"{enclosing[-1].path}/"):
+                enclosing.pop()
+            if enclosing and (enclosing[-1].level == "hidden" or item.level != "hidden"):
                 continue  # the folder's own protection covers it
-            if each.is_folder and each.level != "held":
-                shut.append(each)
-            named.append(each)
+            if item.is_folder and item.level != "held":
+                enclosing.append(item)
+            named.append(item)
         return named
 
     def marks(self) -> dict[str, tuple[int, ...]]:
@@ -127,28 +130,28 @@ class Grounds:
 
         Among them is the time of the last change of the file, which no process can set.
         """
-        found: dict[str, tuple[int, ...]] = {}
-        for each in self.kept():
-            if each.level == "read-only":
-                for path in _within(each.path):
+        states: dict[str, tuple[int, ...]] = {}
+        for item in self.kept():
+            if item.level == "read-only":
+                for path in _within(item.path):
                     with contextlib.suppress(OSError):
                         status = os.lstat(path)
-                        found[path] = (status.st_ino, status.st_ctime_ns, status.st_size, status.st_mode)
-        return found
+                        states[path] = (status.st_ino, status.st_ctime_ns, status.st_size, status.st_mode)
+        return states
 
-    def _kept_in(self, top: str, seen: dict[str, _Seen]) -> Iterator[Kept]:
+    def _search_folders(self, top: str, visited: dict[str, _Seen]) -> Iterator[Kept]:
         waiting = [top]
-        names = sum(each.names for each in seen.values())
+        names = sum(record.names for record in visited.values())
         while waiting:
             folder = waiting.pop()
-            if folder in seen:
+            if folder in visited:
                 continue
-            look = self._look(folder)
-            if look is not None:
-                seen[folder] = look
-                names += look.names
-                yield from look.kept
-                waiting += look.below
+            folder_record = self._look(folder)
+            if folder_record is not None:
+                visited[folder] = folder_record
+                names += folder_record.names
+                yield from folder_record.kept
+                waiting += folder_record.below
             if names > self.most_names:
                 raise ToolError(
                     f"the workspace has more than {self.most_names:,} files and folders, too many to search for "
@@ -167,9 +170,9 @@ class Grounds:
             # latter. The device and the inode are used as well, because two folders that were changed in one tick of
             # the clock may have changed places.
             identity = (status.st_dev, status.st_ino, status.st_ctime_ns)
-            known = self._seen.get(folder)
-            if known is not None and known.is_settled and known.identity == identity:
-                return known
+            previous = self._seen.get(folder)
+            if previous is not None and previous.is_settled and previous.identity == identity:
+                return previous
             now = self.clock()
             with os.scandir(folder) as scan:
                 entries = list(scan)
@@ -177,7 +180,7 @@ class Grounds:
         except OSError:
             return None  # it is gone or cannot be read; then the command cannot read it either
         suspects = self.suspects(folder, [name for name, *_ in listed])
-        kept: list[Kept] = []
+        protected: list[Kept] = []
         below: list[str] = []
         has_links = False
         for name, is_folder, is_link in listed:
@@ -187,17 +190,17 @@ class Grounds:
             level = self._level(path, is_folder) if name in suspects else None
             if is_link:
                 has_links = has_links or level is not None
-                kept += self._behind(path, level)
+                protected += self._find_link_targets(path, level)
                 continue
             if level is not None:
-                kept.append(Kept(path, level, is_folder))
+                protected.append(Kept(path, level, is_folder))
             # A folder that is protected only from writing can still have a secret in it.
             if is_folder and level != "hidden":
                 below.append(path)
         # A FIFO can be written through a read-only mount, because the kernel stores nothing of it on the disk.
-        kept += [] if self.may_write(folder) else _fifos(entries)
+        protected += [] if self.may_write(folder) else _find_fifos(entries)
         is_settled = now - status.st_ctime_ns > _GRAIN_NANOSECONDS and not has_links
-        return _Seen(identity, tuple(kept), tuple(below), len(listed), is_settled)
+        return _Seen(identity, tuple(protected), tuple(below), len(listed), is_settled)
 
     def _level(self, path: str, is_folder: bool) -> Level | None:
         if not self.is_kept(path, "write"):
@@ -210,7 +213,7 @@ class Grounds:
             return "read-only"
         return "held"
 
-    def _behind(self, link: str, level: Level | None) -> Iterator[Kept]:
+    def _find_link_targets(self, link: str, level: Level | None) -> Iterator[Kept]:
         """
         Yield the target of a link with a protected name, if the target is in the workspace.
 
@@ -222,7 +225,7 @@ class Grounds:
         folders = 0
         while waiting:
             path, place, above = waiting.pop()
-            place = _end_of(place)
+            place = _resolve_link(place)
             level = self._level(path, is_folder := os.path.isdir(place))
             if level is None or place in above or not os.path.exists(place):
                 continue
@@ -231,14 +234,14 @@ class Grounds:
                     yield Kept(place, level, is_folder)
             elif is_folder and any(f"{place}/".startswith(f"{top.rstrip('/')}/") for top in self.tops):
                 folders += 1
-                if folders > _MOST_BEHIND:
+                if folders > _MAX_FOLDERS_BEHIND_LINK:
                     raise ToolError(f"links behind {link} lead to one another without end; remove them")
                 with contextlib.suppress(OSError):
                     names = os.listdir(place)
                     waiting += [(f"{path}/{name}", os.path.join(place, name), (*above, place)) for name in names]
 
 
-def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
+def _find_fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
     for entry in entries:
         with contextlib.suppress(OSError):
             # The first check costs nothing, and leaves hardly any entry for the second.
@@ -246,7 +249,7 @@ def _fifos(entries: Iterable[os.DirEntry[str]]) -> Iterator[Kept]:
                 yield Kept(entry.path, "hidden", False)
 
 
-def _end_of(link: str) -> str:
+def _resolve_link(link: str) -> str:
     try:
         return os.path.realpath(link)
     except OSError:  # it was replaced during the search; the second search, before the command begins, looks again
@@ -272,7 +275,7 @@ def grounds_of(workspace: Workspace) -> Grounds:
         return files.protecting(path, access) is not None
 
     suspects = suspects_by(workspace.protected_patterns, is_kept)
-    found: Grounds = workspace.remembered.setdefault(
+    grounds: Grounds = workspace.remembered.setdefault(
         Grounds, Grounds(workspace.folders, workspace.read_only, is_kept, suspects)
     )
-    return found
+    return grounds

@@ -22,7 +22,7 @@ from toolkit.builtin.commands.shell_state import (
     shell_of,
 )
 from toolkit.sandbox import Limits, Sandbox, best_sandbox
-from toolkit.sandbox.launcher.launch import _pen
+from toolkit.sandbox.launcher.launch import _make_cgroup
 from toolkit.workspace import Workspace
 
 from ...sandbox.levels import ALL, REAL, level, running, until
@@ -335,7 +335,7 @@ async def test_a_fork_bomb_ends_and_is_reported(workspace, name):
     """Bounded by the number of processes; run only where all of it ends with its namespace or its group."""
     if os.geteuid() != 0:
         pytest.skip("NOT TESTED HERE: an ordinary user's bomb is bounded by the system; see test_launcher")
-    pen = _pen(50)
+    pen = _make_cgroup(50)
     if pen is None:
         pytest.skip("NOT TESTED HERE: no control group can be made, so the bomb would hurt the machine")
     os.rmdir(pen)

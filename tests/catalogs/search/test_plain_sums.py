@@ -102,7 +102,7 @@ def tables(index):
     vocabulary.completions("unheard")
     vocabulary._repairs("unheard")
     spelling = vocabulary._spelling
-    under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._under.items()}
+    under = {rest: {there} if isinstance(there, str) else there for rest, there in spelling._words_by_rest.items()}
     return (
         index._words,
         index._texts,

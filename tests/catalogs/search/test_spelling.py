@@ -48,7 +48,7 @@ def test_a_forgotten_word_is_not_found():
     for word in [*KNOWN[1:]]:
         spelling.forget(word)
     assert spelling.nearest("wether")[1] == []
-    assert not spelling._under
+    assert not spelling._words_by_rest
     assert not spelling._long
 
 
@@ -106,7 +106,7 @@ def test_forgetting_is_the_inverse_of_learning(known, data):
             spelling.forget(word)
     never = Spelling(kept)
     assert spelling._long == never._long
-    assert spelling._under.keys() == never._under.keys()
+    assert spelling._words_by_rest.keys() == never._words_by_rest.keys()
 
 
 def test_nearer_words_replace_farther_ones():

@@ -102,23 +102,23 @@ def read_document(document: Document) -> Entry:
     sums: dict[str, float] = {}
     get = sums.get
     pairs: list[str] = []
-    seen: list[Reading] = []
+    all_readings: list[Reading] = []
     # Maps and chains are faster than loops. This code takes most of the time of building an index.
     for (weight, usual, is_paired, least), text in fields:
         if not text:
             continue
         readings: list[Reading] = list(filter(None, map(read, runs(text))))
-        seen += readings
+        all_readings += readings
         stems = list(chain.from_iterable(map(_STEMS, readings)))
         if is_paired:
             pairs += map(" ".join, pairwise(stems))
-        each = weight / (1 - LENGTH + LENGTH * max(len(stems), least) / usual)
+        word_weight = weight / (1 - LENGTH + LENGTH * max(len(stems), least) / usual)
         stems += filter(None, map(_WHOLE, readings))
         for stem in stems:
-            sums[stem] = get(stem, 0.0) + each
+            sums[stem] = get(stem, 0.0) + word_weight
     worth = {stem: _STEPS[int(STEPS * total / (SATURATION + total))] for stem, total in sums.items()}
     worth.update(dict.fromkeys(pairs, 1.0))
-    texts = tuple(dict.fromkeys(chain.from_iterable(map(_TEXTS, seen))))
+    texts = tuple(dict.fromkeys(chain.from_iterable(map(_TEXTS, all_readings))))
     return Entry(document, worth, texts, tuple(dict.fromkeys(map(spelt, names))))
 
 

@@ -32,7 +32,7 @@ _MANY_TOOLS = 500
 _MOST_FOREIGN_CHARACTERS = 1_000
 _MOST_GROUPS = 30
 _NO_GROUP = "(none)"
-_SLICE = 10
+_TOOLS_PER_PAUSE = 10
 """The number of tools that are indexed in about a millisecond."""
 _PAUSE_SECONDS = 1e-5
 
@@ -65,7 +65,7 @@ class Findings(Sequence[Found]):
 
     @property
     def tools(self) -> list[Tool]:
-        return [each.tool for each in self._found]
+        return [match.tool for match in self._found]
 
     @property
     def groups(self) -> Mapping[str, int]:
@@ -96,7 +96,7 @@ class Findings(Sequence[Found]):
         return iter(self._found)
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{each.tool.name} {each.score:.2f}" for each in self._found)
+        listed = ", ".join(f"{match.tool.name} {match.score:.2f}" for match in self._found)
         return f"<Findings for {self.query[:60]!r}: {listed or self.advice}>"
 
 
@@ -150,35 +150,37 @@ class Finder:
 
         def is_kept(name: str) -> bool:
             tool = tools.get(name)  # another thread may have added tools to the index
-            return tool is not None and _is_in(tool, group) and all(each(tool) for each in keep)
+            return tool is not None and _is_in_group(tool, group) and all(predicate(tool) for predicate in keep)
 
         hits = self._followed(tools, aliases).search(query, limit, keep=is_kept, ranker=ranker)
-        found = [Found(tools[hit.name], hit.score, hit.words) for hit in hits]
-        return Findings(query, found, lambda: _counted(t for t in tools.values() if all(k(t) for k in keep)))
+        matches = [Found(tools[hit.name], hit.score, hit.words) for hit in hits]
+        return Findings(query, matches, lambda: _counted(t for t in tools.values() if all(k(t) for k in keep)))
 
     def _followed(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
         """Return the index, updated to these tools and aliases."""
         with self._lock:
             if self._index is None or self._tools is not tools or self._aliases is not aliases:
-                self._index = self._updated(tools, aliases)
+                self._index = self._update_index(tools, aliases)
                 self._tools, self._aliases = tools, aliases
             return self._index
 
-    def _updated(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
-        answering: dict[str, list[str]] = {}
+    def _update_index(self, tools: Mapping[str, Tool], aliases: Mapping[str, str]) -> Index:
+        aliases_by_tool: dict[str, list[str]] = {}
         for alias, name in aliases.items():
-            answering.setdefault(name, []).append(alias)
+            aliases_by_tool.setdefault(name, []).append(alias)
         if self._index is None:
             _warn_of_stall(len(tools))
-            return Index(document_of(tools[name], answering.get(name, ())) for name in _in_slices(tools))
-        gone, come = _moves(self._tools, tools)
-        for name in _in_slices(gone):
+            return Index(
+                document_of(tools[name], aliases_by_tool.get(name, ())) for name in _iterate_with_pauses(tools)
+            )
+        removed, added = _moves(self._tools, tools)
+        for name in _iterate_with_pauses(removed):
             self._index.remove(name)
-        changed = dict.fromkeys(come)
+        changed = dict.fromkeys(added)
         if self._aliases != aliases:
             changed |= dict.fromkeys(name for _, name in self._aliases.items() ^ aliases.items() if name in tools)
-        for name in _in_slices(changed):
-            self._index.add(document_of(tools[name], answering.get(name, ())))
+        for name in _iterate_with_pauses(changed):
+            self._index.add(document_of(tools[name], aliases_by_tool.get(name, ())))
         return self._index
 
 
@@ -197,7 +199,7 @@ def _warn_of_stall(count: int) -> None:
     )
 
 
-def _in_slices(names: Iterable[str]) -> Iterator[str]:
+def _iterate_with_pauses(names: Iterable[str]) -> Iterator[str]:
     """
     Yield *names*, with a short pause after every few names if this is not the main thread.
 
@@ -207,7 +209,7 @@ def _in_slices(names: Iterable[str]) -> Iterator[str]:
     may_pause = threading.current_thread() is not threading.main_thread()
     for number, name in enumerate(names, 1):
         yield name
-        if may_pause and not number % _SLICE:
+        if may_pause and not number % _TOOLS_PER_PAUSE:
             time.sleep(_PAUSE_SECONDS)
 
 
@@ -216,13 +218,13 @@ def document_of(tool: Tool, aliases: Collection[str] = ()) -> Document:
     foreign = is_foreign(tool)
     names, texts = _parameters(tool)
     if foreign:
-        bounded, named = (visible(" ".join(each)[:_MOST_FOREIGN_CHARACTERS]) for each in (texts, names))
+        bounded_texts, bounded_names = (visible(" ".join(words)[:_MOST_FOREIGN_CHARACTERS]) for words in (texts, names))
         return Document(
             name=tool.name,
             aliases=tuple(aliases),
             description=cleaned_description(tool),
-            parameters=(named,),
-            texts=(bounded,),
+            parameters=(bounded_names,),
+            texts=(bounded_texts,),
             foreign=True,
         )
     return Document(
@@ -259,7 +261,7 @@ def group_of(tool: Tool) -> str:
     return visible(tool.facts.group, keep_lines=False)[:60] if tool.facts.group else _NO_GROUP
 
 
-def _is_in(tool: Tool, group: str | None) -> bool:
+def _is_in_group(tool: Tool, group: str | None) -> bool:
     return group is None or group_of(tool).casefold() == group.casefold()
 
 
@@ -271,11 +273,11 @@ def _counted(tools: Iterable[Tool]) -> dict[str, int]:
 def _moves(before: Mapping[str, Tool], after: Mapping[str, Tool]) -> tuple[list[str], list[str]]:
     """Return the names that were removed, and the names that were added or now belong to another tool."""
     # Usually one tool was added at the end. Comparing lists is much faster than looking up names.
-    known = list(before.values())
-    if list(after.values())[: len(known)] == known:
-        return [], list(after)[len(known) :]
-    gone = [name for name in before if name not in after]
-    return gone, [name for name, tool in after.items() if before.get(name) is not tool]
+    old_tools = list(before.values())
+    if list(after.values())[: len(old_tools)] == old_tools:
+        return [], list(after)[len(old_tools) :]
+    removed = [name for name in before if name not in after]
+    return removed, [name for name, tool in after.items() if before.get(name) is not tool]
 
 
 def _parameters(tool: Tool) -> tuple[list[str], list[str]]:

@@ -35,9 +35,9 @@ def fused(ours: Sequence[str], theirs: Mapping[str, float]) -> dict[str, float]:
         ours: The names in the ranking of the index, the best first.
         theirs: The scores from the caller's ranker. Names with equal scores share a place.
     """
-    scores = {name: _share(place) for place, name in enumerate(ours)}
+    scores = {name: _score_of_place(place) for place, name in enumerate(ours)}
     for name, place in _places(theirs).items():
-        scores[name] = scores.get(name, 0.0) + _share(place)
+        scores[name] = scores.get(name, 0.0) + _score_of_place(place)
     return scores
 
 
@@ -60,21 +60,21 @@ def opinion(ranker: Ranker, query: str, names: Sequence[str]) -> dict[str, float
             f"the ranker {_called(ranker)} returned {type(scores).__name__}; "
             "it has to return a mapping of tool names to scores"
         )
-    asked = set(names)
-    found = {name: _number(ranker, name, score) for name, score in scores.items() if name in asked}
-    return {name: score for name, score in found.items() if isfinite(score)}
+    offered_names = set(names)
+    numbers = {name: _number(ranker, name, score) for name, score in scores.items() if name in offered_names}
+    return {name: score for name, score in numbers.items() if isfinite(score)}
 
 
-def _share(place: int) -> float:
+def _score_of_place(place: int) -> float:
     return (SMOOTHING + 1) / (SMOOTHING + 1 + place) / 2
 
 
 def _places(scores: Mapping[str, float]) -> dict[str, int]:
     places: dict[str, int] = {}
-    last, place = float("inf"), 0
-    for at, name in enumerate(sorted(scores, key=lambda name: -scores[name])):
-        if scores[name] != last:
-            last, place = scores[name], at
+    last_score, place = float("inf"), 0
+    for index, name in enumerate(sorted(scores, key=lambda name: -scores[name])):
+        if scores[name] != last_score:
+            last_score, place = scores[name], index
         places[name] = place
     return places
 

@@ -89,7 +89,7 @@ class Hit(NamedTuple):
     words: tuple[str, ...]
 
 
-class _Found(NamedTuple):
+class _Match(NamedTuple):
     """A tool, its share of the query's full score, and the weights of its words."""
 
     name: str
@@ -171,9 +171,9 @@ class Index:
 
     def _put(self, name: str, words: dict[str, float], texts: tuple[str, ...], names: tuple[str, ...]) -> None:
         self._words[name], self._texts[name], self._names[name] = words, texts, names
-        everywhere = self._worth
+        worth_by_word = self._worth
         for key, worth in words.items():
-            everywhere[key][name] = worth
+            worth_by_word[key][name] = worth
         for spelling in names:
             self._named.setdefault(spelling, {})[name] = None
         self._vocabulary.add(name, texts)
@@ -216,26 +216,31 @@ class Index:
         if limit < 1:
             return []
         if ranker is not None:
-            return self._fused(query, limit, keep, ranker)
-        asked, found = self._find(query, limit if keep is None else max(limit, CHOSEN))
+            return self._search_with_ranker(query, limit, keep, ranker)
+        parsed, matches = self._find(query, limit if keep is None else max(limit, CHOSEN))
         if keep is not None:
-            kept = [each for each in found if keep(each.name)]
-            if len(kept) < min(limit, len(found)):
+            allowed = [match for match in matches if keep(match.name)]
+            if len(allowed) < min(limit, len(matches)):
                 # Some of the best tools may not be shown. The tools that take their places may not have been selected
                 # yet.
-                asked, found = self._find(query, None)
-                kept = [each for each in found if keep(each.name)]
-            found = kept
-        return _hits(_passing(found)[:limit], asked)
+                parsed, matches = self._find(query, None)
+                allowed = [match for match in matches if keep(match.name)]
+            matches = allowed
+        return _hits(_drop_weak_matches(matches)[:limit], parsed)
 
-    def _fused(self, query: str, limit: int, keep: Callable[[str], bool] | None, ranker: Ranker) -> list[Hit]:
+    def _search_with_ranker(
+        self, query: str, limit: int, keep: Callable[[str], bool] | None, ranker: Ranker
+    ) -> list[Hit]:
         with self._lock:
             words, foreign = self._words.copy(), self._foreign.copy()
         names = [name for name in words if keep is None or keep(name)]
-        asked, found = self._find(query, None)
+        parsed, matches = self._find(query, None)
         allowed = set(names)
-        ours = {each.name: each.score for each in _passing([each for each in found if each.name in allowed])}
-        named = {name: at for at, (name, score) in enumerate(ours.items()) if score == 1.0}
+        ours = {
+            match.name: match.score
+            for match in _drop_weak_matches([match for match in matches if match.name in allowed])
+        }
+        named = {name: index for index, (name, score) in enumerate(ours.items()) if score == 1.0}
         scores = fused(list(ours), opinion(ranker, query, names))
         scores.update(dict.fromkeys(named, 1.0))
 
@@ -243,56 +248,56 @@ class Index:
             return -scores[name], named.get(name, 0), name in foreign, name
 
         best = nsmallest(limit, scores, key=place)
-        return _hits([_Found(name, scores[name], words[name]) for name in best], asked)
+        return _hits([_Match(name, scores[name], words[name]) for name in best], parsed)
 
-    def _find(self, query: str, most: int | None) -> tuple[Asked, list[_Found]]:
-        """Return the parsed *query*, and in order the best *most* tools that have part of it, or all such tools."""
+    def _find(self, query: str, max_tools: int | None) -> tuple[Asked, list[_Match]]:
+        """Return the parsed *query*, and in order the best *max_tools* tools that have part of it, or all of them."""
         literal = query.strip()
         with self._lock:
             words, foreign = self._words, self._foreign
-            asked = ask(query, self._worth, self._vocabulary, len(words))
-            shares = self._shares(asked, most)
+            parsed = ask(query, self._worth, self._vocabulary, len(words))
+            shares = self._shares(parsed, max_tools)
             named = self._named.get(spelt(literal), ()) if len(literal) <= LONGEST_NAME else ()
             shares.update(dict.fromkeys(named, 1.0))
-            aside = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
-            places = [(-share, name in aside, name in foreign, name) for name, share in shares.items()]
+            inexact_names = {name for name in named if literal not in (name, *self._aliases.get(name, ()))}
+            places = [(-share, name in inexact_names, name in foreign, name) for name, share in shares.items()]
             places.sort()
-            return asked, [_Found(name, -share, words[name]) for share, _, _, name in places[:most]]
+            return parsed, [_Match(name, -share, words[name]) for share, _, _, name in places[:max_tools]]
 
-    def _shares(self, asked: Asked, most: int | None) -> dict[str, float]:
-        """Return the share of the full score for each tool that may be among the best *most*."""
-        scores = self._scores(asked.terms, most)
-        if asked.exact:
-            nearly = _least(scores, most, NEARLY_ENOUGH)
-            scores = {name: score for name, score in scores.items() if score >= nearly}
-            for text, key, weight in asked.exact:
-                there = self._worth[key]
+    def _shares(self, parsed: Asked, max_tools: int | None) -> dict[str, float]:
+        """Return the share of the full score for each tool that may be among the best *max_tools*."""
+        scores = self._scores(parsed.terms, max_tools)
+        if parsed.exact:
+            least_before_exact = _least(scores, max_tools, NEARLY_ENOUGH)
+            scores = {name: score for name, score in scores.items() if score >= least_before_exact}
+            for text, key, weight in parsed.exact:
+                worth_by_tool = self._worth[key]
                 for name in scores.keys() & self._vocabulary.users(text):
-                    scores[name] += there[name] * weight
-        full = asked.full
-        least = max(LEAST_ASKED * full, _least(scores, most, AS_MUCH))
+                    scores[name] += worth_by_tool[name] * weight
+        full = parsed.full
+        least = max(LEAST_ASKED * full, _least(scores, max_tools, AS_MUCH))
         scale = GRAINS / full  # `round` takes four times as long
         return {name: int(score * scale + 0.5) / GRAINS for name, score in scores.items() if score >= least}
 
-    def _scores(self, terms: list[tuple[str, float]], most: int | None) -> dict[str, float]:
-        """Return the score of each tool. With *most*, tools that cannot be among the best *most* may be left out."""
+    def _scores(self, terms: list[tuple[str, float]], max_tools: int | None) -> dict[str, float]:
+        """Return the score of each tool. With *max_tools*, tools that cannot be among so many best may be left out."""
         lists = [(self._worth[key], weight) for key, weight in terms]
-        wanted, looked_up = 0, 0
-        for there, _ in lists:
-            looked_up += len(there)
-            if wanted and looked_up > ENOUGH and most is not None:
+        rare_count, looked_up = 0, 0
+        for worth_by_tool, _ in lists:
+            looked_up += len(worth_by_tool)
+            if rare_count and looked_up > ENOUGH and max_tools is not None:
                 break
-            wanted += 1
-        scores = _summed(lists[:wanted])
-        if len(lists) - wanted > CHOOSING:
-            least = _least(scores, most and max(most, CHOSEN), NEARLY)
+            rare_count += 1
+        scores = _sum_weights(lists[:rare_count])
+        if len(lists) - rare_count > CHOOSING:
+            least = _least(scores, max_tools and max(max_tools, CHOSEN), NEARLY)
             scores = {name: score for name, score in scores.items() if score >= least}
-            if most is not None and len(scores) > max(most, CROWD):
+            if max_tools is not None and len(scores) > max(max_tools, CROWD):
                 ordered = sorted((-score, name in self._foreign, name) for name, score in scores.items())
-                scores = {name: -score for score, _, name in ordered[: max(most, CROWD)]}
-        for there, weight in lists[wanted:]:
-            for name in scores.keys() & there.keys():
-                scores[name] += there[name] * weight
+                scores = {name: -score for score, _, name in ordered[: max(max_tools, CROWD)]}
+        for worth_by_tool, weight in lists[rare_count:]:
+            for name in scores.keys() & worth_by_tool.keys():
+                scores[name] += worth_by_tool[name] * weight
         return scores
 
     def _forget(self, name: str) -> None:
@@ -303,21 +308,21 @@ class Index:
         self._vocabulary.remove(name, self._texts.pop(name))
 
 
-def _discard(where: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:
+def _discard(table: dict[str, dict[str, Any]], keys: Iterable[str], name: str) -> None:
     for key in keys:
-        there = where[key]
-        del there[name]
-        if not there:
-            del where[key]
+        tools = table[key]
+        del tools[name]
+        if not tools:
+            del table[key]
 
 
-def _summed(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
+def _sum_weights(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
     """Return the sum of each tool's weights in all of *lists*, each multiplied by the weight of its list."""
     # The longest list comes first, because filling an empty dictionary takes half the time.
-    (longest, weight), *others = sorted(lists, key=lambda each: -len(each[0])) or [({}, 0.0)]
+    (longest, weight), *others = sorted(lists, key=lambda item: -len(item[0])) or [({}, 0.0)]
     scores = {name: worth * weight for name, worth in longest.items()}
-    for there, weight in others:
-        for name, worth in there.items():
+    for worth_by_tool, weight in others:
+        for name, worth in worth_by_tool.items():
             if name in scores:
                 scores[name] += worth * weight
             else:
@@ -325,31 +330,33 @@ def _summed(lists: list[tuple[dict[str, float], float]]) -> dict[str, float]:
     return scores
 
 
-def _least(scores: dict[str, float], most: int | None, share: float) -> float:
-    """Return the score that a tool needs beside the best *most*: *share* times the lowest score of these."""
-    if most is None or len(scores) <= most:
+def _least(scores: dict[str, float], max_tools: int | None, share: float) -> float:
+    """Return the score that a tool needs beside the best *max_tools*: *share* times the lowest score of these."""
+    if max_tools is None or len(scores) <= max_tools:
         return 0.0
     values = scores.values()
     # Sorting a few scores is quicker than searching for the best of them.
-    return (sorted(values)[-most] if len(scores) < FEW else nlargest(most, values)[-1]) * share
+    return (sorted(values)[-max_tools] if len(scores) < FEW else nlargest(max_tools, values)[-1]) * share
 
 
-def _passing(found: list[_Found]) -> list[_Found]:
+def _drop_weak_matches(matches: list[_Match]) -> list[_Match]:
     """Return the tools whose score is not too small compared with the best score."""
-    if not found:
-        return found
-    least = found[0].score * LEAST_BESIDE_BEST
-    return [each for each in found if each.score >= least]
+    if not matches:
+        return matches
+    least = matches[0].score * LEAST_BESIDE_BEST
+    return [match for match in matches if match.score >= least]
 
 
-def _hits(found: list[_Found], asked: Asked) -> list[Hit]:
-    keys, texts = list(asked.shown), list(asked.shown.values())
-    is_once = len(set(texts)) == len(texts)
+def _hits(matches: list[_Match], parsed: Asked) -> list[Hit]:
+    keys, texts = list(parsed.shown), list(parsed.shown.values())
+    is_unique = len(set(texts)) == len(texts)
     hits: list[Hit] = []
-    for name, score, worth in found:
+    for name, score, worth in matches:
         words = compress(texts, map(worth.__contains__, keys))
-        had = tuple(words if is_once else dict.fromkeys(words))
+        matched_words = tuple(words if is_unique else dict.fromkeys(words))
         # A tool that has the single words usually has the joined word from its name as well. So the joined word is
         # reported only for a tool that has no other word of the query.
-        hits.append(Hit(name, score, had or tuple(text for key, text in asked.joints.items() if key in worth)))
+        hits.append(
+            Hit(name, score, matched_words or tuple(text for key, text in parsed.joints.items() if key in worth))
+        )
     return hits

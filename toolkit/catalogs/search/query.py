@@ -84,71 +84,71 @@ def ask(query: str, tools_with: Mapping[str, Sized], vocabulary: Vocabulary, too
         tools: The number of tools.
     """
     factors: dict[str, float] = {}
-    spelt: dict[str, str] = {}
-    shown: dict[str, str] = {}
+    stem_by_text: dict[str, str] = {}
+    shown_texts: dict[str, str] = {}
     joints: dict[str, str] = {}
     unknown: set[str] = set()
     last_run = last_text = last_stem = ""
     query = query[:MAX_CHARS]
-    found = runs(query)[:MAX_RUNS]
-    where = _only_in_paths(query, found) if "/" in query else ()
-    for run in found:
+    query_runs = runs(query)[:MAX_RUNS]
+    path_runs = _only_in_paths(query, query_runs) if "/" in query else ()
+    for run in query_runs:
         reading = read(run)
         if not reading:
             continue
         texts, stems, whole = reading
         if whole and whole in tools_with and whole not in factors:
             factors[whole] = 1.0
-            shown[whole] = run
-        for text, each in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
-            instead: Sequence[tuple[str, float]] = ()
-            if each in tools_with:
-                spelt[text] = each
-                factor = WHERE if run in where else 1.0
-                if factors.get(each, 0.0) < factor:
-                    factors[each] = factor
-                    shown[each] = run
-                if len(found) <= SHORT and len(text) <= ABBREVIATED:
-                    instead = vocabulary.completions(text)
-            elif each not in unknown and not each.isdigit():
-                unknown.add(each)
+            shown_texts[whole] = run
+        for text, word_stem in zip(texts, stems):  # noqa: B905 -- a proper name has one more text
+            alternatives: Sequence[tuple[str, float]] = ()
+            if word_stem in tools_with:
+                stem_by_text[text] = word_stem
+                factor = WHERE if run in path_runs else 1.0
+                if factors.get(word_stem, 0.0) < factor:
+                    factors[word_stem] = factor
+                    shown_texts[word_stem] = run
+                if len(query_runs) <= SHORT and len(text) <= ABBREVIATED:
+                    alternatives = vocabulary.completions(text)
+            elif word_stem not in unknown and not word_stem.isdigit():
+                unknown.add(word_stem)
                 if len(unknown) <= MAX_UNKNOWN:
-                    instead = vocabulary.instead_of(text)
-            for other, factor in instead:
+                    alternatives = vocabulary.instead_of(text)
+            for other, factor in alternatives:
                 key = stem(other)
                 if factors.get(key, 0.0) < factor:
                     factors[key] = factor
-                    shown[key] = f"{run} -> {other}"
-            both, joined = f"{last_stem} {each}", last_text + each  # no stem contains a space
-            if both in tools_with:
-                factors[both] = PAIR
-            if joined in tools_with and joined != each:
-                factors[joined] = 1.0
-                written = run if run is last_run else f"{last_run} {run}"
-                (joints if each in tools_with else shown).setdefault(joined, written)
-            last_run, last_text, last_stem = run, text, each
+                    shown_texts[key] = f"{run} -> {other}"
+            pair, joined_word = f"{last_stem} {word_stem}", last_text + word_stem  # no stem contains a space
+            if pair in tools_with:
+                factors[pair] = PAIR
+            if joined_word in tools_with and joined_word != word_stem:
+                factors[joined_word] = 1.0
+                joined_text = run if run is last_run else f"{last_run} {run}"
+                (joints if word_stem in tools_with else shown_texts).setdefault(joined_word, joined_text)
+            last_run, last_text, last_stem = run, text, word_stem
     weights = {key: factor * _rarity(len(tools_with[key]), tools) for key, factor in factors.items()}
-    full = sum(weights.values()) + len(unknown) * _rarity(0, tools)
+    full_score = sum(weights.values()) + len(unknown) * _rarity(0, tools)
     exact: list[tuple[str, str, float]] = []
-    for text, key in islice(spelt.items(), MAX_TERMS):
+    for text, key in islice(stem_by_text.items(), MAX_TERMS):
         weight = EXACT * weights[key]
-        full += weight
-        using = len(vocabulary.users(text))
-        if using == len(tools_with[key]):
+        full_score += weight
+        user_count = len(vocabulary.users(text))
+        if user_count == len(tools_with[key]):
             weights[key] += weight  # no tool has another form of it
-        elif using:
+        elif user_count:
             exact.append((text, key, weight))
     terms = list(weights.items()) if len(weights) <= MAX_TERMS else nlargest(MAX_TERMS, weights.items(), itemgetter(1))
     terms.sort(key=lambda term: len(tools_with[term[0]]))
-    return Asked(terms, exact, shown, joints, full or 1.0)
+    return Asked(terms, exact, shown_texts, joints, full_score or 1.0)
 
 
 # The pattern tries to match a scheme only where a word begins, and not at each letter of a long word.
 _PATH = re.compile(r"(?<!\w)\w+://\S+|(?<![\w/])[~.]{0,2}/\w[\w./-]*")
 
 
-def _only_in_paths(query: str, found: Iterable[str]) -> set[str]:
-    return set(found).difference(runs(_PATH.sub(" ", query)))
+def _only_in_paths(query: str, query_runs: Iterable[str]) -> set[str]:
+    return set(query_runs).difference(runs(_PATH.sub(" ", query)))
 
 
 @lru_cache(maxsize=4096)

@@ -42,7 +42,7 @@ class Spelling:
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         # Most of these texts have a single word, which is stored without a set.
-        self._under: dict[str, str | set[str]] = {}
+        self._words_by_rest: dict[str, str | set[str]] = {}
         self._long: dict[str, dict[str, int]] = {}
         for word in known:
             self.learn(word)
@@ -51,15 +51,15 @@ class Spelling:
         """Add *word*, which must not be known yet."""
         if not _is_repairable(word):
             return
-        under = self._under
+        words_by_rest = self._words_by_rest
         for rest in _rests(word):
-            there = under.get(rest)
-            if there is None:
-                under[rest] = word
-            elif isinstance(there, str):
-                under[rest] = {there, word}
+            words = words_by_rest.get(rest)
+            if words is None:
+                words_by_rest[rest] = word
+            elif isinstance(words, str):
+                words_by_rest[rest] = {words, word}
             else:
-                there.add(word)
+                words.add(word)
         if len(word) >= LONG:
             self._long.setdefault(word[:2], {})[word] = _letters(word)
 
@@ -67,17 +67,17 @@ class Spelling:
         """Remove *word*, which must be known."""
         if not _is_repairable(word):
             return
-        under = self._under
+        words_by_rest = self._words_by_rest
         for rest in _rests(word):
-            there = under[rest]
-            if not isinstance(there, str):
-                there.discard(word)
-            if there == word or not there:
-                del under[rest]
+            words = words_by_rest[rest]
+            if not isinstance(words, str):
+                words.discard(word)
+            if words == word or not words:
+                del words_by_rest[rest]
         if len(word) >= LONG:
-            alike = self._long[word[:2]]
-            del alike[word]
-            if not alike:
+            similar_words = self._long[word[:2]]
+            del similar_words[word]
+            if not similar_words:
                 del self._long[word[:2]]
 
     def nearest(self, word: str) -> tuple[int, list[str]]:
@@ -95,25 +95,27 @@ class Spelling:
         near = [other for other in compared if distance(word, other, 1) == 1]
         if near or len(word) < LONG:
             return 1, near
-        return 2, [other for other in self._alike(word) if distance(word, other, 2) == 2]
+        return 2, [other for other in self._words_two_edits_away(word) if distance(word, other, 2) == 2]
 
     def _similar(self, word: str) -> set[str]:
         """Return the words that may be one edit away, and *word* itself if it is known."""
-        found: set[str] = set()
+        similar_words: set[str] = set()
         for rest in _rests(word):
-            there = self._under.get(rest, ())
-            if isinstance(there, str):
-                found.add(there)
-            elif len(there) <= TOO_COMMON:
-                found.update(there)
-        return found
+            words = self._words_by_rest.get(rest, ())
+            if isinstance(words, str):
+                similar_words.add(words)
+            elif len(words) <= TOO_COMMON:
+                similar_words.update(words)
+        return similar_words
 
-    def _alike(self, word: str) -> list[str]:
+    def _words_two_edits_away(self, word: str) -> list[str]:
         """Return the long words that may be two edits away."""
         letters = _letters(word)
-        alike = islice(self._long.get(word[:2], {}).items(), SCANNED)
+        long_words = islice(self._long.get(word[:2], {}).items(), SCANNED)
         # One edit changes at most two of a word's letters.
-        return sorted(other for other, its in alike if (letters ^ its).bit_count() <= 4)[:TOO_COMMON]
+        return sorted(other for other, other_letters in long_words if (letters ^ other_letters).bit_count() <= 4)[
+            :TOO_COMMON
+        ]
 
 
 def distance(one: str, other: str, most: int) -> int:
@@ -150,13 +152,13 @@ def _letters(word: str) -> int:
 
     Letters other than the 26 of English may share a bit.
     """
-    found = 0
+    bits = 0
     for letter in word:
         bit = 1 << (ord(letter) & 31)
-        while found & bit:
+        while bits & bit:
             bit <<= 32
-        found |= bit
-    return found
+        bits |= bit
+    return bits
 
 
 def _rests(word: str) -> set[str]:

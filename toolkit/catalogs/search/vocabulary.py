@@ -41,13 +41,13 @@ class Vocabulary:
         """Record that *tool* uses these words."""
         users, beginning, spelling = self._users, self._beginning, self._spelling
         for text in texts:
-            there = users[text]
-            if not there:
+            tools = users[text]
+            if not tools:
                 if beginning is not None:
                     insort(beginning.setdefault(_beginning(text), []), text)
                 if spelling is not None:
                     spelling.learn(text)
-            there[tool] = None
+            tools[tool] = None
 
     def remove(self, tool: str, texts: Iterable[str]) -> None:
         """Record that *tool* does not use these words any more."""
@@ -57,9 +57,9 @@ class Vocabulary:
             if not users:
                 del self._users[text]
                 if self._beginning is not None:
-                    alike = self._beginning[_beginning(text)]
-                    del alike[bisect_left(alike, text)]
-                    if not alike:
+                    words = self._beginning[_beginning(text)]
+                    del words[bisect_left(words, text)]
+                    if not words:
                         del self._beginning[_beginning(text)]
                 if self._spelling is not None:
                     self._spelling.forget(text)
@@ -87,20 +87,20 @@ class Vocabulary:
             # The table is assigned only when it is complete, because a forked child may see the state that another
             # thread has reached.
             self._beginning = beginning
-        alike = self._beginning.get(_beginning(text), [])
-        start = bisect_right(alike, text)
-        end = bisect_left(alike, text + chr(sys.maxunicode), start, min(start + SCANNED, len(alike)))
+        words = self._beginning.get(_beginning(text), [])
+        start = bisect_right(words, text)
+        end = bisect_left(words, text + chr(sys.maxunicode), start, min(start + SCANNED, len(words)))
         least = len(self.users(text))
-        longer = [word for word in alike[start:end] if len(self._users[word]) > least]
-        return [(word, _likeness(len(word) - len(text), word)) for word in self._commonest(longer)]
+        longer = [word for word in words[start:end] if len(self._users[word]) > least]
+        return [(word, _likeness(len(word) - len(text), word)) for word in self._most_common(longer)]
 
     def _repairs(self, text: str) -> list[tuple[str, float]]:
         if self._spelling is None:
             self._spelling = Spelling(self._users)
         edits, near = self._spelling.nearest(text)
-        return [(word, _likeness(edits, text)) for word in self._commonest(near)]
+        return [(word, _likeness(edits, text)) for word in self._most_common(near)]
 
-    def _commonest(self, words: list[str]) -> list[str]:
+    def _most_common(self, words: list[str]) -> list[str]:
         return sorted(words, key=lambda word: (-len(self._users[word]), word))[:MOST]
 
 

@@ -44,7 +44,7 @@ def runs(text: str) -> list[str]:
     # The time to sort accents grows with the square of their number, so a long text is normalised in slices. If a cut
     # separates characters that belong together, `folded` joins them again.
     slices = [text[at : at + SLICE] for at in range(0, len(text), SLICE)]
-    return _RUN.findall("".join([unicodedata.normalize("NFKC", each) for each in slices]))
+    return _RUN.findall("".join([unicodedata.normalize("NFKC", part) for part in slices]))
 
 
 class _Memory(dict[str, Reading]):
@@ -57,8 +57,8 @@ class _Memory(dict[str, Reading]):
             return _read(run)  # names and numbers rarely repeat, and there are too many to keep
         if len(self) >= REMEMBERED:
             self.clear()
-        found = self[run] = _read(run)
-        return found
+        reading = self[run] = _read(run)
+        return reading
 
 
 REMEMBERED = 1 << 15
@@ -94,7 +94,7 @@ _MARKS = (
 _RUN = re.compile(rf"[{_UNSPACED}]{{1,{LONGEST}}}|(?:[^\W{_UNSPACED}]++|[{_MARKS}]++)++")
 _ASCII_RUN = re.compile("[A-Za-z0-9_]+")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else None for code in range(128)}
-_PROPER = re.compile("([A-Z][a-z]+){2}")
+_PROPER_NAME = re.compile("([A-Z][a-z]+){2}")
 _WITHOUT_SPACES = re.compile(f"[{_UNSPACED}]")
 _PART = re.compile(
     rf"[{_UNSPACED}]+"
@@ -107,26 +107,26 @@ _ASCII_PART = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 def _read(run: str) -> Reading:
     if run.isalpha() and run.isascii() and (run.islower() or run.istitle()):
-        return _single(run.lower())
+        return _read_single_word(run.lower())
     if run.isupper() and not run.isascii():
         # The pattern knows only the capitals A to Z, so any other capital would begin a new word after them.
         run = run.lower()
     parts = (_ASCII_PART if run.isascii() else _PART).findall(run)
     if len(parts) == 1:
-        return _single(folded(parts[0]))
+        return _read_single_word(folded(parts[0]))
     texts: list[str] = []
     stems: list[str] = []
     for part in parts:  # nearly all of these words were read before
-        if its := read(part):
-            texts += its[0]
-            stems += its[1]
+        if reading := read(part):
+            texts += reading[0]
+            stems += reading[1]
     whole = folded("".join(parts))
-    if _PROPER.fullmatch(run):
+    if _PROPER_NAME.fullmatch(run):
         texts.append(whole)
     return tuple(texts), tuple(stems), stem(whole)
 
 
-def _single(text: str) -> Reading:
+def _read_single_word(text: str) -> Reading:
     if text in STOP_WORDS or not text:
         return ()
     if not text.isascii() and _WITHOUT_SPACES.match(text):
@@ -145,11 +145,11 @@ def stem(word: str) -> str:
     """Return *word* without the most common English endings: `files`, `filing` and `filed` have one stem."""
     if len(word) < 3 or not word.isascii():
         return word
-    for ending, instead, least in _ENDINGS.get(word[-1], ()):
+    for ending, replacement, least in _ENDINGS.get(word[-1], ()):
         if word.endswith(ending):
-            kept = word[: -len(ending)] + instead
-            if len(kept) >= least and _VOWEL.search(kept):
-                word = kept
+            shortened = word[: -len(ending)] + replacement
+            if len(shortened) >= least and _VOWEL.search(shortened):
+                word = shortened
             break
     if len(word) > 3 and (word[-1] == "e" or (word[-1] == word[-2] and word[-1] in _DOUBLED)):
         word = word[:-1]
@@ -181,7 +181,7 @@ _ENDINGS = {
 }
 """The endings by last letter: the ending, its replacement, and the number of letters that must remain."""
 
-_SAYING_HOW = """
+_STOP_WORD_LIST = """
 a about after all also am an and any are as at be because been before being between both but by can cannot could
 did do does doing done down during each either else ever every few for from further had has have having he her here
 hers him his how i if in into is it its itself just like may me might mine more most much must my myself neither no
@@ -192,5 +192,5 @@ within without would yes yet you your yours yourself
 hello hey hi help know let looking need tell
 d ll m re s t ve don doesn didn isn aren wasn weren won wouldn couldn shouldn ain
 """
-STOP_WORDS = frozenset(_SAYING_HOW.split())
+STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 """English words that say how something is asked, not what is asked for."""

@@ -73,22 +73,22 @@ class Budget:
 def strict_schemas(tools: Sequence[Tool], budget: Budget) -> tuple[dict[str, dict[str, Any]], list[Note]]:
     """Return the schemas of those *tools* that are sent as strict, by name, and notes on why the others are not."""
     notes: list[Note] = []
-    candidates = [found for tool in tools if not tool.facts.defer and (found := _candidate(tool, notes))]
-    kept = _afforded(candidates, budget)
-    spent = sum((each.cost for each in kept), Cost())
+    candidates = [candidate for tool in tools if not tool.facts.defer and (candidate := _candidate(tool, notes))]
+    chosen = _choose_affordable(candidates, budget)
+    spent = sum((entry.cost for entry in chosen), Cost())
     later = [tool for tool in tools if tool.facts.defer]
     for index, tool in enumerate(later):
         if spent.tools == budget.tools:
-            notes += [Note(each.name, f"not strict: {_room(budget)}") for each in later[index:]]
+            notes += [Note(later_tool.name, f"not strict: {_budget_text(budget)}") for later_tool in later[index:]]
             break
-        found = _candidate(tool, notes)
-        candidates += [found] if found else []
-        if found and budget.covers(spent + found.cost):
-            spent += found.cost
-            kept.append(found)
-    names = {each.name for each in kept}
-    notes += [Note(each.name, _too_costly(each.cost, budget)) for each in candidates if each.name not in names]
-    return {each.name: each.schema for each in kept}, notes
+        candidate = _candidate(tool, notes)
+        candidates += [candidate] if candidate else []
+        if candidate and budget.covers(spent + candidate.cost):
+            spent += candidate.cost
+            chosen.append(candidate)
+    names = {entry.name for entry in chosen}
+    notes += [Note(entry.name, _too_costly_text(entry.cost, budget)) for entry in candidates if entry.name not in names]
+    return {entry.name: entry.schema for entry in chosen}, notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,36 +99,36 @@ class _Candidate:
 
 
 def _candidate(tool: Tool, notes: list[Note]) -> _Candidate | None:
-    made = rewritten(tool.schema, ANTHROPIC)
-    if made.obstacles:
-        notes.append(Note(tool.name, f"not strict: {made.why_not}"))
+    rewriting = rewritten(tool.schema, ANTHROPIC)
+    if rewriting.obstacles:
+        notes.append(Note(tool.name, f"not strict: {rewriting.why_not}"))
         return None
-    cost = Cost(1, optional_parameters(made.schema), union_parameters(made.schema))
-    return _Candidate(tool.name, made.schema, cost)
+    cost = Cost(1, optional_parameters(rewriting.schema), union_parameters(rewriting.schema))
+    return _Candidate(tool.name, rewriting.schema, cost)
 
 
-def _afforded(candidates: Sequence[_Candidate], budget: Budget) -> list[_Candidate]:
+def _choose_affordable(candidates: Sequence[_Candidate], budget: Budget) -> list[_Candidate]:
     """
     Return as many candidates as the budget covers, leaving out the costliest first.
 
     Among candidates with equal costs, the last one is left out first.
     """
-    left = list(enumerate(candidates))
-    spent = sum((each.cost for each in candidates), Cost())
+    remaining = list(enumerate(candidates))
+    spent = sum((candidate.cost for candidate in candidates), Cost())
     while not budget.covers(spent):
         short = budget.short(spent)
-        shares = {index: budget.share(each.cost, short) for index, each in left}
-        left.sort(key=lambda entry: (shares[entry[0]], entry[0]))
+        shares = {index: budget.share(candidate.cost, short) for index, candidate in remaining}
+        remaining.sort(key=lambda entry: (shares[entry[0]], entry[0]))
         while not budget.covers(spent) and budget.short(spent) == short:
-            spent -= left.pop()[1].cost
-    return [each for _, each in sorted(left, key=lambda entry: entry[0])]
+            spent -= remaining.pop()[1].cost
+    return [candidate for _, candidate in sorted(remaining, key=lambda entry: entry[0])]
 
 
-def _too_costly(cost: Cost, budget: Budget) -> str:
-    return f"not strict: {_room(budget)}, and this one has {cost.optional} and {cost.unions}"
+def _too_costly_text(cost: Cost, budget: Budget) -> str:
+    return f"not strict: {_budget_text(budget)}, and this one has {cost.optional} and {cost.unions}"
 
 
-def _room(budget: Budget) -> str:
+def _budget_text(budget: Budget) -> str:
     return (
         f"a request has room for {budget.tools} strict tools with {budget.optional} optional parameters and "
         f"{budget.unions} unions in all"

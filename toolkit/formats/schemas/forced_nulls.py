@@ -28,39 +28,39 @@ def without_forced_nulls(arguments: Any, tool: Tool) -> Any:
 
     *arguments* are an object or JSON text. If there is nothing to remove, they are returned unchanged.
     """
-    given = arguments
+    value = arguments
     if isinstance(arguments, str):
         if "null" not in arguments:
             return arguments
         try:
-            given = loads(arguments)
+            value = loads(arguments)
         except ValueError:
             return arguments
-    if not isinstance(given, dict) or not is_plain(given) or None not in _values(given):
+    if not isinstance(value, dict) or not is_plain(value) or None not in _values(value):
         return arguments
     try:
         judge = tool.about.checker.judge
-        if judge.is_valid(given):
+        if judge.is_valid(value):
             return arguments
-        stripped = _Stripping(judge).of(given, tool.schema, judge.resolver)
+        stripped = _NullStripper(judge).of(value, tool.schema, judge.resolver)
     except Exception:  # noqa: BLE001 -- optional help; without it the check reports what is wrong
         return arguments
-    return arguments if stripped == given else stripped
+    return arguments if stripped == value else stripped
 
 
 def _values(value: Any) -> Iterator[Any]:
     """Yield every value that is not a container, and `...` for each container."""
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        if isinstance(each, (dict, list)):
-            waiting += each.values() if isinstance(each, dict) else each
+        item = waiting.pop()
+        if isinstance(item, (dict, list)):
+            waiting += item.values() if isinstance(item, dict) else item
             yield ...
         else:
-            yield each
+            yield item
 
 
-class _Stripping:
+class _NullStripper:
     """One pass over a call's arguments along a schema."""
 
     def __init__(self, judge: Any) -> None:
@@ -71,13 +71,13 @@ class _Stripping:
         """Return *value* without the nulls that *schema* refuses in properties that it does not require."""
         if not isinstance(value, (dict, list)):
             return value
-        parts = list(self._beside(schema, resolver))
-        for part, inside in parts:
+        parts = list(self._schemas_that_hold(schema, resolver))
+        for part, part_resolver in parts:
             for members in (part[union] for union in ("anyOf", "oneOf") if union in part):
-                value = self._by_members(value, members, inside)
+                value = self._match_union(value, members, part_resolver)
         return self._object(value, parts) if isinstance(value, dict) else self._array(value, parts)
 
-    def _by_members(self, value: Any, members: list[Any], resolver: Any) -> Any:
+    def _match_union(self, value: Any, members: list[Any], resolver: Any) -> Any:
         """
         Return *value* in the form that the first fitting member of a union accepts.
 
@@ -93,35 +93,39 @@ class _Stripping:
 
     def _object(self, value: dict[str, Any], parts: list[tuple[Mapping[str, Any], Any]]) -> dict[str, Any]:
         required = {name for part, _ in parts for name in part.get("required", ())}
-        made: dict[str, Any] = {}
-        for key, each in value.items():
-            schemas = [(part["properties"][key], inside) for part, inside in parts if key in part.get("properties", ())]
-            if each is None and schemas and key not in required:
+        cleaned: dict[str, Any] = {}
+        for key, item in value.items():
+            schemas = [
+                (part["properties"][key], part_resolver)
+                for part, part_resolver in parts
+                if key in part.get("properties", ())
+            ]
+            if item is None and schemas and key not in required:
                 if all(self._fits(None, schema) for schema, _ in schemas):
-                    made[key] = None
+                    cleaned[key] = None
                 continue
-            schemas = schemas or [(part.get("additionalProperties"), inside) for part, inside in parts]
-            for schema, inside in schemas:
-                each = self.of(each, schema, inside)  # noqa: PLW2901 -- each schema removes its own nulls
-            made[key] = each
-        return made
+            schemas = schemas or [(part.get("additionalProperties"), part_resolver) for part, part_resolver in parts]
+            for schema, part_resolver in schemas:
+                item = self.of(item, schema, part_resolver)  # noqa: PLW2901 -- each schema removes its own nulls
+            cleaned[key] = item
+        return cleaned
 
     def _array(self, value: list[Any], parts: list[tuple[Mapping[str, Any], Any]]) -> list[Any]:
-        made = []
-        for index, each in enumerate(value):
-            for part, inside in parts:
-                first = part.get("prefixItems", ())
-                schema = first[index] if index < len(first) else part.get("items")
-                each = self.of(each, schema, inside)  # noqa: PLW2901 -- as above
-            made.append(each)
-        return made
+        cleaned = []
+        for index, item in enumerate(value):
+            for part, part_resolver in parts:
+                prefix_items = part.get("prefixItems", ())
+                schema = prefix_items[index] if index < len(prefix_items) else part.get("items")
+                item = self.of(item, schema, part_resolver)  # noqa: PLW2901 -- as above
+            cleaned.append(item)
+        return cleaned
 
     def _fits(self, value: Any, schema: Any) -> bool:
         self._spend(sum(1 for _ in _values(value)))
         fits: bool = self._judge.evolve(schema=schema).is_valid(value)
         return fits
 
-    def _beside(self, schema: Any, resolver: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    def _schemas_that_hold(self, schema: Any, resolver: Any) -> Iterator[tuple[Mapping[str, Any], Any]]:
         """
         Yield the schemas that all hold for one value: *schema*, the schema that it refers to, and those in its `allOf`.
         """
@@ -130,10 +134,10 @@ class _Stripping:
             return
         yield schema, resolver
         if isinstance(schema.get("$ref"), str):
-            found = resolver.lookup(schema["$ref"])
-            yield from self._beside(found.contents, found.resolver)
-        for each in schema.get("allOf", ()):
-            yield from self._beside(each, resolver)
+            target = resolver.lookup(schema["$ref"])
+            yield from self._schemas_that_hold(target.contents, target.resolver)
+        for part in schema.get("allOf", ()):
+            yield from self._schemas_that_hold(part, resolver)
 
     def _spend(self, work: int) -> None:
         self._left -= work

@@ -34,39 +34,39 @@ def types_of(schema: Any, definitions: Mapping[str, Any]) -> list[str]:
     """
     Return the types that *schema* states, also through references and unions. The list is empty if it states none.
     """
-    found: dict[str, None] = {}
-    seen: set[int] = set()
+    types: dict[str, None] = {}
+    visited: set[int] = set()
     waiting = [schema]
     while waiting:
         part = waiting.pop(0)
-        if not isinstance(part, Mapping) or id(part) in seen:
+        if not isinstance(part, Mapping) or id(part) in visited:
             continue
-        seen.add(id(part))
+        visited.add(id(part))
         if "type" in part:
-            found.update(dict.fromkeys([part["type"]] if isinstance(part["type"], str) else part["type"]))
+            types.update(dict.fromkeys([part["type"]] if isinstance(part["type"], str) else part["type"]))
         else:
-            waiting += [each for keyword in (*_UNIONS, "allOf") for each in part.get(keyword, ())]
+            waiting += [member for keyword in (*_UNIONS, "allOf") for member in part.get(keyword, ())]
             waiting.append(definition_of(part.get("$ref"), definitions))
-    return list(found)
+    return list(types)
 
 
 def joined(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return one schema for values that fit all of *parts*, and the keywords that did not fit into it."""
-    made: dict[str, Any] = {}
-    unsaid: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
+    dropped: dict[str, Any] = {}
     for part in parts:
         for keyword, value in part.items():
-            if keyword not in made:
-                made[keyword] = value
+            if keyword not in merged:
+                merged[keyword] = value
             elif keyword == "properties":
-                made[keyword] = {**value, **made[keyword]}
+                merged[keyword] = {**value, **merged[keyword]}
             elif keyword == "required":
-                made[keyword] = list(dict.fromkeys((*made[keyword], *value)))
+                merged[keyword] = list(dict.fromkeys((*merged[keyword], *value)))
             elif keyword == "description":
-                made[keyword] = made[keyword] if value in made[keyword] else f"{made[keyword]} {value}"
-            elif value != made[keyword] and keyword not in ("title", "additionalProperties"):
-                unsaid[keyword] = value
-    return made, unsaid
+                merged[keyword] = merged[keyword] if value in merged[keyword] else f"{merged[keyword]} {value}"
+            elif value != merged[keyword] and keyword not in ("title", "additionalProperties"):
+                dropped[keyword] = value
+    return merged, dropped
 
 
 def flattened(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -79,15 +79,15 @@ def flattened(schema: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     if not left_out:
         return dict(schema), {}
     try:
-        made = dict(_Flattening(schema.get("$defs", {})).of(schema))
+        flat = dict(_Flattener(schema.get("$defs", {})).of(schema))
     except RecursionError:  # too long a chain of references: only the schema's own keywords are kept
-        made = {keyword: value for keyword, value in schema.items() if keyword not in left_out}
-    made["type"] = "object"
-    made.setdefault("properties", {})
-    return made, left_out
+        flat = {keyword: value for keyword, value in schema.items() if keyword not in left_out}
+    flat["type"] = "object"
+    flat.setdefault("properties", {})
+    return flat, left_out
 
 
-class _Flattening:
+class _Flattener:
     """A conversion that removes combinations from schemas, and converts each schema only once."""
 
     def __init__(self, definitions: Mapping[str, Any]) -> None:
@@ -102,24 +102,28 @@ class _Flattening:
             own = {keyword: value for keyword, value in schema.items() if keyword not in _NOT_AT_THE_TOP}
             target = definition_of(schema.get("$ref"), self._definitions)
             parts = [own, self.of(target), *map(self.of, schema.get("allOf", ()))]
-            parts += [_either([self.of(each) for each in schema[union]]) for union in _UNIONS if union in schema]
+            parts += [
+                _merge_members([self.of(member) for member in schema[union]]) for union in _UNIONS if union in schema
+            ]
             self._known[id(schema)] = joined(parts)[0]
         return self._known[id(schema)]
 
 
-def _either(members: list[dict[str, Any]]) -> dict[str, Any]:
+def _merge_members(members: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a schema that is true of every value that fits one of *members*, as far as they declare its properties."""
-    offered: dict[str, list[Any]] = {}
+    schemas_by_name: dict[str, list[Any]] = {}
     for member in members:
         for name, schema in member.get("properties", {}).items():
-            known = offered.setdefault(name, [])
-            known += [] if schema in known else [schema]
-    made: dict[str, Any] = {
-        "properties": {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in offered.items()}
+            schemas = schemas_by_name.setdefault(name, [])
+            schemas += [] if schema in schemas else [schema]
+    merged: dict[str, Any] = {
+        "properties": {
+            name: choices[0] if len(choices) == 1 else {"anyOf": choices} for name, choices in schemas_by_name.items()
+        }
     }
-    required = [name for name in offered if all(name in member.get("required", ()) for member in members)]
+    required = [name for name in schemas_by_name if all(name in member.get("required", ()) for member in members)]
     if required:
-        made["required"] = required
+        merged["required"] = required
     if members and all(member.get("additionalProperties") is False for member in members):
-        made["additionalProperties"] = False
-    return made
+        merged["additionalProperties"] = False
+    return merged

@@ -20,42 +20,47 @@ __all__ = ["own_properties", "plain_properties"]
 
 _LONGEST = 64
 _PLAIN = re.compile(rf"[A-Za-z0-9_.-]{{1,{_LONGEST}}}")
-_OTHER = re.compile(r"[^A-Za-z0-9_.-]")
+_ILLEGAL_CHARACTER = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def plain_properties(schema: dict[str, Any], tool: Tool, notes: list[Note]) -> dict[str, Any]:
     """
     Return *schema* of *tool* with plain names at its top level. A note in *notes* lists the names that were changed.
     """
-    sent = _sent(schema.get("properties", ()))
-    if not sent:
+    plain_names = _plain_names(schema.get("properties", ()))
+    if not plain_names:
         return schema
-    changed = ", ".join(f"`{own[:_LONGEST]}` as `{plain}`" for own, plain in sent.items())
+    changed = ", ".join(f"`{own[:_LONGEST]}` as `{plain}`" for own, plain in plain_names.items())
     notes.append(Note(tool.name, f"the provider takes plain names of parameters only; sent are {changed}"))
-    made = {**schema, "properties": {sent.get(name, name): each for name, each in schema["properties"].items()}}
+    renamed = {
+        **schema,
+        "properties": {
+            plain_names.get(name, name): property_schema for name, property_schema in schema["properties"].items()
+        },
+    }
     if "required" in schema:
-        made["required"] = [sent.get(name, name) for name in schema["required"]]
-    return made
+        renamed["required"] = [plain_names.get(name, name) for name in schema["required"]]
+    return renamed
 
 
 def own_properties(arguments: Any, tool: Tool) -> Any:
     """Return the *arguments* of a call under the tool's own names. Anything but an object is returned unchanged."""
     if not isinstance(arguments, dict):
         return arguments
-    sent = _sent(flattened(tool.schema)[0].get("properties", ()))
-    own = {plain: name for name, plain in sent.items() if name not in arguments}
-    return {own.get(name, name): each for name, each in arguments.items()} if own else arguments
+    plain_names = _plain_names(flattened(tool.schema)[0].get("properties", ()))
+    own = {plain: name for name, plain in plain_names.items() if name not in arguments}
+    return {own.get(name, name): value for name, value in arguments.items()} if own else arguments
 
 
-def _sent(names: Iterable[str]) -> dict[str, str]:
+def _plain_names(names: Iterable[str]) -> dict[str, str]:
     """Return a plain name for each name that is not plain. It differs from all other names."""
     names = list(names)
-    taken = {name for name in names if _PLAIN.fullmatch(name)}
-    made: dict[str, str] = {}
+    used = {name for name in names if _PLAIN.fullmatch(name)}
+    plain_names: dict[str, str] = {}
     for name in names:
-        if name not in taken:
-            start = _OTHER.sub("_", name)[: _LONGEST - 5] or "_"
+        if name not in used:
+            start = _ILLEGAL_CHARACTER.sub("_", name)[: _LONGEST - 5] or "_"
             numbered = (f"{start}_{number}" for number in range(2, len(names) + 2))
-            made[name] = next(plain for plain in (start, *numbered) if plain not in taken)
-            taken.add(made[name])
-    return made
+            plain_names[name] = next(plain for plain in (start, *numbered) if plain not in used)
+            used.add(plain_names[name])
+    return plain_names

@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["remarked"]
 
-_SILENT = frozenset(["$schema", "$id", "$anchor", "$comment", "$vocabulary", "$dynamicAnchor"])
+_UNMENTIONED = frozenset(["$schema", "$id", "$anchor", "$comment", "$vocabulary", "$dynamicAnchor"])
 _PHRASES = {
     "default": "default: {}",
     "examples": "for example: {}",
@@ -49,12 +49,12 @@ def remarked(schema: dict[str, Any], unsaid: Mapping[str, Any], *, longest: int 
 
 
 def _phrase(keyword: str, value: Any, longest: int) -> str:
-    if keyword in _SILENT or (keyword in _FLAGS and value is not True):
+    if keyword in _UNMENTIONED or (keyword in _FLAGS and value is not True):
         return ""
     if keyword in _FLAGS:
         return _FLAGS[keyword]
-    shown = value if keyword in ("format", "contentEncoding", "contentMediaType") else _json(value, longest)
-    return _PHRASES.get(keyword, f"has to fit `{keyword}`: {{}}").replace("{}", str(shown))
+    text = value if keyword in ("format", "contentEncoding", "contentMediaType") else _json(value, longest)
+    return _PHRASES.get(keyword, f"has to fit `{keyword}`: {{}}").replace("{}", str(text))
 
 
 def _json(value: Any, longest: int) -> str:

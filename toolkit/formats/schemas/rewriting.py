@@ -22,14 +22,16 @@ from .size import excess
 __all__ = ["Rewritten", "rewritten"]
 
 _UNIONS = ("anyOf", "oneOf")
-_COMBINED = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
-_CONTAINED = frozenset(["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"])
-_STRUCTURE = _COMBINED | _CONTAINED | {"type", "enum", "const", "title", "description"}
+_COMBINING_KEYWORDS = frozenset(["$ref", "$defs", "allOf", *_UNIONS])
+_CONTAINER_KEYWORDS = frozenset(
+    ["properties", "required", "additionalProperties", "patternProperties", "items", "prefixItems"]
+)
+_STRUCTURE = _COMBINING_KEYWORDS | _CONTAINER_KEYWORDS | {"type", "enum", "const", "title", "description"}
 _REMARKS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment"])
 _MOST_PARTS = 20_000
 _MOST_TOLD = 3
 # Lookaround, back references and word boundaries: the providers' regular expression engines do not support these.
-_FANCY = re.compile(r"\(\?(?!:)|\\[1-9bBAZzGkKpP]")
+_UNSUPPORTED_PATTERN = re.compile(r"\(\?(?!:)|\\[1-9bBAZzGkKpP]")
 
 
 @dataclass(slots=True)
@@ -55,20 +57,20 @@ class Rewritten:
 def rewritten(schema: Mapping[str, Any], dialect: Dialect) -> Rewritten:
     """Return *schema*, which describes arguments, in the subset *dialect*."""
     flat, left_out = flattened(schema)
-    rewriting = _Rewriting(dialect, flat.get("$defs", {}))
+    rewriter = _Rewriter(dialect, flat.get("$defs", {}))
     conditions = {keyword: left_out[keyword] for keyword in ("if", "then", "else") if keyword in left_out}
-    unsaid = {keyword: value for keyword, value in left_out.items() if keyword not in conditions}
+    dropped = {keyword: value for keyword, value in left_out.items() if keyword not in conditions}
     try:
-        made = remarked(rewriting.of({**flat, **conditions}, ""), unsaid)
-        definitions = rewriting.definitions()
+        result = remarked(rewriter.of({**flat, **conditions}, ""), dropped)
+        definitions = rewriter.definitions()
         if definitions:
-            made["$defs"] = definitions
-        return Rewritten(made, rewriting.obstacles or excess(made, dialect))
+            result["$defs"] = definitions
+        return Rewritten(result, rewriter.obstacles or excess(result, dialect))
     except RecursionError:
         return Rewritten(remarked(flat, left_out), ["the whole nests too deeply"])
 
 
-class _Rewriting:
+class _Rewriter:
     """The state of the rewriting of one schema: the definitions that it needs, and its obstacles."""
 
     def __init__(self, dialect: Dialect, definitions: Mapping[str, Any]) -> None:
@@ -85,8 +87,8 @@ class _Rewriting:
         while self._waiting:
             name = self._waiting.pop(0)
             self._made[name] = self.of(self._given[name], f"$defs.{name}")
-        if not self._dialect.recursive and (found := in_itself(self._made)) is not None:
-            self._refuse(f"$defs.{found}", "contains itself")
+        if not self._dialect.recursive and (recursive_name := in_itself(self._made)) is not None:
+            self._refuse(f"$defs.{recursive_name}", "contains itself")
         return self._made
 
     def of(self, schema: Any, place: str) -> dict[str, Any]:
@@ -100,106 +102,107 @@ class _Rewriting:
         if "$ref" in schema or "allOf" in schema:
             return self._together(schema, place)
         union = next((union for union in _UNIONS if union in schema), None)
-        made: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
-        unsaid = {key: value for key, value in schema.items() if key not in _STRUCTURE}
+        result: dict[str, Any] = {key: schema[key] for key in ("title", "description") if key in schema}
+        dropped = {key: value for key, value in schema.items() if key not in _STRUCTURE}
         types = stated_types(schema)
         if union is not None and not types:
-            made["anyOf"] = [self.of(each, f"{place}|{number}") for number, each in enumerate(schema[union], 1)]
-            unsaid.update({each: schema[each] for each in _UNIONS if each in schema and each != union})
+            result["anyOf"] = [self.of(member, f"{place}|{number}") for number, member in enumerate(schema[union], 1)]
+            dropped.update({keyword: schema[keyword] for keyword in _UNIONS if keyword in schema and keyword != union})
         else:
             # If the schema also states a type, its union only says which of the properties go together.
-            unsaid.update({each: schema[each] for each in _UNIONS if each in schema})
-            self._typed(schema, types, made, unsaid, place)
-        for key in [key for key in unsaid if self._may_stay(key, unsaid[key])]:
-            made[key] = unsaid.pop(key)
-        return remarked(made, unsaid)
+            dropped.update({keyword: schema[keyword] for keyword in _UNIONS if keyword in schema})
+            self._typed(schema, types, result, dropped, place)
+        for key in [key for key in dropped if self._may_stay(key, dropped[key])]:
+            result[key] = dropped.pop(key)
+        return remarked(result, dropped)
 
     def _typed(
-        self, schema: Mapping[str, Any], types: list[str], made: dict[str, Any], unsaid: dict[str, Any], place: str
+        self, schema: Mapping[str, Any], types: list[str], result: dict[str, Any], dropped: dict[str, Any], place: str
     ) -> None:
         if not types:
             self._anything(place)
         elif len(types) == 1:
-            made["type"] = types[0]
+            result["type"] = types[0]
         else:
-            made["type"] = types
-        self._choices(schema, made, unsaid)
+            result["type"] = types
+        self._choices(schema, result, dropped)
         if "object" in types:
-            self._object(schema, made, unsaid, place)
+            self._object(schema, result, dropped, place)
         if "array" in types:
-            self._array(schema, made, unsaid, place)
+            self._array(schema, result, dropped, place)
 
-    def _choices(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any]) -> None:
+    def _choices(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any]) -> None:
         kinds = self._dialect.choices
         if "const" in schema:
             value = schema["const"]
             if type(value) not in kinds:
-                unsaid["const"] = value
+                dropped["const"] = value
             elif self._dialect.constants:
-                made["const"] = value
+                result["const"] = value
             else:
-                made["enum"] = [value]
+                result["enum"] = [value]
         elif "enum" in schema:
             if all(type(value) in kinds for value in schema["enum"]):
-                made["enum"] = list(schema["enum"])
+                result["enum"] = list(schema["enum"])
             else:
-                unsaid["enum"] = schema["enum"]
+                dropped["enum"] = schema["enum"]
 
-    def _object(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any], place: str) -> None:
+    def _object(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str) -> None:
         properties: Mapping[str, Any] = schema.get("properties", {})
         required = [name for name in schema.get("required", ()) if name in properties]
         if properties or self._dialect.strict:
-            made["properties"] = {
-                name: self.of(each, f"{place}.{name}" if place else name) for name, each in properties.items()
+            result["properties"] = {
+                name: self.of(property_schema, f"{place}.{name}" if place else name)
+                for name, property_schema in properties.items()
             }
         missing = [name for name in schema.get("required", ()) if name not in properties]
         if missing:
-            unsaid["required"] = missing
+            dropped["required"] = missing
         if self._dialect.all_required:
             optional = [name for name in properties if name not in required]
-            made["properties"].update({name: nullable(made["properties"][name]) for name in optional})
+            result["properties"].update({name: nullable(result["properties"][name]) for name in optional})
             required = list(properties)
         if required or self._dialect.all_required:
-            made["required"] = required
+            result["required"] = required
         rest = schema.get("additionalProperties")
         if "additionalProperties" in self._dialect.keeps:
             if isinstance(rest, Mapping):
-                made["additionalProperties"] = self.of(rest, f"{place}.*" if place else "*")
+                result["additionalProperties"] = self.of(rest, f"{place}.*" if place else "*")
             elif rest is not None:
-                made["additionalProperties"] = rest
+                result["additionalProperties"] = rest
             if "patternProperties" in schema:
-                unsaid["patternProperties"] = schema["patternProperties"]
+                dropped["patternProperties"] = schema["patternProperties"]
             return
         is_open = "patternProperties" in schema or rest not in (None, False) or (rest is None and not properties)
         if is_open:
             self._refuse(place, "is an object with any keys")
-        elif rest is None and (beside := declared_beside(schema, self._given)):
-            self._refuse(place, f"takes `{beside[0]}` only under a condition")
-        made["additionalProperties"] = False
+        elif rest is None and (conditional_names := declared_beside(schema, self._given)):
+            self._refuse(place, f"takes `{conditional_names[0]}` only under a condition")
+        result["additionalProperties"] = False
 
-    def _array(self, schema: Mapping[str, Any], made: dict[str, Any], unsaid: dict[str, Any], place: str) -> None:
-        first, rest = schema.get("prefixItems"), schema.get("items")
-        inside = f"{place}[]"
-        if first is None:
+    def _array(self, schema: Mapping[str, Any], result: dict[str, Any], dropped: dict[str, Any], place: str) -> None:
+        prefix_schemas, rest = schema.get("prefixItems"), schema.get("items")
+        item_place = f"{place}[]"
+        if prefix_schemas is None:
             if isinstance(rest, Mapping):
-                made["items"] = self.of(rest, inside)
+                result["items"] = self.of(rest, item_place)
             elif self._dialect.strict:
                 self._refuse(place, "is an array of anything")
             return
-        members = [self.of(each, inside) for each in first]
+        members = [self.of(item, item_place) for item in prefix_schemas]
         if self._dialect.tuples:
-            made["prefixItems"] = members
+            result["prefixItems"] = members
             if isinstance(rest, Mapping):
-                made["items"] = self.of(rest, inside)
+                result["items"] = self.of(rest, item_place)
             return
         if isinstance(rest, Mapping):
-            members.append(self.of(rest, inside))
-        different = [each for number, each in enumerate(members) if each not in members[:number]]
-        made["items"] = different[0] if len(different) == 1 else {"anyOf": different}
-        if len(different) > 1:
-            unsaid["prefixItems"] = first
+            members.append(self.of(rest, item_place))
+        distinct = [item for number, item in enumerate(members) if item not in members[:number]]
+        result["items"] = distinct[0] if len(distinct) == 1 else {"anyOf": distinct}
+        if len(distinct) > 1:
+            dropped["prefixItems"] = prefix_schemas
         if rest is False:
-            unsaid.setdefault("maxItems", len(first))
+            dropped.setdefault("maxItems", len(prefix_schemas))
 
     def _together(self, schema: Mapping[str, Any], place: str) -> dict[str, Any]:
         """
@@ -209,24 +212,24 @@ class _Rewriting:
         reference is put in a union with one member, or the referenced schema and the other keywords are joined into one
         schema.
         """
-        beside = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
+        siblings = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
         reference = schema.get("$ref")
         if reference is not None and definition_of(reference, self._given) is None:
             self._refuse(place, f"refers to {reference}, which is not in `$defs`")
             return self._anything(place)
-        if reference is not None and not beside:
+        if reference is not None and not siblings:
             return self._reference(reference)
-        if reference in self._inside or (reference is not None and self._dialect.wraps and beside.keys() <= _REMARKS):
-            made = {"anyOf": [self._reference(reference)]}
-            made.update({key: beside.pop(key) for key in ("title", "description") if key in beside})
-            return remarked(made, beside)
-        before, parts = set(self._inside), list(self._spread(schema))
-        made, unsaid = joined(parts)
-        found = remarked(self.of(made, place), unsaid)
-        self._inside = before
-        return found
+        if reference in self._inside or (reference is not None and self._dialect.wraps and siblings.keys() <= _REMARKS):
+            merged = {"anyOf": [self._reference(reference)]}
+            merged.update({key: siblings.pop(key) for key in ("title", "description") if key in siblings})
+            return remarked(merged, siblings)
+        inside_before, parts = set(self._inside), list(self._expand_references(schema))
+        merged, dropped = joined(parts)
+        result = remarked(self.of(merged, place), dropped)
+        self._inside = inside_before
+        return result
 
-    def _spread(self, schema: Any) -> Iterator[dict[str, Any]]:
+    def _expand_references(self, schema: Any) -> Iterator[dict[str, Any]]:
         """Yield the schemas that all hold for one value, without references and `allOf`."""
         if not isinstance(schema, Mapping) or self._is_too_much():
             return
@@ -234,9 +237,9 @@ class _Rewriting:
         target = definition_of(schema.get("$ref"), self._given)
         if target is not None:
             self._inside.add(schema["$ref"])
-            yield from self._spread(target)
-        for each in schema.get("allOf", ()):
-            yield from self._spread(each)
+            yield from self._expand_references(target)
+        for part in schema.get("allOf", ()):
+            yield from self._expand_references(part)
 
     def _reference(self, reference: str) -> dict[str, Any]:
         name = definition_name(reference)
@@ -252,7 +255,7 @@ class _Rewriting:
             return False
         if keyword == "minItems" and self._dialect.least_items is not None:
             return value in self._dialect.least_items
-        return keyword != "pattern" or _FANCY.search(value) is None
+        return keyword != "pattern" or _UNSUPPORTED_PATTERN.search(value) is None
 
     def _is_too_much(self) -> bool:
         """
@@ -271,6 +274,6 @@ class _Rewriting:
         return {}
 
     def _refuse(self, place: str, why: str) -> None:
-        said = f"{place or 'the whole'} {why}"
-        if said not in self.obstacles:
-            self.obstacles.append(said)
+        obstacle = f"{place or 'the whole'} {why}"
+        if obstacle not in self.obstacles:
+            self.obstacles.append(obstacle)

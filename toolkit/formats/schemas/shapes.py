@@ -44,15 +44,15 @@ def nullable(schema: dict[str, Any]) -> dict[str, Any]:
     if "anyOf" in schema:
         takes_null = any("null" in stated_types(member) for member in schema["anyOf"])
         return schema if takes_null else {**schema, "anyOf": [*schema["anyOf"], _NULL]}
-    made = dict(schema)
-    if "const" in made:
-        made["enum"] = [made.pop("const")]
-    if "enum" in made and None not in made["enum"]:
-        made["enum"] = [*made["enum"], None]
+    result = dict(schema)
+    if "const" in result:
+        result["enum"] = [result.pop("const")]
+    if "enum" in result and None not in result["enum"]:
+        result["enum"] = [*result["enum"], None]
     types = stated_types(schema)
     if types and "null" not in types:
-        made["type"] = [*types, "null"]
-    return made
+        result["type"] = [*types, "null"]
+    return result
 
 
 def declared_beside(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
@@ -61,17 +61,17 @@ def declared_beside(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -
 
     If the schema were closed, the model could not send these properties.
     """
-    found: dict[str, None] = {}
-    seen: set[int] = set()
+    names: dict[str, None] = {}
+    visited: set[int] = set()
     waiting = list(_conditions(schema))
     while waiting:
         part = waiting.pop(0)
-        if not isinstance(part, Mapping) or id(part) in seen:
+        if not isinstance(part, Mapping) or id(part) in visited:
             continue
-        seen.add(id(part))
-        found.update(dict.fromkeys(part.get("properties", ())))
+        visited.add(id(part))
+        names.update(dict.fromkeys(part.get("properties", ())))
         waiting += [definition_of(part.get("$ref"), definitions), *_conditions(part)]
-    return [name for name in found if name not in schema.get("properties", ())]
+    return [name for name in names if name not in schema.get("properties", ())]
 
 
 def _conditions(schema: Mapping[str, Any]) -> Iterator[Any]:
@@ -89,11 +89,11 @@ def in_itself(definitions: Mapping[str, Any]) -> str | None:
     for name in uses:
         reached, waiting = set[str](), [name]
         while waiting:
-            found = uses.get(waiting.pop(), set()) - reached
-            if name in found:
+            new_names = uses.get(waiting.pop(), set()) - reached
+            if name in new_names:
                 return name
-            reached |= found
-            waiting += found
+            reached |= new_names
+            waiting += new_names
     return None
 
 

@@ -18,21 +18,23 @@ def excess(schema: Mapping[str, Any], dialect: Dialect) -> list[str]:
     choices = [value for part in parts for value in (*part.get("enum", ()), *_constant(part))]
     texts = [*names, *schema.get("$defs", ()), *(value for value in choices if isinstance(value, str))]
     length = sum(map(len, texts))
-    levels = _levels(schema, schema.get("$defs", {}), {})
+    levels = _count_levels(schema, schema.get("$defs", {}), {})
     measured = (
         ("has {:,} properties in all, {:,} are allowed", len(names), dialect.most_properties),
         ("nests {:,} levels deep, {:,} are allowed", levels, dialect.most_levels),
         ("has {:,} choices in all, {:,} are allowed", len(choices), dialect.most_choices),
         ("has names and choices of {:,} characters, {:,} are allowed", length, dialect.most_name_characters),
     )
-    found = [words.format(size, most) for words, size, most in measured if most is not None and size > most]
+    problems = [words.format(size, most) for words, size, most in measured if most is not None and size > most]
     if dialect.large_choice is not None:
-        many, most = dialect.large_choice
+        large_count, most = dialect.large_choice
         for part in parts:
             texts = [value for value in part.get("enum", ()) if isinstance(value, str)]
-            if len(texts) > many and (length := sum(map(len, texts))) > most:
-                found.append(f"has a choice of {length:,} characters; {most:,} are allowed for more than {many} values")
-    return [f"the whole {each}" for each in found]
+            if len(texts) > large_count and (length := sum(map(len, texts))) > most:
+                problems.append(
+                    f"has a choice of {length:,} characters; {most:,} are allowed for more than {large_count} values"
+                )
+    return [f"the whole {problem}" for problem in problems]
 
 
 def optional_parameters(schema: Mapping[str, Any]) -> int:
@@ -57,8 +59,8 @@ def _parts(schema: Any) -> Iterator[Mapping[str, Any]]:
         if not isinstance(part, Mapping):
             continue
         yield part
-        waiting += [each for key in ("$defs", "properties") for each in part.get(key, {}).values()]
-        waiting += [each for key in ("anyOf", "prefixItems") for each in part.get(key, ())]
+        waiting += [subschema for key in ("$defs", "properties") for subschema in part.get(key, {}).values()]
+        waiting += [subschema for key in ("anyOf", "prefixItems") for subschema in part.get(key, ())]
         waiting += [part.get("items"), part.get("additionalProperties")]
 
 
@@ -66,18 +68,22 @@ def _constant(part: Mapping[str, Any]) -> list[Any]:
     return [part["const"]] if "const" in part else []
 
 
-def _levels(part: Any, definitions: Mapping[str, Any], known: dict[str, int]) -> int:
+def _count_levels(part: Any, definitions: Mapping[str, Any], levels_by_reference: dict[str, int]) -> int:
     """Return how many levels deep *part* nests. A schema that contains itself is counted once."""
     if not isinstance(part, Mapping):
         return 0
     reference = part.get("$ref")
     if reference is not None:
-        if reference not in known:
-            known[reference] = 0  # for a schema that refers to itself
-            known[reference] = _levels(definitions.get(definition_name(reference)), definitions, known)
-        return known[reference]
+        if reference not in levels_by_reference:
+            levels_by_reference[reference] = 0  # for a schema that refers to itself
+            levels_by_reference[reference] = _count_levels(
+                definitions.get(definition_name(reference)), definitions, levels_by_reference
+            )
+        return levels_by_reference[reference]
     inner = [*part.get("properties", {}).values(), part.get("items"), *part.get("prefixItems", ())]
-    below = max((_levels(each, definitions, known) for each in inner), default=0)
-    members = max((_levels(each, definitions, known) for each in part.get("anyOf", ())), default=0)
+    below = max((_count_levels(subschema, definitions, levels_by_reference) for subschema in inner), default=0)
+    members = max(
+        (_count_levels(subschema, definitions, levels_by_reference) for subschema in part.get("anyOf", ())), default=0
+    )
     is_container = "properties" in part or "items" in part or "prefixItems" in part
     return max(below + is_container, members)

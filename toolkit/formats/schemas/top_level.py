@@ -14,8 +14,8 @@ __all__ = ["shown_schema"]
 
 def shown_schema(tool: Tool, notes: list[Note]) -> dict[str, Any]:
     """Return the schema of *tool* to send. A note is added to *notes* if the schema had to be changed."""
-    made, left_out = flattened(tool.schema)
+    flat, left_out = flattened(tool.schema)
     if not left_out:
         return tool.schema
     notes.append(Note(tool.name, f"{', '.join(left_out)} may not stand at the top of a schema; said in words"))
-    return remarked(made, left_out)
+    return remarked(flat, left_out)

@@ -32,8 +32,8 @@ else:
 __all__ = ["Attempt", "failed", "moved"]
 
 # Bubblewrap needs ten seconds for the most mounts that it accepts.
-_MOST_SECONDS_TO_STAND = 60.0
-_MOST_OF_WHAT_IS_SAID = 2000
+_MAX_SECONDS_UNTIL_READY = 60.0
+_MAX_MESSAGE_BYTES = 2000
 _CREDENTIALS = struct.Struct("iII")
 
 
@@ -48,26 +48,26 @@ class Attempt:
     """
 
     def __init__(self, wish: dict[str, Any], *, news: int, errors: int) -> None:
-        self._wish = wish
+        self._request = wish
         self._errors = errors
         self._covers: Covers | None = None
         self._gate: socket.socket | None = None
         if wish.get("options") is not None:
-            self._covers = Covers([each[-1] for each in wish["shut"]], wish["tops"])
+            self._covers = Covers([mount[-1] for mount in wish["shut"]], wish["tops"])
             # Bubblewrap would make an empty file in place of one that is gone.
-            self._wish = {**wish, "shut": [each for each in wish["shut"] if self._covers.is_there(each[-1])]}
-        self._trouble, told = map(moved, os.pipe())
-        theirs = None
+            self._request = {**wish, "shut": [mount for mount in wish["shut"] if self._covers.is_there(mount[-1])]}
+        self._trouble_pipe, trouble_end = map(moved, os.pipe())
+        child_gate = None
         if "shut" in wish:
-            self._gate, theirs = _gate()
+            self._gate, child_gate = _gate()
         child = os.fork()
         if child == 0:
-            become(self._wish, told, theirs)
-        os.close(told)
-        self._said = None if theirs is None else theirs.said
-        if theirs is not None:
-            os.close(theirs.way)
-        self._tended = Tended(child, wish, news=news, covers=self._covers)
+            become(self._request, trouble_end, child_gate)
+        os.close(trouble_end)
+        self._said = None if child_gate is None else child_gate.said
+        if child_gate is not None:
+            os.close(child_gate.way)
+        self._process_tree = Tended(child, wish, news=news, covers=self._covers)
 
     def at_the_gate(self) -> dict[str, Any] | None:
         """
@@ -77,104 +77,104 @@ class Attempt:
         """
         if self._gate is None:
             return None
-        until = time.monotonic() + float(self._wish.get("stand_seconds", _MOST_SECONDS_TO_STAND))
-        first = self._arrived(self._gate, until)
+        until = time.monotonic() + float(self._request.get("stand_seconds", _MAX_SECONDS_UNTIL_READY))
+        process = self._wait_for_arrival(self._gate, until)
         try:
-            found = self._looked(until)
+            outcome = self._ask_what_to_hide(until)
         except (OSError, ValueError) as error:
-            found = failed(f"what is protected could not be looked up again: {error}")
-        if first is not None and not self._tended.stopped and self._is_all_shut(found):
+            outcome = failed(f"what is protected could not be looked up again: {error}")
+        if process is not None and not self._process_tree.stopped and self._is_all_hidden(outcome):
             if self._covers is not None:
-                self._tended.hold(first)
+                self._process_tree.hold(process)
             return None
-        self._tended.kill()
-        if self._tended.stopped:
-            found = {"exit": 128 + signal.SIGTERM, "left": 0, "stopped": self._tended.stopped}
-        elif first is None and found.get("shut", self._wish["shut"]) == self._wish["shut"]:
-            found = failed(self._why_nobody(until))
+        self._process_tree.kill()
+        if self._process_tree.stopped:
+            outcome = {"exit": 128 + signal.SIGTERM, "left": 0, "stopped": self._process_tree.stopped}
+        elif process is None and outcome.get("shut", self._request["shut"]) == self._request["shut"]:
+            outcome = failed(self._why_not_ready(until))
         self._close()
-        return found
+        return outcome
 
     def let_in(self) -> dict[str, Any]:
         """Let the command begin, and return how it ended."""
         if self._gate is not None:
             self._gate.send(b"\n")
-        trouble = self._troubles()  # it ends without a text when the command takes over
+        trouble = self._read_trouble()  # it ends without a text when the command takes over
         # A pipe has to end when the command closes its side of it. So our copy is closed, unless there may still be
         # something to report.
         if self._covers is None and not trouble:
             os.close(self._errors)
-        empty = os.open(os.devnull, os.O_RDWR)
+        devnull = os.open(os.devnull, os.O_RDWR)
         for number in (0, 1, 2):
-            os.dup2(empty, number)
-        outcome = self._tended.ended()
+            os.dup2(devnull, number)
+        outcome = self._process_tree.ended()
         self._close()
         return failed(trouble) if trouble else outcome
 
-    def _arrived(self, gate: socket.socket, until: float) -> int | None:
+    def _wait_for_arrival(self, gate: socket.socket, until: float) -> int | None:
         """Return the process that waits at the gate, or None if no process arrives."""
-        if not self._tended.wait_for(gate.fileno(), until=until):
+        if not self._process_tree.wait_for(gate.fileno(), until=until):
             return None
-        data, about, _, _ = gate.recvmsg(1, 64)
-        return int(_CREDENTIALS.unpack(about[0][2])[0]) if data else None
+        data, ancillary, _, _ = gate.recvmsg(1, 64)
+        return int(_CREDENTIALS.unpack(ancillary[0][2])[0]) if data else None
 
-    def _looked(self, until: float) -> dict[str, Any]:
+    def _ask_what_to_hide(self, until: float) -> dict[str, Any]:
         """Return what has to be hidden now. Only the process that started the launcher is trusted to answer."""
-        if "look" not in self._wish:
-            return {"shut": self._wish["shut"]}
+        if "look" not in self._request:
+            return {"shut": self._request["shut"]}
         import socket
 
-        with socket.socket(socket.AF_UNIX) as asking:
-            asking.connect(f"\0{self._wish['look']}")
-            pid = _CREDENTIALS.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
-            if pid != self._wish["starter"]:
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(f"\0{self._request['look']}")
+            pid = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+            if pid != self._request["starter"]:
                 raise OSError(f"process {pid} answered, which did not start this one")
             answer = b""
-            while self._tended.wait_for(asking.fileno(), until=until) and (data := asking.recv(1 << 16)):
+            while self._process_tree.wait_for(peer.fileno(), until=until) and (data := peer.recv(1 << 16)):
                 answer += data
-        found = json.loads(answer)
-        if "failed" in found:
-            raise OSError(found["failed"])
-        return {key: found[key] for key in ("shut", "landlock") if key in found}
+        reply = json.loads(answer)
+        if "failed" in reply:
+            raise OSError(reply["failed"])
+        return {key: reply[key] for key in ("shut", "landlock") if key in reply}
 
-    def _is_all_shut(self, found: dict[str, Any]) -> bool:
-        """Return whether everything in *found* was hidden, and has stayed hidden."""
-        known = set(map(tuple, self._wish["shut"]))
-        is_known = "shut" in found and known.issuperset(map(tuple, found["shut"]))
-        return is_known and (self._covers is None or self._covers.lost() is None)
+    def _is_all_hidden(self, to_hide: dict[str, Any]) -> bool:
+        """Return whether everything in *to_hide* was hidden, and has stayed hidden."""
+        hidden = set(map(tuple, self._request["shut"]))
+        is_hidden = "shut" in to_hide and hidden.issuperset(map(tuple, to_hide["shut"]))
+        return is_hidden and (self._covers is None or self._covers.lost() is None)
 
-    def _why_nobody(self, until: float) -> str:
-        said = b"" if self._said is None else os.pread(self._said, _MOST_OF_WHAT_IS_SAID, 0).strip()
+    def _why_not_ready(self, until: float) -> str:
+        messages = b"" if self._said is None else os.pread(self._said, _MAX_MESSAGE_BYTES, 0).strip()
         late = "it was not ready in time" if time.monotonic() >= until else ""
-        why = said.decode(errors="replace") or late or "it ended before the command began, and said nothing"
-        return self._troubles() or f"{self._wish['argv'][0]}: {why}"
+        why = messages.decode(errors="replace") or late or "it ended before the command began, and said nothing"
+        return self._read_trouble() or f"{self._request['argv'][0]}: {why}"
 
-    def _troubles(self) -> str:
-        return os.read(self._trouble, 4096).decode(errors="replace")
+    def _read_trouble(self) -> str:
+        return os.read(self._trouble_pipe, 4096).decode(errors="replace")
 
     def _close(self) -> None:
-        for number in (self._trouble, self._said):
+        for number in (self._trouble_pipe, self._said):
             if number is not None:
                 os.close(number)
-        for each in (self._gate, self._covers):
-            if each is not None:
-                each.close()
+        for resource in (self._gate, self._covers):
+            if resource is not None:
+                resource.close()
 
 
 def _gate() -> tuple[socket.socket, Gate]:
     import socket
 
-    ours, theirs = socket.socketpair()
+    parent_end, child_end = socket.socketpair()
     # With this option, the system itself says which process writes.
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-    return ours, Gate(way=moved(theirs.detach()), said=moved(os.memfd_create("said")))
+    parent_end.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    return parent_end, Gate(way=moved(child_end.detach()), said=moved(os.memfd_create("said")))
 
 
 def moved(number: int) -> int:
     """Move a descriptor to a number of at least 10, and return it. Started programs do not inherit it."""
-    found = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10)
+    new_number = fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(number)
-    return found
+    return new_number
 
 
 def failed(why: str) -> dict[str, Any]:

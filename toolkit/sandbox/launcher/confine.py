@@ -43,8 +43,8 @@ def become(wish: dict[str, Any], told: int, gate: Gate | None) -> NoReturn:
         os.setsid()
         if sys.platform == "linux":
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        for step, take_away in _STEPS:  # noqa: B007 -- named in the message below
-            take_away(wish)
+        for step, restrict in _STEPS:  # noqa: B007 -- named in the message below
+            restrict(wish)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and the command would too
             signal.signal(number, signal.SIG_DFL)
         step = "run"
@@ -80,47 +80,47 @@ class Gate(NamedTuple):
 
     def give(self) -> None:
         """Leave the waiting to `_WAIT`, which is started inside bubblewrap."""
-        for number, place in ((2, _ERRORS), (self.way, _WAY), (self.said, 2)):
+        for number, place in ((2, _ERRORS_FD), (self.way, _GATE_FD), (self.said, 2)):
             os.dup2(number, place, inheritable=True)
 
 
 # The script of the first program inside bubblewrap. A shell needs single digits for descriptors.
-_ERRORS, _WAY = 8, 9
+_ERRORS_FD, _GATE_FD = 8, 9
 _WAIT = f"""
-    exec 2>&{_ERRORS} {_ERRORS}>&-
-    echo >&{_WAY}
-    read -r go <&{_WAY} || exit {FAILED}
-    exec {_WAY}>&-
+    exec 2>&{_ERRORS_FD} {_ERRORS_FD}>&-
+    echo >&{_GATE_FD}
+    read -r go <&{_GATE_FD} || exit {FAILED}
+    exec {_GATE_FD}>&-
     exec "$@"
 """
 
 
-def _enter(wish: dict[str, Any]) -> None:
-    if wish.get("cwd") is not None:
-        os.chdir(wish["cwd"])
+def _enter(request: dict[str, Any]) -> None:
+    if request.get("cwd") is not None:
+        os.chdir(request["cwd"])
 
 
-def _enter_pen(wish: dict[str, Any]) -> None:
-    if wish["pen"] is not None:
-        put(f"{wish['pen']}/cgroup.procs", "0")
+def _enter_cgroup(request: dict[str, Any]) -> None:
+    if request["pen"] is not None:
+        put(f"{request['pen']}/cgroup.procs", "0")
 
 
-def _limit(wish: dict[str, Any]) -> None:
+def _limit(request: dict[str, Any]) -> None:
     import resource
 
-    for name, most in wish.get("limits", {}).items():
+    for name, limit in request.get("limits", {}).items():
         kind = getattr(resource, f"RLIMIT_{name}", None)
         if kind is None:
             continue
         if name == "NPROC":
-            most += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
-        hard = resource.getrlimit(kind)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)  # noqa: PLW2901 -- as above
-        resource.setrlimit(kind, (most, most))
+            limit += _threads_of_user()  # noqa: PLW2901 -- the kernel counts all processes of the user
+        hard_limit = resource.getrlimit(kind)[1]
+        limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)  # noqa: PLW2901 -- as above
+        resource.setrlimit(kind, (limit, limit))
 
 
-def _drop_privileges(wish: dict[str, Any]) -> None:
-    if not wish.get("drop"):
+def _drop_privileges(request: dict[str, Any]) -> None:
+    if not request.get("drop"):
         return
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if os.geteuid() == 0:
@@ -132,7 +132,7 @@ def _drop_privileges(wish: dict[str, Any]) -> None:
         _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()), "capset")
 
 
-def _guard_devices(wish: dict[str, Any]) -> None:
+def _guard_devices(request: dict[str, Any]) -> None:
     """
     Make the paths of devices read-only for bubblewrap, which shows them to the command.
 
@@ -140,10 +140,10 @@ def _guard_devices(wish: dict[str, Any]) -> None:
     read and written. Where nothing can be mounted, this function does nothing; the probe of the sandbox then notices
     it.
     """
-    if not wish.get("devices") or not _has_own_mounts():
+    if not request.get("devices") or not _has_own_mounts():
         return
     _mount(None, "/", _MS_REC | _MS_SLAVE)
-    for path in filter(os.path.exists, wish["devices"]):
+    for path in filter(os.path.exists, request["devices"]):
         _mount(path, path, _MS_BIND)
         _mount(path, path, _MS_REMOUNT | _MS_BIND | _MS_RDONLY | _mount_flags(path))
         _reopen(path)
@@ -160,9 +160,9 @@ def _reopen(path: str) -> None:
         status = os.fstat(number)
         if stat.S_ISCHR(status.st_mode) and status.st_rdev == device:
             flags = fcntl.fcntl(number, fcntl.F_GETFL) & (os.O_ACCMODE | os.O_APPEND | os.O_NONBLOCK)
-            opened = os.open(path, flags | os.O_NOCTTY)
-            os.dup2(opened, number, inheritable=True)
-            os.close(opened)
+            descriptor = os.open(path, flags | os.O_NOCTTY)
+            os.dup2(descriptor, number, inheritable=True)
+            os.close(descriptor)
 
 
 def _has_own_mounts() -> bool:
@@ -190,23 +190,23 @@ def _mount_flags(path: str) -> int:
 
 
 def _mount(source: str | None, target: str, flags: int) -> None:
-    what = None if source is None else os.fsencode(source)
-    _checked(_libc.mount(what, os.fsencode(target), None, ctypes.c_ulong(flags), None), f"mount {target}")
+    source_path = None if source is None else os.fsencode(source)
+    _checked(_libc.mount(source_path, os.fsencode(target), None, ctypes.c_ulong(flags), None), f"mount {target}")
 
 
-def _landlock(wish: dict[str, Any]) -> None:
-    asked = wish.get("landlock")
-    if asked is None:
+def _landlock(request: dict[str, Any]) -> None:
+    ruleset_request = request.get("landlock")
+    if ruleset_request is None:
         return
-    handled = (ctypes.c_uint64 * 3)(asked["files"], asked["network"], asked["scoped"])
-    ruleset = _syscall(_SYS_LANDLOCK_CREATE, handled, asked["size"], 0)
-    for path, rights in (*asked["rules"], *wish.get("own_rules", ())):
+    handled = (ctypes.c_uint64 * 3)(ruleset_request["files"], ruleset_request["network"], ruleset_request["scoped"])
+    ruleset = _syscall(_SYS_LANDLOCK_CREATE, handled, ruleset_request["size"], 0)
+    for path, rights in (*ruleset_request["rules"], *request.get("own_rules", ())):
         try:
             folder = _opened(path)
         except OSError:
             continue  # it is gone, or a link has replaced it: then it is not granted
         if not os.path.isdir(f"/proc/self/fd/{folder}"):
-            rights &= asked["file_rights"]  # noqa: PLW2901 -- the kernel refuses the others on a file
+            rights &= ruleset_request["file_rights"]  # noqa: PLW2901 -- the kernel refuses the others on a file
         rule = ctypes.create_string_buffer(rights.to_bytes(8, sys.byteorder) + folder.to_bytes(4, sys.byteorder), 12)
         _syscall(_SYS_LANDLOCK_ADD, ruleset, 1, rule, 0)
         os.close(folder)
@@ -220,14 +220,14 @@ def _opened(path: str) -> int:
 
     A link anywhere in the path could have been put there to widen the sandbox.
     """
-    how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
-    return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), how, 24)
+    open_how = (ctypes.c_uint64 * 3)(_O_PATH | os.O_CLOEXEC, 0, _RESOLVE_NO_SYMLINKS)
+    return _syscall(_SYS_OPENAT2, -100, os.fsencode(path), open_how, 24)
 
 
-def _seccomp(wish: dict[str, Any]) -> None:
-    if wish.get("seccomp") is None:
+def _seccomp(request: dict[str, Any]) -> None:
+    if request.get("seccomp") is None:
         return
-    code = base64.b64decode(wish["seccomp"])
+    code = base64.b64decode(request["seccomp"])
     buffer = ctypes.create_string_buffer(code, len(code))
 
     class Program(ctypes.Structure):
@@ -239,22 +239,22 @@ def _seccomp(wish: dict[str, Any]) -> None:
 
 def bubblewrapped(wish: dict[str, Any], *, is_gated: bool) -> list[str]:
     """Return the command line of bubblewrap. Its options are passed in a file, because they may be long."""
-    options = [*wish["options"], *(each for group in wish.get("shut", ()) for each in group), *wish.get("then", ())]
+    options = [*wish["options"], *(option for group in wish.get("shut", ()) for option in group), *wish.get("then", ())]
     program, *rest = wish["argv"]
     if wish.get("filter") is not None:
-        options = ["--seccomp", str(_memory("filter", base64.b64decode(wish["filter"]))), *options]
+        options = ["--seccomp", str(_make_memory_file("filter", base64.b64decode(wish["filter"]))), *options]
     for path, line in wish.get("names", {}).items():
         options = [
             "--perms",
             "0444",
             "--ro-bind-data",
-            str(_memory("names", _read(path) + line.encode())),
+            str(_make_memory_file("names", _read(path) + line.encode())),
             path,
             *options,
         ]
-    text = b"".join(os.fsencode(each) + b"\0" for each in options)
-    waiting = ["/bin/sh", "-c", _WAIT, "sh"] if is_gated else []
-    return [program, "--args", str(_memory("options", text)), "--", *waiting, *rest]
+    text = b"".join(os.fsencode(option) + b"\0" for option in options)
+    gate_command = ["/bin/sh", "-c", _WAIT, "sh"] if is_gated else []
+    return [program, "--args", str(_make_memory_file("options", text)), "--", *gate_command, *rest]
 
 
 def _read(path: str) -> bytes:
@@ -267,7 +267,7 @@ def _read(path: str) -> bytes:
     return content if content.endswith(b"\n") or not content else content + b"\n"
 
 
-def _memory(name: str, content: bytes) -> int:
+def _make_memory_file(name: str, content: bytes) -> int:
     file = os.memfd_create(name, 0)
     write(file, content)
     os.lseek(file, 0, os.SEEK_SET)
@@ -276,7 +276,7 @@ def _memory(name: str, content: bytes) -> int:
 
 _STEPS: list[tuple[str, Callable[[dict[str, Any]], None]]] = [
     ("enter the folder for", _enter),
-    ("count the processes of", _enter_pen),
+    ("count the processes of", _enter_cgroup),
     ("limit", _limit),
     ("drop privileges for", _drop_privileges),
     ("guard the devices from", _guard_devices),
@@ -296,16 +296,16 @@ def put(path: str, text: str) -> None:
 def _threads_of_user() -> int:
     if sys.platform != "linux":
         return 0
-    found, user = 0, os.getuid()
+    count, user = 0, os.getuid()
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
         try:
             if os.stat(f"/proc/{name}").st_uid == user:
-                found += len(os.listdir(f"/proc/{name}/task"))
+                count += len(os.listdir(f"/proc/{name}/task"))
         except OSError:
             continue
-    return found
+    return count
 
 
 def write(file: int, data: bytes) -> None:
@@ -321,8 +321,8 @@ def _syscall(number: int, *arguments: Any) -> int:
     return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
 
 
-def _checked(result: int, what: str) -> int:
+def _checked(result: int, call: str) -> int:
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
+        raise OSError(code, f"{call}: {os.strerror(code)}")
     return result

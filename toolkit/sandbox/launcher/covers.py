@@ -48,16 +48,16 @@ class Covers:
         self._tops = tuple(f"{top.rstrip('/')}/" for top in tops)
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._folders: dict[int, str] = {}
-        wanted = list(paths)
-        self._on_the_way = {folder for path in wanted for folder in self._above(path)}
+        covered = list(paths)
+        self._parent_folders = {folder for path in covered for folder in self._folders_above(path)}
         self._events: int | None = None
-        if len(self._on_the_way) <= most_folders and hasattr(self._libc, "inotify_init1"):
+        if len(self._parent_folders) <= most_folders and hasattr(self._libc, "inotify_init1"):
             self._events = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._events is not None and self._events < 0:
             self._events = None  # the user has no inotify instances left
         self._watch()
         # The identities are read only now: changes from here on are reported.
-        self._known = {path: _identity(path) for path in wanted}
+        self._known = {path: _identity(path) for path in covered}
 
     @property
     def poll_seconds(self) -> float | None:
@@ -84,7 +84,7 @@ class Covers:
             path = f"{folder.rstrip('/')}/{name}"
             if path in self._known and not kind & _OVERFLOW:
                 return path
-            look_again = look_again or path in self._on_the_way or bool(kind & _OVERFLOW)
+            look_again = look_again or path in self._parent_folders or bool(kind & _OVERFLOW)
         if not look_again:
             return None
         self._watch()  # a folder may have been replaced
@@ -96,14 +96,14 @@ class Covers:
             self._events = None
 
     def _other(self) -> str | None:
-        for path, known in self._known.items():
+        for path, identity in self._known.items():
             now = _identity(path)
-            if now is not None and now != known:
+            if now is not None and now != identity:
                 return path
         return None
 
     def _watch(self) -> None:
-        for folder in sorted(self._on_the_way) if self._events is not None else ():
+        for folder in sorted(self._parent_folders) if self._events is not None else ():
             kinds = _CREATED | _MOVED_HERE | _ONLY_FOLDERS | _NO_LINKS
             number = self._libc.inotify_add_watch(self._events, os.fsencode(folder), kinds)
             if number >= 0:
@@ -127,7 +127,7 @@ class Covers:
                 at += size
                 yield self._folders.get(number, ""), name, kind
 
-    def _above(self, path: str) -> Iterator[str]:
+    def _folders_above(self, path: str) -> Iterator[str]:
         """Yield the folders that contain *path*, as far as the command gets them."""
         folder = os.path.dirname(path)
         while f"{folder.rstrip('/')}/".startswith(self._tops):
@@ -151,8 +151,8 @@ class Mounts:
     def __init__(self, process: int, secrets: Iterable[str]) -> None:
         # An open file outlives the process, so covers that come off when the process ends are still reported.
         self._file = os.open(f"/proc/{process}/mountinfo", os.O_RDONLY | os.O_CLOEXEC)
-        wanted = set(map(os.fsencode, secrets))
-        self._known = {mount: place for mount, place in self._table() if place in wanted}
+        secret_paths = set(map(os.fsencode, secrets))
+        self._known = {mount: place for mount, place in self._table() if place in secret_paths}
 
     def fileno(self) -> int:
         return self._file
@@ -176,7 +176,7 @@ class Mounts:
             text += data
         for line in filter(None, text.split(b"\n")):  # a name may contain other line ends
             number, _, device, source, place, *_ = line.split(b" ")
-            yield (number, device, source), _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), place)
+            yield (number, device, source), _ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), place)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

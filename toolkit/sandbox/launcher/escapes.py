@@ -36,7 +36,7 @@ def write_outside(props: dict[str, Any]) -> Iterator[str]:
     """Make a file in the system's folders, and in a folder beside the workspace."""
     for folder in (*_FOLDERS, props["outside"]):
         path = f"{folder.rstrip('/')}/{props['token']}"
-        with _allowing_refusals():
+        with _suppress_refusals():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             os.unlink(path)
             yield folder
@@ -53,11 +53,11 @@ def read_outside(props: dict[str, Any]) -> Iterator[str]:
 def change_modes(props: dict[str, Any]) -> Iterator[str]:
     """Set the modes of files outside to the modes that they already have."""
     for path in ("/dev/null", "/dev/zero", "/usr/bin/env", "/etc/passwd", props["outside_file"]):
-        with _allowing_refusals():
+        with _suppress_refusals():
             os.chmod(path, stat.S_IMODE(os.stat(path).st_mode))
             yield path
     for number in (0, 1, 2):
-        with _allowing_refusals():
+        with _suppress_refusals():
             mode = os.fstat(number).st_mode
             if not stat.S_ISFIFO(mode):  # a pipe has no name that another program could use
                 os.fchmod(number, stat.S_IMODE(mode))
@@ -68,7 +68,7 @@ def write_kernel_settings(props: dict[str, Any]) -> Iterator[str]:
     """Open every file of `/proc/sys` for writing, and write to one of them the value that it already has."""
     yield from _open_for_writing("/proc/sys")
     path = "/proc/sys/kernel/core_pattern"
-    with _allowing_refusals():
+    with _suppress_refusals():
         with open(path, "rb") as file:
             value = file.read()
         with open(path, "wb", buffering=0) as file:
@@ -88,7 +88,7 @@ def write_kernel_files(props: dict[str, Any]) -> Iterator[str]:
 def read_kernel_memory(props: dict[str, Any]) -> Iterator[str]:
     """Read the files of `/proc` that tell root about the kernel's memory and timers, and the memory devices."""
     for path in (*(f"/proc/{name}" for name in _ROOTS_FILES), "/dev/mem", "/dev/port", "/dev/kmsg"):
-        with _allowing_refusals():
+        with _suppress_refusals():
             number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             try:
                 if os.read(number, 8):
@@ -105,7 +105,7 @@ def mount_files(props: dict[str, Any]) -> Iterator[str]:
         if _in_child(_mounts, libc, flags, inside):
             yield "mount" if flags is None else f"mount after unshare({flags:#x})"
     path = f"{props['inside']}/{props['token']}-device"
-    with _allowing_refusals():
+    with _suppress_refusals():
         os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(7, 0))
         os.unlink(path)
         yield "mknod"
@@ -114,7 +114,7 @@ def mount_files(props: dict[str, Any]) -> Iterator[str]:
 def make_setuid_files(props: dict[str, Any]) -> Iterator[str]:
     """Make a file that runs as the user who owns it."""
     path = f"{props['inside']}/{props['token']}-setuid"
-    with _allowing_refusals():
+    with _suppress_refusals():
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o700))
         try:
             os.chmod(path, 0o4700)
@@ -161,7 +161,7 @@ def reach_network(props: dict[str, Any]) -> Iterator[str]:
 def signal_processes(props: dict[str, Any]) -> Iterator[str]:
     """Signal a process outside, with a signal that does nothing."""
     if _is_same_process(props):
-        with _allowing_refusals():
+        with _suppress_refusals():
             os.kill(props["pid"], 0)
             yield f"process {props['pid']}"
 
@@ -170,7 +170,7 @@ def see_processes(props: dict[str, Any]) -> Iterator[str]:
     """Read the environment and the memory of a process outside."""
     if _is_same_process(props):
         for name in ("environ", "mem"):
-            with _allowing_refusals(), open(f"/proc/{props['pid']}/{name}", "rb", buffering=0) as file:
+            with _suppress_refusals(), open(f"/proc/{props['pid']}/{name}", "rb", buffering=0) as file:
                 if name == "mem" or file.read(1):
                     yield file.name
 
@@ -208,12 +208,12 @@ def try_all(props: dict[str, Any]) -> dict[str, list[str]]:
     return results
 
 
-def _allowing_refusals() -> contextlib.suppress:
+def _suppress_refusals() -> contextlib.suppress:
     return contextlib.suppress(OSError, ValueError)
 
 
 def _holds(path: str, text: str) -> bool:
-    with _allowing_refusals(), open(path, "rb") as file:
+    with _suppress_refusals(), open(path, "rb") as file:
         return text.encode() in file.read()
     return False
 
@@ -221,7 +221,7 @@ def _holds(path: str, text: str) -> bool:
 def _open_for_writing(top: str) -> Iterator[str]:
     """Yield the files at or below *top* that can be opened for writing. They are closed again without a write."""
     for path in _files(top):
-        with _allowing_refusals():
+        with _suppress_refusals():
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW))
             yield path
 
@@ -270,7 +270,7 @@ def _in_child(action: Callable[..., bool], *arguments: Any) -> bool:
 def _connects(family: str, address: Any) -> bool:
     import _socket
 
-    with _allowing_refusals():
+    with _suppress_refusals():
         client = _socket.socket(getattr(_socket, family), _socket.SOCK_STREAM)
         try:
             client.settimeout(2.0)
@@ -285,7 +285,7 @@ def _sends(address: str) -> bool:
     """Return whether a datagram can be sent to the socket next to *address*."""
     import _socket
 
-    with _allowing_refusals():
+    with _suppress_refusals():
         client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_DGRAM)
         try:
             client.sendto(b"probe", _shorten(f"{address}.datagram"))

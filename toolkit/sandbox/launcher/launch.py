@@ -48,82 +48,84 @@ def main(arguments: list[str]) -> int:
 
     As in a shell, the exit code after a signal is 128 plus the number of the signal.
     """
-    wish = json.loads("".join(arguments))
-    status = None if wish.get("status_fd") is None else moved(wish["status_fd"])
-    third = None if wish.get("third_fd") is None else moved(wish["third_fd"])
+    request = json.loads("".join(arguments))
+    status = None if request.get("status_fd") is None else moved(request["status_fd"])
+    third = None if request.get("third_fd") is None else moved(request["third_fd"])
     if third is not None:
         os.dup2(third, 3, inheritable=True)
     errors = moved(os.dup(2))
-    news = _listened_to()
+    news = _open_signal_pipe()
     if _LINUX:
         prctl(_PR_SET_CHILD_SUBREAPER, 1)
         prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != wish.get("starter", os.getppid()):
+    if os.getppid() != request.get("starter", os.getppid()):
         return FAILED  # the starter died before we could ask for a signal
-    if "pen" not in wish:
-        wish["pen"] = _pen(wish["crowd"]) if wish.get("crowd") else None
-    outcome = _outcome(wish, news, errors, third)
-    _remove(wish["pen"])
+    if "pen" not in request:
+        request["pen"] = _make_cgroup(request["crowd"]) if request.get("crowd") else None
+    outcome = _outcome(request, news, errors, third)
+    _remove(request["pen"])
     if "failed" in outcome and status is None:
-        _say(errors, outcome["failed"])
+        _write_message(errors, outcome["failed"])
     elif "path" in outcome:
         stopped = "stopped: " if outcome.get("stopped") else ""
-        _say(errors, f"{stopped}{outcome['path']} was replaced or removed while the command ran, and could be seen")
+        _write_message(
+            errors, f"{stopped}{outcome['path']} was replaced or removed while the command ran, and could be seen"
+        )
     if status is not None:
         write(status, json.dumps(outcome).encode())
     return int(outcome["exit"])
 
 
-def _outcome(wish: dict[str, Any], news: int, errors: int, third: int | None) -> dict[str, Any]:
+def _outcome(request: dict[str, Any], news: int, errors: int, third: int | None) -> dict[str, Any]:
     """
     Run the command, and return how it ended or why it was not run.
 
     A new attempt is made as long as there are more files to hide than the last attempt has hidden.
     """
     for _ in range(_MOST_TRIES):
-        attempt = Attempt(wish, news=news, errors=errors)
-        found = attempt.at_the_gate()
-        if found is None:
+        attempt = Attempt(request, news=news, errors=errors)
+        outcome = attempt.at_the_gate()
+        if outcome is None:
             if third is not None:
                 os.close(third)
                 os.close(3)
             return attempt.let_in()
-        if "shut" not in found:
-            return found
-        wish = {**wish, **found}
+        if "shut" not in outcome:
+            return outcome
+        request = {**request, **outcome}
     return failed("protected files keep appearing in the workspace; try again when whoever makes them is done")
 
 
-def _say(file: int, text: str) -> None:
+def _write_message(file: int, text: str) -> None:
     """Write *text* to *file*, if it can be written within a second."""
     if select.select([], [file], [], 1.0)[1]:
         with contextlib.suppress(OSError):
             write(file, f"toolkit: {text}\n".encode(errors="replace"))
 
 
-def _pen(crowd: int) -> str | None:
+def _make_cgroup(max_processes: int) -> str | None:
     """
-    Return a control group with room for *crowd* processes, or None if none can be made.
+    Return a control group with room for *max_processes* processes, or None if none can be made.
 
     Only root needs such a group, and only root gets one.
     """
-    for folder in _own_groups():
-        _clear_pens(folder)
-        place = f"{folder}/toolkit-{os.getpid()}"
+    for folder in _own_cgroups():
+        _remove_stale_cgroups(folder)
+        path = f"{folder}/toolkit-{os.getpid()}"
         try:
-            os.mkdir(place)
+            os.mkdir(path)
         except OSError:
             continue
         try:
-            put(f"{place}/pids.max", str(crowd))
+            put(f"{path}/pids.max", str(max_processes))
         except OSError:
-            os.rmdir(place)
+            os.rmdir(path)
             continue
-        return place
+        return path
     return None
 
 
-def _clear_pens(folder: str) -> None:
+def _remove_stale_cgroups(folder: str) -> None:
     """Remove the groups of launchers that were killed. A group that still has processes cannot be removed."""
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         number = name.removeprefix("toolkit-")
@@ -134,7 +136,7 @@ def _clear_pens(folder: str) -> None:
                 continue
 
 
-def _own_groups() -> Iterator[str]:
+def _own_cgroups() -> Iterator[str]:
     try:
         with open("/proc/self/cgroup") as file:
             lines = file.read().splitlines()
@@ -148,21 +150,21 @@ def _own_groups() -> Iterator[str]:
             yield f"/sys/fs/cgroup{path.rstrip('/')}"
 
 
-def _listened_to() -> int:
+def _open_signal_pipe() -> int:
     """Return the descriptor of a pipe that receives the number of every signal that matters here."""
-    news, sent = os.pipe()
-    for end in (news, sent):
+    news, write_end = os.pipe()
+    for end in (news, write_end):
         os.set_blocking(end, False)
-    signal.set_wakeup_fd(sent, warn_on_full_buffer=False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, *STOP):
         signal.signal(number, lambda *_: None)
     return news
 
 
-def _remove(pen: str | None) -> None:
-    for _ in range(100 if pen else 0):
+def _remove(cgroup: str | None) -> None:
+    for _ in range(100 if cgroup else 0):
         with contextlib.suppress(OSError):
-            os.rmdir(str(pen))
+            os.rmdir(str(cgroup))
             return
         time.sleep(0.01)  # the last process has ended, but is still counted
 

@@ -26,7 +26,7 @@ STOP = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """The signals that end a command."""
 
 _LINUX = sys.platform == "linux"
-_KILLED = 128 + signal.SIGKILL
+_KILLED_EXIT_CODE = 128 + signal.SIGKILL
 _COUNT_SECONDS = 1.0
 
 
@@ -49,17 +49,17 @@ class Tended:
         self._child = child
         self._news = news
         self._covers = covers
-        self._secrets = [each[-1] for each in wish.get("shut", ()) if "/dev/null" in each]
+        self._secrets = [mount[-1] for mount in wish.get("shut", ()) if "/dev/null" in mount]
         self._mounts: Mounts | None = None
         self._is_remounted = False
         # Bubblewrap's outer process gets no SIGTERM, because its end would end all other processes at once.
         self._monitor = child if wish.get("options") is not None else None
         self._held: tuple[int, ...] = ()
         self._command: int | None = None
-        self._polite = float(wish.get("grace_seconds", 2.0))
-        self._crowd = wish.get("crowd") if wish["pen"] is None else None
-        self._crowded = _numbers() + (self._crowd or 0)
-        self._count_at = time.monotonic() + _COUNT_SECONDS
+        self._grace_seconds = float(wish.get("grace_seconds", 2.0))
+        self._max_processes = wish.get("crowd") if wish["pen"] is None else None
+        self._count_threshold = _numbers() + (self._max_processes or 0)
+        self._next_count_at = time.monotonic() + _COUNT_SECONDS
         self._status: int | None = None
         self.stopped = ""
         self.uncovered: str | None = None
@@ -74,7 +74,7 @@ class Tended:
             ready = select.select([file, self._news], [], [], seconds)[0]
             if file in ready:
                 return True
-            if _asks_to_stop(self._hear(0)):
+            if _asks_to_stop(self._wait_for_signals(0)):
                 self.stopped = "asked"
         return False
 
@@ -113,13 +113,13 @@ class Tended:
         others = self._wait_until_alone(time.monotonic() + 0.1)  # many processes are just about to end
         left = len(others) if self._held or not self._monitor else 0
         self._end(0.2)
-        code = _KILLED if self._status is None else os.waitstatus_to_exitcode(self._status)
-        found: dict[str, Any] = {"exit": code if code >= 0 else 128 - code, "left": left}
+        code = _KILLED_EXIT_CODE if self._status is None else os.waitstatus_to_exitcode(self._status)
+        outcome: dict[str, Any] = {"exit": code if code >= 0 else 128 - code, "left": left}
         if self.stopped:
-            found["stopped"] = self.stopped
+            outcome["stopped"] = self.stopped
         if self.uncovered is not None:
-            found["path"] = self.uncovered
-        return found
+            outcome["path"] = self.uncovered
+        return outcome
 
     def kill(self) -> None:
         """End the child at once, with everything that it started."""
@@ -132,19 +132,19 @@ class Tended:
     def _watch(self) -> None:
         """Wait for news and act on it. The processes are counted regularly if no limit of the system does it."""
         files = [] if self._command is None else [self._command]
-        seconds = 0.1 if self._crowd else None
+        seconds = 0.1 if self._max_processes else None
         if self._covers is not None:
             files += [self._covers.fileno()] if self._covers.poll_seconds is None else []
             seconds = seconds or self._covers.poll_seconds
-        heard = self._hear(seconds, *files)
+        signals = self._wait_for_signals(seconds, *files)
         self.uncovered = self._lost()
         if self.uncovered is not None:
             self._stop("uncovered", 0)
         self._reap()
         if self._status is not None or self._is_over():
             return
-        if _asks_to_stop(heard):
-            self._stop("asked", self._polite)
+        if _asks_to_stop(signals):
+            self._stop("asked", self._grace_seconds)
         elif self._is_crowded():
             self._stop("crowd", 0)
 
@@ -156,22 +156,24 @@ class Tended:
         has many more processes than at the start. Otherwise they are counted from time to time, because the total may
         stay low if other programs have ended meanwhile.
         """
-        if not self._crowd or not (_numbers() > self._crowded or time.monotonic() > self._count_at):
+        if not self._max_processes or not (
+            _numbers() > self._count_threshold or time.monotonic() > self._next_count_at
+        ):
             return False
-        self._count_at = time.monotonic() + _COUNT_SECONDS
-        return bool(len(_descendants(self._child)) > self._crowd)
+        self._next_count_at = time.monotonic() + _COUNT_SECONDS
+        return bool(len(_descendants(self._child)) > self._max_processes)
 
     def _lost(self) -> str | None:
         """Return a protected file that can be seen, or could be seen for a moment, or None."""
-        gone = self._mounts.gone() if self._mounts is not None and self._is_remounted else None
+        uncovered_path = self._mounts.gone() if self._mounts is not None and self._is_remounted else None
         self._is_remounted = False
-        return gone or (None if self._covers is None else self._covers.lost())
+        return uncovered_path or (None if self._covers is None else self._covers.lost())
 
     def _stop(self, why: str, polite_seconds: float) -> None:
         self.stopped = why
         self._end(polite_seconds)
 
-    def _hear(self, seconds: float | None, *files: int) -> bytes:
+    def _wait_for_signals(self, seconds: float | None, *files: int) -> bytes:
         """
         Return the signals that have arrived.
 
@@ -218,8 +220,8 @@ class Tended:
         for pid in reversed(self._held):
             _kill(pid, signal.SIGKILL)
         self._held = ()
-        give_up = time.monotonic() + 10.0
-        while (_descendants(self._child) or self._reap()) and time.monotonic() < give_up:
+        deadline = time.monotonic() + 10.0
+        while (_descendants(self._child) or self._reap()) and time.monotonic() < deadline:
             self._signal(signal.SIGKILL)
             self._wait_until_alone(time.monotonic() + 0.05)
         self._reap()
@@ -234,7 +236,7 @@ class Tended:
         # The group comes first, in one step: processes that fork faster than we count are mostly in it. When the
         # command has been reaped, its number may belong to another process.
         if self._status is None and spared is None:
-            targets = [-self._child, *(target for target in targets if _group(target) != self._child)]
+            targets = [-self._child, *(target for target in targets if _process_group(target) != self._child)]
         for target in targets:
             if target != spared:
                 _kill(target, number)
@@ -247,7 +249,7 @@ class Tended:
         while (others := self._others()) or (has_children and not self._held):
             if (seconds := until - time.monotonic()) <= 0:
                 break
-            self._hear(min(seconds, 0.05 if others else 0.002))
+            self._wait_for_signals(min(seconds, 0.05 if others else 0.002))
             has_children = self._reap()
         return others
 
@@ -256,8 +258,8 @@ class Tended:
         return [pid for pid in _descendants(self._child) if pid not in self._held]
 
 
-def _asks_to_stop(heard: bytes) -> bool:
-    return any(number in heard for number in STOP)
+def _asks_to_stop(signals: bytes) -> bool:
+    return any(number in signals for number in STOP)
 
 
 def _kill(pid: int, number: int) -> None:
@@ -265,7 +267,7 @@ def _kill(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _group(target: int) -> int | None:
+def _process_group(target: int) -> int | None:
     """Return the group of a process. A negative number is a group itself."""
     try:
         return os.getpgid(target) if target > 0 else -target
@@ -296,12 +298,12 @@ def _descendants(child: int) -> list[int]:
         children.setdefault(parent, []).append(pid)
         if state in "ZX":
             dead.add(pid)
-    found, waiting = [], children.get(os.getpid(), [])[:]
+    descendants, waiting = [], children.get(os.getpid(), [])[:]
     while waiting:
         pid = waiting.pop()
-        found.append(pid)
+        descendants.append(pid)
         waiting += children.get(pid, [])
-    return [pid for pid in found if pid not in dead]
+    return [pid for pid in descendants if pid not in dead]
 
 
 def _processes(names: Iterable[str] | None = None) -> Iterator[tuple[int, int, str]]:
