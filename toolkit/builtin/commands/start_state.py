@@ -33,7 +33,7 @@ from .shell_state import folder_at, known_shell
 
 __all__ = ["Standing", "Standings", "standing_of"]
 
-_MOST_OF_A_VALUE = 80
+_MAX_VALUE_CHARACTERS = 80
 _SECRET_NAMES = re.compile(r"(?i)key|token|secret|pass|auth|cred|cookie|session|private")
 _SECRET_VALUES = re.compile(
     r"sk-|gh[opsu]_|github_pat_|xox[a-z]-|AKIA|eyJ|-----BEGIN|[a-z+]+://[^/\s]*:[^/\s]*@|\S{32,}"
@@ -59,8 +59,8 @@ class Standing:
 
     def shown(self) -> str:
         """Return a description of the state for a person, with values that look secret masked."""
-        kept = "".join(f"\nkept: {name}={_shown(name, value)}" for name, value in self.variables.items())
-        return f"in {readable(self.folder)}{kept}"
+        lines = "".join(f"\nkept: {name}={_shown(name, value)}" for name, value in self.variables.items())
+        return f"in {readable(self.folder)}{lines}"
 
     def read_from_root(self, command: str) -> str:
         """Return *command* as it would have to be written at the root. Rules and checks judge this text."""
@@ -68,11 +68,11 @@ class Standing:
 
     def precondition(self) -> Precondition:
         """Return the precondition that must hold when the command runs."""
-        kept = {
+        digests = {
             name: hmac.digest(_KEY, value.encode(errors="surrogateescape"), "sha256").hex()
             for name, value in self.variables.items()
         }
-        state = json.dumps([self.folder, kept], sort_keys=True)
+        state = json.dumps([self.folder, digests], sort_keys=True)
         return Precondition(path=self.folder, sha256=hashlib.sha256(state.encode()).hexdigest(), kind="tool")
 
     def check(self, agreed: tuple[Precondition, ...]) -> None:
@@ -145,4 +145,4 @@ def _shown(name: str, value: str) -> str:
     if _SECRET_NAMES.search(name) or _SECRET_VALUES.match(value):
         return MASK
     text = readable(value).replace("\n", "\\n")
-    return text if len(text) <= _MOST_OF_A_VALUE else f"{text[:_MOST_OF_A_VALUE]}..."
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else f"{text[:_MAX_VALUE_CHARACTERS]}..."

@@ -66,14 +66,14 @@ class FetchLimits:
     keep_pages: int = 32
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            may_be_none = each.name in ("max_redirects", "keep_seconds", "keep_pages")
-            is_number = isinstance(value, int if each.type == "int" else (int, float)) and not isinstance(value, bool)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            may_be_none = limit.name in ("max_redirects", "keep_seconds", "keep_pages")
+            is_number = isinstance(value, int if limit.type == "int" else (int, float)) and not isinstance(value, bool)
             if not is_number or not 0 <= value < float("inf") or (value == 0 and not may_be_none):
-                what = "a whole number" if each.type == "int" else "a number"
+                expected = "a whole number" if limit.type == "int" else "a number"
                 least = "0 or more" if may_be_none else "more than 0"
-                raise ValueError(f"FetchLimits: `{each.name}` has to be {what}, {least}, got {value!r}")
+                raise ValueError(f"FetchLimits: `{limit.name}` has to be {expected}, {least}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ class Fetcher:
         """Yield the head of the answer from one of the addresses of *place*, all of which were judged."""
         import httpx
 
-        failed: httpx.TransportError = httpx.ConnectError("it has no address")
+        last_error: httpx.TransportError = httpx.ConnectError("it has no address")
         for address in (await self.doors.addresses(place))[: self.limits.max_addresses]:
             transport = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
             try:
@@ -191,7 +191,7 @@ class Fetcher:
                     try:
                         response = await transport.handle_async_request(self._request(place, address))
                     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                        failed = error
+                        last_error = error
                         continue
                     try:
                         yield response
@@ -200,7 +200,7 @@ class Fetcher:
                     return
             except httpx.TransportError as error:
                 raise _worded(error, place) from error
-        raise _worded(failed, place) from failed
+        raise _worded(last_error, place) from last_error
 
     def _request(self, place: Place, address: str) -> httpx.Request:
         """Return a request that goes to *address*, but names the host in everything else."""
@@ -225,22 +225,22 @@ class Fetcher:
 
     async def _page(self, place: Place, hops: list[str], keeps: list[float | None], response: httpx.Response) -> Page:
         kind = media_type(response.headers.get("content-type", ""))
-        most = self.limits.max_bytes
+        max_bytes = self.limits.max_bytes
         if not response.is_success:
-            most = min(most, _MOST_ERROR_BYTES)
+            max_bytes = min(max_bytes, _MOST_ERROR_BYTES)
         elif not (kind.is_text or kind.is_unknown):
-            most = min(most, _MOST_BINARY_BYTES)  # enough to detect the kind of file
+            max_bytes = min(max_bytes, _MOST_BINARY_BYTES)  # enough to detect the kind of file
         inflate = inflater(response.headers.get("content-encoding", ""))
         length = response.headers.get("content-length", "")
-        known = [keep for keep in keeps if keep is not None]
+        stated_seconds = [keep for keep in keeps if keep is not None]
         return Page(
             url=place.url,
             hops=tuple(hops),
             status=response.status_code,
             type=kind,
-            body=await read_body(response.aiter_raw(), inflate, max_bytes=most),
+            body=await read_body(response.aiter_raw(), inflate, max_bytes=max_bytes),
             length=int(length) if re.fullmatch("[0-9]{1,18}", length) else None,
-            keep_seconds=min(known) if known else None,
+            keep_seconds=min(stated_seconds) if stated_seconds else None,
             retry_after_seconds=retry_after_seconds(response.headers),
         )
 
@@ -262,10 +262,12 @@ def _target(place: Place, response: httpx.Response) -> str | None:
 
 
 def _keep_seconds(response: httpx.Response) -> float | None:
-    wishes = [each.strip() for each in response.headers.get("cache-control", "").lower().split(",")]
-    if any(each in ("no-store", "no-cache") or each.startswith("no-cache=") for each in wishes):
+    directives = [directive.strip() for directive in response.headers.get("cache-control", "").lower().split(",")]
+    if any(directive in ("no-store", "no-cache") or directive.startswith("no-cache=") for directive in directives):
         return 0.0
-    ages = [int(found[1]) for each in wishes if (found := re.fullmatch(r'max-age="?([0-9]{1,9})"?', each))]
+    ages = [
+        int(match[1]) for directive in directives if (match := re.fullmatch(r'max-age="?([0-9]{1,9})"?', directive))
+    ]
     return float(min(ages)) if ages else None
 
 
@@ -276,6 +278,10 @@ def _worded(error: Exception, place: Place) -> ToolError:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return ToolError(f"the certificate of {place.host!r} does not hold: {cause.verify_message}")
         cause = cause.__cause__ or cause.__context__
-    meant = classified(error)
-    message = f"{place.host!r}: {meant}"
-    return Transient(message, happened=meant.happened) if isinstance(meant, Transient) else ToolError(message)
+    classified_error = classified(error)
+    message = f"{place.host!r}: {classified_error}"
+    return (
+        Transient(message, happened=classified_error.happened)
+        if isinstance(classified_error, Transient)
+        else ToolError(message)
+    )

@@ -71,8 +71,8 @@ def is_hidden(tag: Start) -> bool:
 
 def language(tag: Start) -> str:
     """Return the language that the class of a code block states, or an empty string."""
-    found = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
-    return found[1] if found else ""
+    match = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
+    return match[1] if match else ""
 
 
 def absolute(base: str, href: str) -> str:
