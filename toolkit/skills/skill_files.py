@@ -29,7 +29,7 @@ _SETTLED_NS = 2 * 10**9
 
 def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     """Return the content of the skill files of *folder* by path, in order, and the problems with unreadable files."""
-    found: dict[Path, bytes] = {}
+    content_by_path: dict[Path, bytes] = {}
     problems = []
     try:
         files = _files(folder)
@@ -38,10 +38,10 @@ def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     home = os.path.realpath(folder)
     for path in files:
         try:
-            found[path] = _content(path, home)
+            content_by_path[path] = _content(path, home)
         except (OSError, ValueError) as error:
             problems.append(SkillProblem(path, None, _worded(error)))
-    return found, problems
+    return content_by_path, problems
 
 
 def _files(folder: Path) -> list[Path]:
@@ -89,17 +89,17 @@ def stamp(folder: Path) -> Stamp:
         paths = [folder, *_files(folder)]
     except (OSError, ValueError):
         paths = [folder]
-    return frozenset(map(_stamped, map(str, paths)))
+    return frozenset(map(_stamp_path, map(str, paths)))
 
 
 def tree_stamp(top: Path) -> Stamp:
     """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
-    return frozenset(map(_stamped, _below(str(top))))
+    return frozenset(map(_stamp_path, _below(str(top))))
 
 
 def file_stamp(path: Path) -> Stamp:
     """Return the stamp of one file."""
-    return frozenset([_stamped(str(path))])
+    return frozenset([_stamp_path(str(path))])
 
 
 def _below(top: str) -> Iterator[str]:
@@ -122,12 +122,12 @@ def is_settled(seen: Stamp, now_ns: int) -> bool:
     return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in seen)
 
 
-def _stamped(path: str) -> tuple[str, int, int, int, int]:
+def _stamp_path(path: str) -> tuple[str, int, int, int, int]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return path, 0, 0, 0, 0
-    return path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    return path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _worded(error: Exception) -> str:
