@@ -116,15 +116,15 @@ def _separate_broken(tools: list[Tool]) -> tuple[list[Tool], str]:
 
     A tool without a schema must not be loaded, because it would end every conversation that loads it.
     """
-    whole, broken = [], []
+    usable, broken = [], []
     for candidate in tools:
         try:
             _ = candidate.schema
         except DefinitionError:
             broken.append(f"`{candidate.name}` cannot be called: its author has to mend it")
         else:
-            whole.append(candidate)
-    return whole, "; ".join(broken)
+            usable.append(candidate)
+    return usable, "; ".join(broken)
 
 
 def _loaded(tools: list[Tool], session: Session | None) -> set[str]:

@@ -51,15 +51,15 @@ class Joining:
     def __call__(self, tools: Table, drafts: Iterable[Tool]) -> Joined:
         """Return *tools*, followed by the skills in *drafts* that have everything they need."""
         problems: list[SkillProblem] = []
-        skills = every = _with_free_names(tools, drafts, problems)
-        while wrong := {
+        skills = all_skills = _drop_taken_names(tools, drafts, problems)
+        while unfit_skills := {
             name: reasons
             for name, draft in skills.tools.items()
-            if (reasons := _find_problems(draft, tools, skills, every))
+            if (reasons := _find_problems(draft, tools, skills, all_skills))
         }:
             # A skill that lists one of these skills cannot have it, so all skills are checked again.
-            problems += [problem for reasons in wrong.values() for problem in reasons]
-            skills = _table(draft for name, draft in skills.tools.items() if name not in wrong)
+            problems += [problem for reasons in unfit_skills.values() for problem in reasons]
+            skills = _table(draft for name, draft in skills.tools.items() if name not in unfit_skills)
         keys = {name: (draft, *_derived(draft, tools, skills)) for name, draft in skills.tools.items()}
         earlier = self._made
         finished = {name: earlier.get(key) or _finished(*key) for name, key in keys.items()}
@@ -72,7 +72,7 @@ def _table(drafts: Iterable[Tool]) -> Table:
     return Table(tools, {alias: name for name, draft in tools.items() for alias in draft.facts.aliases})
 
 
-def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillProblem]) -> Table:
+def _drop_taken_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillProblem]) -> Table:
     """Return the skills whose names are not taken by a tool, the agent or an earlier skill."""
     accepted: dict[str, Tool] = {}
     holders = dict.fromkeys(_RESERVED, "the agent itself")
@@ -106,11 +106,11 @@ def _why_misleading(name: str, folded: Mapping[str, str]) -> str | None:
     return None if reason is None else f"is reserved: {reason}"
 
 
-def _find_problems(draft: Tool, tools: Table, skills: Table, every: Table) -> list[SkillProblem]:
+def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) -> list[SkillProblem]:
     """
     Return why a skill cannot be used with *tools* and *skills*.
 
-    *skills* are the ones that are left of *every* skill.
+    *skills* are the ones that are left of *all_skills*.
     """
     skill = _skill(draft)
     problems = []
@@ -118,7 +118,7 @@ def _find_problems(draft: Tool, tools: Table, skills: Table, every: Table) -> li
     for name, listed_tool in listed.items():
         inner = None if listed_tool is None else skill_of(listed_tool)
         if listed_tool is None:
-            problems.append(_build_problem(skill, f"tools.{name}", _missing(name, tools, every)))
+            problems.append(_build_problem(skill, f"tools.{name}", _missing(name, tools, all_skills)))
         elif inner is not None:
             used = {used_name: tools.find(used_name) or skills.find(used_name) for used_name in inner.tools}
             lacking = ", ".join(f"`{used_name}`" for used_name, tool in used.items() if tool not in listed.values())
@@ -139,10 +139,10 @@ def _find_problems(draft: Tool, tools: Table, skills: Table, every: Table) -> li
     return problems
 
 
-def _missing(name: str, tools: Table, every: Table) -> str:
-    if every.find(name) is not None:
+def _missing(name: str, tools: Table, all_skills: Table) -> str:
+    if all_skills.find(name) is not None:
         return f"the skill `{name}` is left out itself; mend that first"
-    near = nearest(name, [*tools.tools, *every.tools], most=1)
+    near = nearest(name, [*tools.tools, *all_skills.tools], most=1)
     hint = f"did you mean `{near[0]}`?" if near else "remove it, or add the tool to the catalog"
     return f"there is no tool `{name}`; {hint}"
 

@@ -105,12 +105,12 @@ class Shelf(Catalog):
         if self._project is None or folder is None or not os.path.exists(folder):
             return []
         files, unreadable = contents(folder)
-        why = distrust(self._trust, self._project)
-        if why is None and contents(folder)[0] != files:
+        reason = distrust(self._trust, self._project)
+        if reason is None and contents(folder)[0] != files:
             # The content that was read must be the content that is trusted, so a file must not be swapped in between.
-            why, self._is_settled = f"{folder} changed while it was read; look again", False
-        if why is not None:
-            self.ignored = tuple(Ignored(visible(str(path), keep_lines=False), why) for path in files)
+            reason, self._is_settled = f"{folder} changed while it was read; look again", False
+        if reason is not None:
+            self.ignored = tuple(Ignored(visible(str(path), keep_lines=False), reason) for path in files)
             return []
         problems += unreadable
         return [(path, content, True) for path, content in files.items()]

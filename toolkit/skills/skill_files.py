@@ -23,7 +23,7 @@ Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 
 _MOST_ENTRIES = 1000
 _MOST_BYTES = 64 * 1024
-_MOST_IN_TREE = 4000
+_MAX_TREE_ENTRIES = 4000
 _SETTLED_NS = 2 * 10**9
 
 
@@ -66,11 +66,11 @@ def _file(folder: Path, name: str) -> Path | None:
 
 
 def _content(path: Path, home: str) -> bytes:
-    end = os.path.realpath(path)
-    if os.path.commonpath((end, home)) != home:
+    real_path = os.path.realpath(path)
+    if os.path.commonpath((real_path, home)) != home:
         raise ValueError(f"it is a link that leads out of {home}; put a copy there instead")
     # The kind of the file is checked once it is open. Without O_NONBLOCK, opening a pipe would never return.
-    handle = os.open(end, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    handle = os.open(real_path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is not a file; remove it, or write one")
@@ -108,7 +108,7 @@ def _below(top: str) -> Iterator[str]:
     for folder, folders, files in os.walk(top):
         for name in (*folders, *files):
             count += 1
-            if count > _MOST_IN_TREE:
+            if count > _MAX_TREE_ENTRIES:
                 return
             yield os.path.join(folder, name)
 

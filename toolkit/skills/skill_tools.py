@@ -61,7 +61,7 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
         context_name += "_"
     context_parameter = inspect.Parameter(context_name, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*map(_parameter, skill.arguments), context_parameter], return_annotation=str
+        [*map(_build_parameter, skill.arguments), context_parameter], return_annotation=str
     )
     run.__qualname__ = f"skill {skill.name}"
     stated = dict(skill.stated)
@@ -91,7 +91,7 @@ def skill_of(tool: Tool) -> Skill | None:
     return skill if isinstance(skill, Skill) else None
 
 
-def _parameter(argument: Argument) -> inspect.Parameter:
+def _build_parameter(argument: Argument) -> inspect.Parameter:
     hint = Literal[argument.choices] if argument.choices else types_by_word[argument.type]
     if not argument.required and argument.default is None:
         hint = hint | None

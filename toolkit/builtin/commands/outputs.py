@@ -113,7 +113,7 @@ class Ticker:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tell = tell
-        self._every = every_seconds
+        self._interval_seconds = every_seconds
         self._most = max_chars
         self._clock = clock
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -126,7 +126,7 @@ class Ticker:
         # part.
         self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._most :]
         now = self._clock()
-        if self._waiting and now - self._told >= self._every:
+        if self._waiting and now - self._told >= self._interval_seconds:
             self._told = now
             self.flush()
 

@@ -74,11 +74,11 @@ class Shell:
         state = as_state(said, names)
         if state is None:
             return ""
-        where, self.variables = state
-        place = folder_at(workspace, where)
-        self.cwd = place or workspace.root
-        last = "the one that the command was in at its end is gone, or outside of the workspace"
-        return "" if place else f"the working folder is {workspace.root} again: {last}"
+        path, self.variables = state
+        folder = folder_at(workspace, path)
+        self.cwd = folder or workspace.root
+        reason = "the one that the command was in at its end is gone, or outside of the workspace"
+        return "" if folder else f"the working folder is {workspace.root} again: {reason}"
 
     def lost(self, workspace: Workspace) -> str:
         """Return a note if the folder in which the last command ended is gone, else an empty string."""
@@ -167,9 +167,9 @@ def environment(
 
     Only those variables of this process are passed on that are in `_FROM_OUTSIDE` or begin with `LC_`.
     """
-    ours = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
-    ours["PATH"] = _path(ours.get("PATH", os.defpath), sandbox.shows)
-    return {**ours, **_FIXED_VARIABLES, **sandbox.homes(private), **given, **variables}
+    inherited = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
+    inherited["PATH"] = _path(inherited.get("PATH", os.defpath), sandbox.shows)
+    return {**inherited, **_FIXED_VARIABLES, **sandbox.homes(private), **given, **variables}
 
 
 def _path(path: str, shows: tuple[str, ...] | None) -> str:
@@ -226,7 +226,7 @@ def as_state(said: bytes, names: Sequence[str]) -> tuple[str, dict[str, str]] | 
         name, is_there, value = item.partition(b"=")
         if is_there and len(value) <= _MAX_VALUE_BYTES:
             values[name.decode(errors="replace")] = os.fsdecode(value)
-    where = values.get("cwd", "")
-    if not os.path.isabs(where):
+    folder = values.get("cwd", "")
+    if not os.path.isabs(folder):
         return None
-    return where, {name: values[name] for name in names if name in values}
+    return folder, {name: values[name] for name in names if name in values}

@@ -110,9 +110,9 @@ class Standings:
         if call is not None and call.session is not None:
             key = (call.session_key, call.id, command)
             with self._lock:
-                before = self._judged.pop(key, [])
+                judged_states = self._judged.pop(key, [])
                 # Two states are enough to show that there was more than one, so no more are kept.
-                self._judged[key] = before if standing in before else [*before[:1], standing]
+                self._judged[key] = judged_states if standing in judged_states else [*judged_states[:1], standing]
                 if len(self._judged) > self._most:
                     del self._judged[next(iter(self._judged))]
         return [Command(standing.read_from_root(command))]
@@ -125,20 +125,20 @@ class Standings:
             Changed: A person agreed to the command in another state than the one in which it would start now.
             ToolError: The call cannot start in the folder in which it was judged, or may not start in the present one.
         """
-        now = standing_of(context.session, self._workspace)
+        current = standing_of(context.session, self._workspace)
         with self._lock:
-            judged = self._judged.pop((context.call.session_key, context.call.id, command), [])
+            judged_states = self._judged.pop((context.call.session_key, context.call.id, command), [])
         if context.permissions.preconditions:
-            now.check(context.permissions.preconditions)
-            return now
-        if len(judged) != 1:  # several calls may have the same id
-            context.permissions.check(Command(now.read_from_root(command)))
-            return now
-        if folder_at(self._workspace, judged[0].folder) != judged[0].folder:
+            current.check(context.permissions.preconditions)
+            return current
+        if len(judged_states) != 1:  # several calls may have the same id
+            context.permissions.check(Command(current.read_from_root(command)))
+            return current
+        if folder_at(self._workspace, judged_states[0].folder) != judged_states[0].folder:
             raise ToolError(
-                f"{readable(judged[0].folder)}, where it was to start, is no folder any more; call it again"
+                f"{readable(judged_states[0].folder)}, where it was to start, is no folder any more; call it again"
             )
-        return judged[0]
+        return judged_states[0]
 
 
 def _shown(name: str, value: str) -> str:

@@ -103,10 +103,10 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
     notes = [f"(made folders: {', '.join(written.created_folders)})"] if written.created_folders else []
     if place != os.path.normpath(os.path.join(workspace.root, path)):
         notes.append(f"({workspace.shown(path)} leads to {workspace.shown(place)}, and that file was changed)")
-    return "\n".join([_difference(old, new, workspace.shown(path)), *notes])
+    return "\n".join([_cut_difference(old, new, workspace.shown(path)), *notes])
 
 
-def _difference(old: bytes | None, new: bytes, name: str) -> str:
+def _cut_difference(old: bytes | None, new: bytes, name: str) -> str:
     text = difference(_as_utf_8(old), _as_utf_8(new), name).removesuffix("\n")
     if len(text) <= _MOST_CHARACTERS:
         return text

@@ -214,7 +214,7 @@ class Text:
         line_end, ending = -1, "\n"
         for start, end, new in spans:
             if "\n" in new and start > line_end:  # looked up once for each line, because one line may have many spans
-                line_end, ending = self._line_end(start)
+                line_end, ending = self._find_line_end(start)
             pieces.append(self._text[done : self._place(start)])
             pieces.append(new.replace("\r\n", "\n").replace("\n", ending))
             done = self._place(end)
@@ -230,7 +230,7 @@ class Text:
     def _place(self, at: int) -> int:
         return at + bisect_left(self._returns, at)
 
-    def _line_end(self, at: int) -> tuple[int, LineEnding]:
+    def _find_line_end(self, at: int) -> tuple[int, LineEnding]:
         """
         Return the end of the line that *at* is on, and its line ending.
 

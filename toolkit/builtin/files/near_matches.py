@@ -17,7 +17,7 @@ __all__ = ["near_help"]
 
 _MOST_CHARACTERS_COMPARED = 500_000
 _MOST_LINES_COMPARED = 200
-_LONGEST_COMPARED = 200
+_MAX_COMPARED_LINE = 200
 _MOST_LINES_SHOWN = 12
 _MOST_CHARACTERS_SHOWN = 300
 
@@ -40,7 +40,7 @@ def near_help(text: str, old: str) -> str:
         start = _find_folded(lines, old.strip("\n").split("\n"), fold)
         if start is not None:
             return f"; {words}. {_shown(lines, start, count)}"
-    start = _nearest(lines, old.strip("\n").split("\n"))
+    start = _find_nearest(lines, old.strip("\n").split("\n"))
     if start is None:
         return ", nor anything near it; read the file again"
     return f"; this is the nearest. {_shown(lines, start, count)}"
@@ -104,18 +104,18 @@ def _find_folded(lines: list[str], old_lines: list[str], fold: Callable[[str], s
 # The nearest lines.
 
 
-def _nearest(lines: list[str], old_lines: list[str]) -> int | None:
+def _find_nearest(lines: list[str], old_lines: list[str]) -> int | None:
     """
     Return the line at which the text most like *old_lines* begins, or None.
 
     The longest line of *old_lines* is compared.
     """
     index = max(range(len(old_lines)), key=lambda position: len(old_lines[position].strip()))
-    sample = old_lines[index].strip()[:_LONGEST_COMPARED]
+    sample = old_lines[index].strip()[:_MAX_COMPARED_LINE]
     words = set(re.findall(r"\w+", sample))
     places: dict[str, int] = {}
     for number, line in enumerate(lines):
-        places.setdefault(line.strip()[:_LONGEST_COMPARED], number)
+        places.setdefault(line.strip()[:_MAX_COMPARED_LINE], number)
     candidates = heapq.nlargest(
         _MOST_LINES_COMPARED, places, key=lambda line: len(words.intersection(re.findall(r"\w+", line)))
     )

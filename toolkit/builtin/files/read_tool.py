@@ -80,11 +80,11 @@ def read_for(workspace: Workspace) -> Tool:
 
 
 def _objections(arguments: Any) -> list[Problem]:
-    wrong = {
+    checks = {
         "offset": (arguments["offset"] == 0, "lines are counted from 1, or from the end with negative numbers; got 0"),
         "limit": (arguments["limit"] < 1, f"has to be at least 1, got {arguments['limit']}"),
     }
-    return [Problem(message, (name,)) for name, (is_wrong, message) in wrong.items() if is_wrong]
+    return [Problem(message, (name,)) for name, (is_wrong, message) in checks.items() if is_wrong]
 
 
 def _opened(workspace: Workspace, path: str) -> BinaryIO:

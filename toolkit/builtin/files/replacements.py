@@ -91,32 +91,34 @@ def edited(
         raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")
     source = Text(text)
     places: list[tuple[int, int, str, int]] = []
-    wrong: list[str] = []
+    errors: list[str] = []
     for index, edit in enumerate(edits):
         look()
-        which = f"edits[{index}]: " if len(edits) > 1 else ""
+        prefix = f"edits[{index}]: " if len(edits) > 1 else ""
         room = _MOST_PLACES - len(places)
-        starts = list(islice(_starts(source.plain, edit), room + 1 if edit.replace_all else _MOST_PLACES_NAMED))
+        starts = list(islice(_find_starts(source.plain, edit), room + 1 if edit.replace_all else _MOST_PLACES_NAMED))
         if not starts:
-            wrong.append(f"{which}`old` does not appear in {name}{_explain_missing(source, edits, edit, len(wrong))}")
+            errors.append(
+                f"{prefix}`old` does not appear in {name}{_explain_missing(source, edits, edit, len(errors))}"
+            )
         elif not edit.replace_all and (ambiguous := _describe_ambiguity(source.plain, edit, starts)):
-            wrong.append(f"{which}`old` {ambiguous}")
+            errors.append(f"{prefix}`old` {ambiguous}")
         elif len(starts) > room:
             most = f"one call changes {_MOST_PLACES:,} places at most"
-            wrong.append(f"{which}`old` appears more than {room:,} times, and {most}; use a command")
+            errors.append(f"{prefix}`old` appears more than {room:,} times, and {most}; use a command")
             break
         length = len(_plain(edit.old))
         places += ((start, start + length, edit.new, index) for start in starts)
     places.sort()
-    for earlier, later in pairwise(places) if not wrong else ():
+    for earlier, later in pairwise(places) if not errors else ():
         if later[0] < earlier[1]:
             line = _line(source.plain, later[0])
-            wrong.append(
+            errors.append(
                 f"edits[{earlier[3]}] and edits[{later[3]}] overlap at line {line} of {name}; make them one edit"
             )
             break
-    if wrong:
-        raise ToolError("\n".join(wrong))
+    if errors:
+        raise ToolError("\n".join(errors))
     size = len(text) + sum(len(new) - (end - start) for start, end, new, _ in places)
     if size > most_characters:
         raise ToolError(f"{name} would get {size:,} characters, and the limit is {most_characters:,}; write less")
@@ -127,7 +129,7 @@ def _plain(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _starts(text: str, edit: Edit) -> Iterator[int]:
+def _find_starts(text: str, edit: Edit) -> Iterator[int]:
     """Yield the positions of `old` in *text*, without overlaps, as `str.replace` counts them."""
     old = _plain(edit.old)
     at = text.find(old)

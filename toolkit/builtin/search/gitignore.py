@@ -125,13 +125,13 @@ class Rules:
         self._names: _Table = {}
         self._paths: _Table = {}
         self._endings: _Table = {}
-        self._wild: list[tuple[_Rule, bool, Callable[[str], bool]]] = []
+        self._wildcards: list[tuple[_Rule, bool, Callable[[str], bool]]] = []
         for order, line in enumerate(_lines(data)):
             self._add(order, line)
         for table in (self._names, self._paths, self._endings):
             for rules in table.values():
                 rules.reverse()
-        self._wild.reverse()
+        self._wildcards.reverse()
         self._lengths = sorted({len(ending) for ending in self._endings})
 
     def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
@@ -149,7 +149,7 @@ class Rules:
                     if best is None or rule.order > best.order:
                         best = rule
                     break
-        for rule, is_of_name, matches in self._wild:
+        for rule, is_of_name, matches in self._wildcards:
             if best is not None and rule.order < best.order:
                 break
             if (is_folder or not rule.only_folders) and matches(name if is_of_name else path):
@@ -169,20 +169,20 @@ class Rules:
             table.setdefault(pattern.removeprefix("/"), []).append(rule)
         elif is_of_name and pattern[0] == "*" and _PLAIN.fullmatch(pattern[1:]):
             self._endings.setdefault(pattern[1:], []).append(rule)
-        elif len(self._wild) < _MAX_WILDCARD_RULES:
+        elif len(self._wildcards) < _MAX_WILDCARD_RULES:
             # git reads the part after the plain text as a pattern of its own: `a**/b` finds `a/x/b`.
             head = "" if is_of_name else _PLAIN.match(pattern)[0]  # type: ignore[index]  # it matches the empty text
             try:
                 regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
             except ValueError:
                 return  # the pattern can match nothing
-            self._wild.append((rule, is_of_name, _matcher(regex)))
+            self._wildcards.append((rule, is_of_name, _build_matcher(regex)))
 
 
 _PLAIN = re.compile(r"[^*?\[\\]*")
 
 
-def _matcher(regex: str) -> Callable[[str], bool]:
+def _build_matcher(regex: str) -> Callable[[str], bool]:
     pattern = pattern_of(regex)
 
     def matches(text: str) -> bool:

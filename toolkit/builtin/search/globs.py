@@ -19,7 +19,7 @@ __all__ = ["Glob", "expanded", "pattern_of", "regex_of"]
 
 _MOST_CHARACTERS = 1000
 _MOST_ALTERNATIVES = 100
-_MOST_BRACES_INSIDE = 10
+_MAX_BRACES = 10
 
 
 class Glob:
@@ -67,8 +67,8 @@ def expanded(pattern: str) -> list[str]:
         braces = _first_braces(text)
         if braces is None:
             done.append(text)
-        elif depth == _MOST_BRACES_INSIDE:
-            raise ValueError(f"it has more than {_MOST_BRACES_INSIDE} braces; write fewer")
+        elif depth == _MAX_BRACES:
+            raise ValueError(f"it has more than {_MAX_BRACES} braces; write fewer")
         else:
             start, end, choices = braces
             waiting += [(text[:start] + choice + text[end:], depth + 1) for choice in reversed(choices)]

@@ -74,7 +74,7 @@ def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) ->
         raise BadArgs(Problem(f"it has {feature}, which is not searched for; {_SEARCH_ADVICE}", ("pattern",)))
     if size(tree) > MOST_STATES:
         raise BadArgs(Problem("its repeats, written out, are too long; make them shorter", ("pattern",)))
-    return Query(line, text, _needle(tree), f"(?m-u){_sieve(tree)}")
+    return Query(line, text, _longest_literal(tree), f"(?m-u){_build_sieve(tree)}")
 
 
 # Refused patterns.
@@ -103,9 +103,9 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_IN_SET = re.compile(r"\\(?P<escape>.)|(?P<odd>\[|--|&&|~~|\|\|)|(?P<end>\])|.", re.DOTALL)
-_GROUPS = {":", "i)", "i:", "-i:", "P<"}
-_KNOWN_GROUPS = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
+_SET_TOKENS = re.compile(r"\\(?P<escape>.)|(?P<odd>\[|--|&&|~~|\|\|)|(?P<end>\])|.", re.DOTALL)
+_SUPPORTED_GROUPS = {":", "i)", "i:", "-i:", "P<"}
+_SUPPORTED_GROUPS_TEXT = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
 
 
 def _objection(pattern: str, *, fixed: bool) -> str | None:
@@ -120,15 +120,15 @@ def _objection(pattern: str, *, fixed: bool) -> str | None:
         pattern.encode()
     except UnicodeEncodeError:
         return "it holds half a character, which no text does; write the whole one"
-    return None if fixed else next(_oddities(pattern), None)
+    return None if fixed else next(_find_oddities(pattern), None)
 
 
-def _oddities(pattern: str) -> Iterator[str]:
+def _find_oddities(pattern: str) -> Iterator[str]:
     """Yield a message for each part of *pattern* that the engines would read differently."""
     at = 0
     in_set = False
     while at < len(pattern):
-        token = (_IN_SET if in_set else _TOKENS).match(pattern, at)
+        token = (_SET_TOKENS if in_set else _TOKENS).match(pattern, at)
         assert token is not None  # noqa: S101 -- both expressions match any character
         at = token.end()
         groups = token.groupdict()
@@ -143,8 +143,8 @@ def _oddities(pattern: str) -> Iterator[str]:
             in_set = not groups["end"]
         elif groups["set"]:
             in_set = True
-        elif (group := groups["group"]) and group not in _GROUPS:
-            yield f"`(?{group}` is not searched for; there are {_KNOWN_GROUPS}; {_SEARCH_ADVICE}"
+        elif (group := groups["group"]) and group not in _SUPPORTED_GROUPS:
+            yield f"`(?{group}` is not searched for; there are {_SUPPORTED_GROUPS_TEXT}; {_SEARCH_ADVICE}"
 
 
 def _add_remedy(message: str) -> str:
@@ -165,7 +165,7 @@ def _literal(node: Node) -> str:
     return chr(int(match[1], 16)) if match and match[1] != "0000fffd" else ""
 
 
-def _needle(tree: Node) -> str:
+def _longest_literal(tree: Node) -> str:
     best = run = ""
     for node in _flatten(tree):
         run = run + char if (char := _literal(node)) else ""
@@ -191,7 +191,7 @@ _NON_ASCII = r"[\x80-\xff]{1,4}"
 _MAX_REPEATS = 50
 
 
-def _sieve(node: Node) -> str:
+def _build_sieve(node: Node) -> str:
     """Return an expression over bytes that matches wherever *node* matches in the text."""
     match node:
         case Chars():
@@ -201,13 +201,13 @@ def _sieve(node: Node) -> str:
         case At("end" | "line end"):
             return r"\r?$"
         case Seq(items):
-            return "".join(map(_sieve, items))
+            return "".join(map(_build_sieve, items))
         case Either(items):
-            return f"(?:{'|'.join(map(_sieve, items))})"
+            return f"(?:{'|'.join(map(_build_sieve, items))})"
         case Repeat(low, high, body):
             # Fewer rounds match more text, and cost ripgrep less.
             rounds = f"{{{min(low, _MAX_REPEATS)},{'' if high >= UNBOUNDED or high > _MAX_REPEATS else high}}}"
-            return f"(?:{_sieve(body)}){rounds}"
+            return f"(?:{_build_sieve(body)}){rounds}"
         case _:
             return ""  # Python checks the edges of words later
 
@@ -218,5 +218,5 @@ def _bytes(chars: Chars) -> str:
         return "".join(f"\\x{byte:02x}" for byte in char.encode())
     bits = chars.mask & _ASCII & ~_NEWLINE
     members = "".join(f"\\x{code:02x}" for code in range(128) if bits >> code & 1)
-    some = [f"[{members}]"] * bool(members) + [_NON_ASCII] * bool(chars.mask >> 128)
-    return f"(?:{'|'.join(some)})"
+    choices = [f"[{members}]"] * bool(members) + [_NON_ASCII] * bool(chars.mask >> 128)
+    return f"(?:{'|'.join(choices)})"

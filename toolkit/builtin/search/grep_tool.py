@@ -29,7 +29,7 @@ from .search_report import Mode, Tally, named, shown_path
 __all__ = ["grep_for"]
 
 _MOST_LIMIT = 1000
-_MOST_CONTEXT = 20
+_MAX_CONTEXT_LINES = 20
 _REPORT_EVERY = 5000
 
 
@@ -160,7 +160,7 @@ def _notes(listed: list[Entry], overdue: str, left_out: int) -> list[str]:
 
 def _objections(arguments: Any) -> list[Problem]:
     problems = []
-    for name, low, high in (("context_lines", 0, _MOST_CONTEXT), ("limit", 1, _MOST_LIMIT)):
+    for name, low, high in (("context_lines", 0, _MAX_CONTEXT_LINES), ("limit", 1, _MOST_LIMIT)):
         if not low <= arguments[name] <= high:
             problems.append(Problem(f"has to be from {low} to {high}, got {arguments[name]}", (name,)))
     if arguments["glob"]:

@@ -29,8 +29,8 @@ from .grep_syntax import Query
 __all__ = ["Ripgrep", "is_worth_it", "ripgrep_for"]
 
 # With less to search, the files are searched before a sandbox has started.
-_WORTH_FILES = 10_000
-_WORTH_BYTES = 50_000_000
+_MIN_FILES = 10_000
+_MIN_BYTES = 50_000_000
 
 _OPTIONS = (
     "--no-config",
@@ -53,7 +53,7 @@ _NOT_STARTED = (-1, b"")
 
 def is_worth_it(entries: Sequence[Entry]) -> bool:
     """Return whether there is so much to search that ripgrep would be faster."""
-    return len(entries) >= _WORTH_FILES or sum(entry.size for entry in entries) >= _WORTH_BYTES
+    return len(entries) >= _MIN_FILES or sum(entry.size for entry in entries) >= _MIN_BYTES
 
 
 def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None = None) -> Ripgrep | None:

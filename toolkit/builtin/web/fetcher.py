@@ -159,24 +159,26 @@ class Fetcher:
         self,
         place: Place,
         target: str,
-        before: list[str],
+        earlier_urls: list[str],
         check: Callable[[str], None],
         opens_port: Callable[[str], bool],
     ) -> Place:
         """Return the place to which a redirect leads, judged like the first address."""
-        if len(before) > self.limits.max_redirects:
-            raise ToolError(f"{before[0]} redirects more than {self.limits.max_redirects} times; try another page")
+        if len(earlier_urls) > self.limits.max_redirects:
+            raise ToolError(
+                f"{earlier_urls[0]} redirects more than {self.limits.max_redirects} times; try another page"
+            )
         try:
-            following = self.doors.place(target)
-            self.doors.check_port(following, opens_port)
+            next_place = self.doors.place(target)
+            self.doors.check_port(next_place, opens_port)
         except Safety as error:
             raise Safety(f"{place.url} redirects to an address that is not reached: {error}") from error
-        if place.scheme == "https" and following.scheme == "http":
-            raise Safety(f"{place.url} redirects from https to {following.url}, where anybody could read along")
-        if following.url in before:
-            raise ToolError(f"{place.url} redirects to {following.url}, in a circle; try another page")
-        check(following.url)
-        return following
+        if place.scheme == "https" and next_place.scheme == "http":
+            raise Safety(f"{place.url} redirects from https to {next_place.url}, where anybody could read along")
+        if next_place.url in earlier_urls:
+            raise ToolError(f"{place.url} redirects to {next_place.url}, in a circle; try another page")
+        check(next_place.url)
+        return next_place
 
     @asynccontextmanager
     async def _response(self, place: Place) -> AsyncIterator[httpx.Response]:
@@ -254,7 +256,7 @@ def _target(place: Place, response: httpx.Response) -> str | None:
         raise ToolError(f"{place.url} redirects, but names {len(locations) or 'no'} places to go; try another page")
     # Blanks and letters beyond ASCII are common here. Every browser percent-encodes them. In a host they remain an
     # error.
-    location = re.sub(r"[^!-~]+", lambda odd: quote(odd[0]), locations.pop().strip())
+    location = re.sub(r"[^!-~]+", lambda match: quote(match[0]), locations.pop().strip())
     try:
         return urljoin(place.url, location)
     except ValueError as error:

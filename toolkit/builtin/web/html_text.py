@@ -136,7 +136,7 @@ class _Reader:
     def start(self, tag: Start) -> None:
         name = tag.name
         if name in CLOSES:
-            self._close_open(*CLOSES[name])
+            self._close_implied(*CLOSES[name])
         if name == "body" or (name in BLOCKS and name != "html"):
             self._close("head")  # the head ends where the page begins, even without an end tag
         is_dropped = name in self._dropped or is_hidden(tag)
@@ -208,7 +208,7 @@ class _Reader:
             self._rows[-1].is_plain = False
         self._break()
 
-    def _close_open(self, names: frozenset[str], fence: frozenset[str]) -> None:
+    def _close_implied(self, names: frozenset[str], fence: frozenset[str]) -> None:
         """Close the elements that end where a new element of their kind begins."""
         if not any(self._counts[name] for name in names):
             return

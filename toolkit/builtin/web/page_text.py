@@ -79,7 +79,7 @@ _CODECS = frozenset(
     ]
 )
 # Browsers read each of these as the wider encoding that was developed from it.
-_WIDER = {
+_WIDER_CODECS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
@@ -109,7 +109,7 @@ def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max
     """
     looks_like_html = bool(_LOOKS_LIKE_HTML.match(data[:2000]))
     kind = None if looks_like_html else kind_of(data)
-    may_be_text = (said.is_text or said.is_unknown) and (kind is None or _is_clean(data[:2000]))
+    may_be_text = (said.is_text or said.is_unknown) and (kind is None or _is_clearly_text(data[:2000]))
     if not may_be_text:
         return _describe_data(data, said, "an HTML page" if looks_like_html else kind.name if kind else "", is_cut)
     codec, notes = _codec(data, said, is_cut)
@@ -124,7 +124,7 @@ def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max
     return Reading(page.text, page.title, (*notes, *_cut(page.is_cut, max_chars)))
 
 
-def _is_clean(head: bytes) -> bool:
+def _is_clearly_text(head: bytes) -> bool:
     """Return whether *head* can only be text. The letters "MZ", for example, may begin a program or a sentence."""
     try:
         text = codecs.getincrementaldecoder("utf-8")("strict").decode(head)
@@ -181,7 +181,7 @@ def _known(name: str) -> str | None:
         codec = codecs.lookup(name).name
     except LookupError:
         return None
-    codec = _WIDER.get(codec, codec)
+    codec = _WIDER_CODECS.get(codec, codec)
     return codec if codec in _CODECS else None
 
 

@@ -27,7 +27,7 @@ from .page_text import Reading, reading
 
 __all__ = ["web_fetch_for"]
 
-_MOST_OF_AN_ERROR = 600
+_MAX_ERROR_CHARACTERS = 600
 
 
 def web_fetch_for(
@@ -170,7 +170,7 @@ def _check_redirect(context: Context, url: str, hop: str) -> None:
 def _refusal(page: Page, content: Reading) -> ToolError:
     """Return an error for a status that is no success, with the words of the server in quotes."""
     # JSON quotes, which the server cannot close, mark the words as those of the server.
-    words = json.dumps(" ".join(content.text.split())[:_MOST_OF_AN_ERROR], ensure_ascii=False)
+    words = json.dumps(" ".join(content.text.split())[:_MAX_ERROR_CHARACTERS], ensure_ascii=False)
     message = f"{page.url} answered {_status(page.status)}" + ("" if words == '""' else f"; the page says: {words}")
     if page.status == HTTPStatus.TOO_MANY_REQUESTS or page.status >= 500:
         happened: Literal["no", "maybe"] = "no" if page.status < 500 else "maybe"
