@@ -346,7 +346,7 @@ def test_the_locks_of_the_built_in_tools_and_the_agent_are_open_in_a_child(tmp_p
             standings.preflight({"command": "ls"}, call)
         return ledger.take_retry(), pages.get("x"), jobs.all(), shell_of(session, str(tmp_path)).cwd == str(tmp_path)
 
-    with held(*locks, shells_module._OPENING):
+    with held(*locks, shells_module._SHELL_LOCK):
         assert run_in_child(use) == "(None, None, [], True)"
     end_shells(session)
 

@@ -13,7 +13,7 @@ from ..workspace import Workspace
 
 __all__ = ["Stopped", "Watch", "watch_for"]
 
-_SHARE = 0.9
+_SHARE_FOR_WORK = 0.9
 
 
 class Stopped(Exception):  # noqa: N818 -- named by what happened, as all our errors are
@@ -46,7 +46,7 @@ class Watch:
 
 def watch_for(workspace: Workspace, context: Context) -> Watch:
     """Return a `Watch` for one call that stops the work early enough to leave time for the answer."""
-    most = workspace.timeout_seconds
+    seconds = workspace.timeout_seconds
     if context.deadline is not None:
-        most = min(most, context.deadline - time.monotonic())
-    return Watch(most * _SHARE, lambda: context.cancelled)
+        seconds = min(seconds, context.deadline - time.monotonic())
+    return Watch(seconds * _SHARE_FOR_WORK, lambda: context.cancelled)

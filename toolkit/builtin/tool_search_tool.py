@@ -25,7 +25,7 @@ __all__ = ["tool_search_for"]
 
 _SELECT = "select:"
 _MOST = 50
-_MOST_HINTS = 3
+_MAX_SUGGESTIONS = 3
 
 
 class FoundTool(TypedDict):
@@ -76,16 +76,16 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
         if not 1 <= limit <= _MOST:
             raise BadArgs(f"limit: expected 1 to {_MOST}, got {limit}")
         permitted: CatalogView = context.permissions.permitted(catalog)
-        view = permitted.filtered(lambda each: each.function is not tool_search)
+        view = permitted.filtered(lambda candidate: candidate.function is not tool_search)
         if query.strip().startswith(_SELECT):
-            tools, note = _selected(view, query.strip().removeprefix(_SELECT))
+            tools, note = _select_by_name(view, query.strip().removeprefix(_SELECT))
         else:
             findings = view.search(query, limit, group=group, ranker=ranker)
             tools, note = findings.tools, findings.advice
-        tools, broken = _described(tools)
+        tools, broken = _separate_broken(tools)
         loaded = _loaded(tools, context.session)
         note = "; ".join(filter(None, (note, broken)))
-        answer = Answer(tools=[_shown(each, each.name in loaded) for each in tools])
+        answer = Answer(tools=[_shown(candidate, candidate.name in loaded) for candidate in tools])
         if note:
             answer["note"] = note
         return answer
@@ -93,57 +93,57 @@ def tool_search_for(catalog: CatalogView, *, ranker: Ranker | None = None) -> To
     return Tool.of(tool_search)
 
 
-def _selected(view: CatalogView, names: str) -> tuple[list[Tool], str]:
+def _select_by_name(view: CatalogView, names: str) -> tuple[list[Tool], str]:
     """Return the tools that *names* lists, and a note on the names that no tool has."""
-    found: dict[str, Tool] = {}
+    selected: dict[str, Tool] = {}
     missing: list[str] = []
     for name in [name.strip() for name in names.split(",") if name.strip()][:_MOST]:
         tool = view.get(name)
         if tool is None:
             # The suggestions compare a name with all names, which is slow, so only the first few missing names get
             # them.
-            missing.append(str(UnknownTool(name, view.names() if len(missing) < _MOST_HINTS else ())))
+            missing.append(str(UnknownTool(name, view.names() if len(missing) < _MAX_SUGGESTIONS else ())))
         else:
-            found[tool.name] = tool
-    if not found and not missing:
+            selected[tool.name] = tool
+    if not selected and not missing:
         missing.append(f"`{_SELECT}` is followed by names: `{_SELECT}read,write`")
-    return list(found.values()), "; ".join(missing)
+    return list(selected.values()), "; ".join(missing)
 
 
-def _described(tools: list[Tool]) -> tuple[list[Tool], str]:
+def _separate_broken(tools: list[Tool]) -> tuple[list[Tool], str]:
     """
     Return the tools whose schema can be built, and a note on the others.
 
     A tool without a schema must not be loaded, because it would end every conversation that loads it.
     """
-    whole, broken = [], []
-    for each in tools:
+    usable, broken = [], []
+    for candidate in tools:
         try:
-            _ = each.schema
+            _ = candidate.schema
         except DefinitionError:
-            broken.append(f"`{each.name}` cannot be called: its author has to mend it")
+            broken.append(f"`{candidate.name}` cannot be called: its author has to mend it")
         else:
-            whole.append(each)
-    return whole, "; ".join(broken)
+            usable.append(candidate)
+    return usable, "; ".join(broken)
 
 
 def _loaded(tools: list[Tool], session: Session | None) -> set[str]:
     """Load the deferred tools among *tools*, and return the names of the tools that the model knew before."""
-    known = {tool.name for tool in tools if not tool.facts.defer}
+    known_names = {tool.name for tool in tools if not tool.facts.defer}
     if session is not None:
-        known |= set(session.loaded)
-        session.load(*(tool.name for tool in tools if tool.name not in known))
-    return known
+        known_names |= set(session.loaded)
+        session.load(*(tool.name for tool in tools if tool.name not in known_names))
+    return known_names
 
 
 def _shown(tool: Tool, is_known: bool) -> FoundTool:
-    shown = FoundTool(name=tool.name, description=cleaned_description(tool))
+    entry = FoundTool(name=tool.name, description=cleaned_description(tool))
     if tool.facts.group:
-        shown["group"] = group_of(tool)
+        entry["group"] = group_of(tool)
     if is_foreign(tool):
-        shown["origin"] = tool.origin
+        entry["origin"] = tool.origin
     if is_known:
-        shown["already_loaded"] = True
+        entry["already_loaded"] = True
     else:
-        shown["input_schema"] = tool.schema
-    return shown
+        entry["input_schema"] = tool.schema
+    return entry

@@ -26,7 +26,7 @@ __all__ = ["read_arguments"]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _MOST = 50
 
-_FITS: dict[str, Callable[[Any], bool]] = {
+_TYPE_CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("string", "text"), lambda value: isinstance(value, str)),
     "integer": lambda value: type(value) is int,
     "number": is_number,
@@ -54,43 +54,43 @@ def read_arguments(node: Node, mistakes: Mistakes) -> tuple[Argument, ...]:
     if not isinstance(node.content, list) or len(node.content) > _MOST:
         mistakes.add(node.line, f"`arguments` has to be a list of at most {_MOST}: `- name: path`")
         return ()
-    found: dict[str, Argument] = {}
+    arguments: dict[str, Argument] = {}
     for item in node.content:
         argument = _read(item, mistakes)
-        if argument is not None and argument.name in found:
+        if argument is not None and argument.name in arguments:
             mistakes.add(item.line, f"the argument `{argument.name}` stands here twice; keep one")
         elif argument is not None:
-            found[argument.name] = argument
-    return tuple(found.values())
+            arguments[argument.name] = argument
+    return tuple(arguments.values())
 
 
 def _read(item: Node, mistakes: Mistakes) -> Argument | None:
-    given = {"name": item} if isinstance(item.content, str) else item.content
-    if not isinstance(given, dict) or "name" not in given:
+    nodes = {"name": item} if isinstance(item.content, str) else item.content
+    if not isinstance(nodes, dict) or "name" not in nodes:
         mistakes.add(item.line, "an argument has a name: write `- name: path`, or just `- path`")
         return None
-    name = given["name"].plain()
+    name = nodes["name"].plain()
     place = f"argument `{name!s:.60}`: "
-    right = mistakes.checked(given, _KEYS, place)
-    if right.keys() != given.keys():
+    fields = mistakes.checked(nodes, _KEYS, place)
+    if fields.keys() != nodes.keys():
         return None
-    default, choices, kind = right.get("default"), right.get("choices", []), right.get("type", "string")
+    default, choices, kind = fields.get("default"), fields.get("choices", []), fields.get("type", "string")
     hint = "; put it in quotes" if kind in ("string", "text") else ""
     for key, values in (("default", [] if default is None else [default]), ("choices", choices)):
         for value in values:
-            if not _FITS[kind](value):
-                mistakes.add(given[key].line, f"{place}{key}: {value!r:.60} is no {kind}{hint}")
+            if not _TYPE_CHECKS[kind](value):
+                mistakes.add(nodes[key].line, f"{place}{key}: {value!r:.60} is no {kind}{hint}")
     if choices and kind not in _CHOOSABLE:
-        mistakes.add(given["choices"].line, f"{place}choices are strings or integers; `type: {kind}` has none")
+        mistakes.add(nodes["choices"].line, f"{place}choices are strings or integers; `type: {kind}` has none")
     if choices and default is not None and default not in choices:
-        mistakes.add(given["default"].line, f"{place}the default is none of the choices; choose one of them")
-    if right.get("required") and "default" in right:
-        mistakes.add(given["required"].line, f"{place}what is required has no default; remove one of the two lines")
+        mistakes.add(nodes["default"].line, f"{place}the default is none of the choices; choose one of them")
+    if fields.get("required") and "default" in fields:
+        mistakes.add(nodes["required"].line, f"{place}what is required has no default; remove one of the two lines")
     return Argument(
         name=name,
         type=kind,
-        description=right.get("description", "").strip(),
-        required=right.get("required", "default" not in right),
+        description=fields.get("description", "").strip(),
+        required=fields.get("required", "default" not in fields),
         default=default,
         choices=tuple(choices),
     )

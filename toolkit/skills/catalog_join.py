@@ -51,16 +51,18 @@ class Joining:
     def __call__(self, tools: Table, drafts: Iterable[Tool]) -> Joined:
         """Return *tools*, followed by the skills in *drafts* that have everything they need."""
         problems: list[SkillProblem] = []
-        skills = every = _with_free_names(tools, drafts, problems)
-        while wrong := {
-            name: found for name, draft in skills.tools.items() if (found := _unfit(draft, tools, skills, every))
+        skills = all_skills = _drop_taken_names(tools, drafts, problems)
+        while unfit_skills := {
+            name: reasons
+            for name, draft in skills.tools.items()
+            if (reasons := _find_problems(draft, tools, skills, all_skills))
         }:
             # A skill that lists one of these skills cannot have it, so all skills are checked again.
-            problems += [problem for found in wrong.values() for problem in found]
-            skills = _table(draft for name, draft in skills.tools.items() if name not in wrong)
+            problems += [problem for reasons in unfit_skills.values() for problem in reasons]
+            skills = _table(draft for name, draft in skills.tools.items() if name not in unfit_skills)
         keys = {name: (draft, *_derived(draft, tools, skills)) for name, draft in skills.tools.items()}
-        known = self._made
-        finished = {name: known.get(key) or _finished(*key) for name, key in keys.items()}
+        earlier = self._made
+        finished = {name: earlier.get(key) or _finished(*key) for name, key in keys.items()}
         self._made = {keys[name]: tool for name, tool in finished.items()}
         return Joined({**tools.tools, **finished}, {**tools.aliases, **skills.aliases}, tuple(problems))
 
@@ -70,9 +72,9 @@ def _table(drafts: Iterable[Tool]) -> Table:
     return Table(tools, {alias: name for name, draft in tools.items() for alias in draft.facts.aliases})
 
 
-def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillProblem]) -> Table:
+def _drop_taken_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillProblem]) -> Table:
     """Return the skills whose names are not taken by a tool, the agent or an earlier skill."""
-    taken: dict[str, Tool] = {}
+    accepted: dict[str, Tool] = {}
     holders = dict.fromkeys(_RESERVED, "the agent itself")
     folded = {fold_name(name): name for name in (*tools.tools, *tools.aliases)}
     for draft in drafts:
@@ -83,19 +85,19 @@ def _with_free_names(tools: Table, drafts: Iterable[Tool], problems: list[SkillP
             holder = holders.get(name) if tool is None else f"the tool `{tool.name}`"
             reason = None if holder is None else f"is taken by {holder}"
             if reason is None and is_foreign(draft):
-                reason = _misleads(name, folded)
+                reason = _why_misleading(name, folded)
             if reason is not None:
                 key = "name" if name == draft.name else "aliases"
-                clashes.append(_wrong(skill, key, f"`{name}` {reason}; choose another name"))
+                clashes.append(_build_problem(skill, key, f"`{name}` {reason}; choose another name"))
         problems += clashes
         if not clashes:
-            taken[draft.name] = draft
+            accepted[draft.name] = draft
             holders |= dict.fromkeys((draft.name, *draft.facts.aliases), f"the skill in {skill.path}")
             folded |= {fold_name(name): name for name in (draft.name, *draft.facts.aliases)}
-    return _table(taken.values())
+    return _table(accepted.values())
 
 
-def _misleads(name: str, folded: Mapping[str, str]) -> str | None:
+def _why_misleading(name: str, folded: Mapping[str, str]) -> str | None:
     """Return why a skill of a project cannot be called *name*, or None. *folded* holds the names before it."""
     twin = folded.get(fold_name(name))
     if twin is not None:
@@ -104,25 +106,25 @@ def _misleads(name: str, folded: Mapping[str, str]) -> str | None:
     return None if reason is None else f"is reserved: {reason}"
 
 
-def _unfit(draft: Tool, tools: Table, skills: Table, every: Table) -> list[SkillProblem]:
+def _find_problems(draft: Tool, tools: Table, skills: Table, all_skills: Table) -> list[SkillProblem]:
     """
     Return why a skill cannot be used with *tools* and *skills*.
 
-    *skills* are the ones that are left of *every* skill.
+    *skills* are the ones that are left of *all_skills*.
     """
     skill = _skill(draft)
     problems = []
     listed = {name: tools.find(name) or skills.find(name) for name in skill.tools}
-    for name, found in listed.items():
-        inner = None if found is None else skill_of(found)
-        if found is None:
-            problems.append(_wrong(skill, f"tools.{name}", _missing(name, tools, every)))
+    for name, listed_tool in listed.items():
+        inner = None if listed_tool is None else skill_of(listed_tool)
+        if listed_tool is None:
+            problems.append(_build_problem(skill, f"tools.{name}", _missing(name, tools, all_skills)))
         elif inner is not None:
-            used = {each: tools.find(each) or skills.find(each) for each in inner.tools}
-            lacking = ", ".join(f"`{each}`" for each, tool in used.items() if tool not in listed.values())
+            used = {used_name: tools.find(used_name) or skills.find(used_name) for used_name in inner.tools}
+            lacking = ", ".join(f"`{used_name}`" for used_name, tool in used.items() if tool not in listed.values())
             if lacking:
                 problems.append(
-                    _wrong(skill, f"tools.{name}", f"the skill `{name}` uses {lacking}; list that here too")
+                    _build_problem(skill, f"tools.{name}", f"the skill `{name}` uses {lacking}; list that here too")
                 )
     reached = _used(skill, tools, skills)
     for claim, value, words, guilty in (
@@ -131,14 +133,16 @@ def _unfit(draft: Tool, tools: Table, skills: Table, every: Table) -> list[Skill
     ):
         if guilty and skill.stated.get(claim) is value:
             remedy = f"remove this line, or `{guilty[0]}` from `tools`"
-            problems.append(_wrong(skill, claim, f"`{guilty[0]}` {words}, and a skill is what its tools are; {remedy}"))
+            problems.append(
+                _build_problem(skill, claim, f"`{guilty[0]}` {words}, and a skill is what its tools are; {remedy}")
+            )
     return problems
 
 
-def _missing(name: str, tools: Table, every: Table) -> str:
-    if every.find(name) is not None:
+def _missing(name: str, tools: Table, all_skills: Table) -> str:
+    if all_skills.find(name) is not None:
         return f"the skill `{name}` is left out itself; mend that first"
-    near = nearest(name, [*tools.tools, *every.tools], most=1)
+    near = nearest(name, [*tools.tools, *all_skills.tools], most=1)
     hint = f"did you mean `{near[0]}`?" if near else "remove it, or add the tool to the catalog"
     return f"there is no tool `{name}`; {hint}"
 
@@ -167,9 +171,9 @@ def _used(skill: Skill, tools: Table, skills: Table) -> list[_Claims]:
 
     Another skill counts only with the facts in its own file, because this skill lists the tools of that skill as well.
     """
-    found = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
+    listed = [tool for name in skill.tools if (tool := tools.find(name)) is not None]
     inner = [draft for name in skill.tools if (draft := skills.find(name)) is not None]
-    return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in found] + list(map(_stated, inner))
+    return [(tool.name, tool.facts.read_only, tool.facts.destructive) for tool in listed] + list(map(_stated, inner))
 
 
 def _stated(draft: Tool) -> _Claims:
@@ -178,7 +182,7 @@ def _stated(draft: Tool) -> _Claims:
     return draft.name, _skill(draft).stated.get("read_only") is not False and not destructive, destructive
 
 
-def _wrong(skill: Skill, key: str, message: str) -> SkillProblem:
+def _build_problem(skill: Skill, key: str, message: str) -> SkillProblem:
     return SkillProblem(skill.path, skill.lines.get(key, 1), message)
 
 

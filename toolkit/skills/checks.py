@@ -55,18 +55,18 @@ class Mistakes:
         right: dict[str, Any] = {}
         for key, node in nodes.items():
             if key not in keys:
-                self.add(node.line, f"{place}{_unknown(key, keys)}")
+                self.add(node.line, f"{place}{_unknown_key_message(key, keys)}")
                 continue
-            fits, wanted = keys[key]
+            fits, expected = keys[key]
             value = node.plain()
             if fits(value):
                 right[key] = value
             else:
-                self.add(node.line, f"{place}`{key}` has to be {wanted}; got {value!r:.80}")
+                self.add(node.line, f"{place}`{key}` has to be {expected}; got {value!r:.80}")
         return right
 
 
-def _unknown(key: str, known: Keys) -> str:
-    near = nearest(key, known, most=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"write one of {', '.join(known)}"
+def _unknown_key_message(key: str, keys: Keys) -> str:
+    near = nearest(key, keys, most=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"write one of {', '.join(keys)}"
     return f"`{key:.60}` is not known; {hint}"

@@ -38,7 +38,7 @@ _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
-_BROKEN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,2})?")
+_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][+-]?[0-9]{1,2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Node:
     def plain(self) -> Any:
         """Return the value without its lines."""
         if isinstance(self.content, dict):
-            return {key: each.plain() for key, each in self.content.items()}
+            return {key: node.plain() for key, node in self.content.items()}
         if isinstance(self.content, list):
-            return [each.plain() for each in self.content]
+            return [node.plain() for node in self.content]
         return self.content
 
 
@@ -68,12 +68,12 @@ def split(text: str) -> tuple[dict[str, Node], str]:
     matter = "".join(f"{line}\n" for line in lines[1:end])
     if len(matter) > _MOST_CHARACTERS:
         raise Mistake(f"the front matter has more than {_MOST_CHARACTERS:,} characters; put text below it", 1)
-    found = _read(matter)
-    if found is None or found.content is None:
+    root = _read(matter)
+    if root is None or root.content is None:
         return {}, "\n".join(lines[end + 1 :])
-    if not isinstance(found.content, dict):
-        raise Mistake("front matter is written `key: value`, one to a line", found.line)
-    return found.content, "\n".join(lines[end + 1 :])
+    if not isinstance(root.content, dict):
+        raise Mistake("front matter is written `key: value`, one to a line", root.line)
+    return root.content, "\n".join(lines[end + 1 :])
 
 
 def check_installed() -> None:
@@ -87,10 +87,10 @@ def check_installed() -> None:
 def _read(matter: str) -> Node | None:
     import yaml
 
-    building = _Building()
+    builder = _NodeBuilder()
     try:
         for event in yaml.parse(matter, Loader=yaml.SafeLoader):
-            building.take(event, type(event).__name__.removesuffix("Event"))
+            builder.take(event, type(event).__name__.removesuffix("Event"))
     except yaml.reader.ReaderError as error:
         line = matter.count("\n", 0, error.position) + 2
         raise Mistake(f"the character U+{ord(matter[error.position]):04X} cannot stand here; remove it", line) from None
@@ -102,10 +102,10 @@ def _read(matter: str) -> Node | None:
         raise Mistake(
             f"this is not YAML: {words}; a text with `: ` or `#` in it is put in quotes", mark.line + 2
         ) from None
-    return building.root
+    return builder.root
 
 
-class _Building:
+class _NodeBuilder:
     """Builds nodes from YAML events, without recursion, and raises `Mistake` at everything that is not plain."""
 
     def __init__(self) -> None:
@@ -181,4 +181,4 @@ def _meant(text: str) -> Content:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if _BROKEN.fullmatch(text) else text
+    return float(text) if _DECIMAL.fullmatch(text) else text

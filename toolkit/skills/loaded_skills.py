@@ -79,11 +79,11 @@ class Shelf(Catalog):
         files = [*self._own_files(problems), *self._project_files(problems)]
         self._known = {file: self._known.get(file) or self._reading(file) for file in files}
         tools = {}
-        for (path, _, _), found in self._known.items():
-            if isinstance(found, Tool):
-                tools[str(path)] = found
+        for (path, _, _), reading in self._known.items():
+            if isinstance(reading, Tool):
+                tools[str(path)] = reading
             else:
-                problems += found
+                problems += reading
         self.problems = tuple(problems)
         if list(tools.values()) != list(self.table.tools.values()):
             with self._change() as (content, _):
@@ -93,9 +93,9 @@ class Shelf(Catalog):
     def _own_files(self, problems: list[SkillProblem]) -> Iterator[_File]:
         for folder in self._folders:
             if os.path.exists(folder):
-                found, wrong = contents(folder)
-                problems += wrong
-                yield from ((path, content, False) for path, content in found.items())
+                files, unreadable = contents(folder)
+                problems += unreadable
+                yield from ((path, content, False) for path, content in files.items())
             elif folder != user_skills():  # most users have no such folder
                 problems.append(SkillProblem(folder, None, "there is no such folder; make it, or correct the path"))
 
@@ -104,16 +104,16 @@ class Shelf(Catalog):
         folder = None if self._project is None else self._project / PROJECT_FOLDER / _NAME
         if self._project is None or folder is None or not os.path.exists(folder):
             return []
-        found, wrong = contents(folder)
-        why = distrust(self._trust, self._project)
-        if why is None and contents(folder)[0] != found:
+        files, unreadable = contents(folder)
+        reason = distrust(self._trust, self._project)
+        if reason is None and contents(folder)[0] != files:
             # The content that was read must be the content that is trusted, so a file must not be swapped in between.
-            why, self._is_settled = f"{folder} changed while it was read; look again", False
-        if why is not None:
-            self.ignored = tuple(Ignored(visible(str(path), keep_lines=False), why) for path in found)
+            reason, self._is_settled = f"{folder} changed while it was read; look again", False
+        if reason is not None:
+            self.ignored = tuple(Ignored(visible(str(path), keep_lines=False), reason) for path in files)
             return []
-        problems += wrong
-        return [(path, content, True) for path, content in found.items()]
+        problems += unreadable
+        return [(path, content, True) for path, content in files.items()]
 
     def _reading(self, file: _File) -> _Reading:
         path, content, is_project = file
@@ -121,7 +121,7 @@ class Shelf(Catalog):
         return tuple(problems) if skill is None else tool_of(skill, self._find)
 
     def _stamp(self) -> Stamp:
-        seen = frozenset().union(*map(stamp, self._folders))
+        result = frozenset().union(*map(stamp, self._folders))
         if self._project is not None and self._trust is not None:
-            seen |= tree_stamp(self._project / PROJECT_FOLDER) | file_stamp(self._trust.path)
-        return seen
+            result |= tree_stamp(self._project / PROJECT_FOLDER) | file_stamp(self._trust.path)
+        return result

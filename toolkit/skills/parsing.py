@@ -56,9 +56,9 @@ def read_skill(path: Path, content: bytes, *, project: bool = False) -> tuple[Sk
 
 def _skill(path: Path, matter: dict[str, Node], body: str, mistakes: Mistakes, digest: str, project: bool) -> Skill:
     folder = path.parent if path.name == FOLDER_FILE else None
-    given = mistakes.checked({key: node for key, node in matter.items() if key not in _FOREIGN}, _KEYS)
+    values = mistakes.checked({key: node for key, node in matter.items() if key not in _FOREIGN}, _KEYS)
     lines = {key: node.line for key, node in matter.items()}
-    name = given.get("name", "") if "name" in matter else path.stem if folder is None else folder.name
+    name = values.get("name", "") if "name" in matter else path.stem if folder is None else folder.name
     if "name" not in matter and not is_name(name):
         mistakes.add(1, f"{name!r:.80} cannot be a tool's name; add `name:`, and {LEGAL}")
     if "description" not in matter:
@@ -67,15 +67,15 @@ def _skill(path: Path, matter: dict[str, Node], body: str, mistakes: Mistakes, d
         mistakes.add(lines["allowed-tools"], "this is for other agents; say what it may call here: `tools: [read]`")
     if not body.strip():
         mistakes.add(None, "there is no text below the front matter; write what is to be done")
-    if given.get("read_only") and given.get("destructive"):
+    if values.get("read_only") and values.get("destructive"):
         mistakes.add(lines["read_only"], "it cannot be both `read_only` and `destructive`; keep what is true")
     return Skill(
         name=name,
-        description=given.get("description", "").strip(),
+        description=values.get("description", "").strip(),
         text=body.strip(),
         arguments=read_arguments(matter["arguments"], mistakes) if "arguments" in matter else (FREE,),
         tools=_tools(matter["tools"], lines, mistakes) if "tools" in matter else (),
-        stated={key: value for key, value in given.items() if key in _FACTS},
+        stated={key: value for key, value in values.items() if key in _FACTS},
         path=path,
         digest=digest,
         folder=folder,
@@ -85,12 +85,12 @@ def _skill(path: Path, matter: dict[str, Node], body: str, mistakes: Mistakes, d
 
 
 def _tools(node: Node, lines: dict[str, int], mistakes: Mistakes) -> tuple[str, ...]:
-    wanted = "`tools` has to be a list of names, such as [read, grep]"
+    expected = "`tools` has to be a list of names, such as [read, grep]"
     items = node.content
     if isinstance(items, str):  # "read, grep", the form that other agents use
         items = [Node(name.strip(), node.line) for name in items.split(",")]
     if not isinstance(items, list):
-        mistakes.add(node.line, f"{wanted}; got {node.plain()!r:.80}")
+        mistakes.add(node.line, f"{expected}; got {node.plain()!r:.80}")
         return ()
     names: dict[str, None] = {}
     for item in items:
@@ -98,5 +98,5 @@ def _tools(node: Node, lines: dict[str, int], mistakes: Mistakes) -> tuple[str, 
             names[item.content] = None
             lines.setdefault(f"tools.{item.content}", item.line)
         else:
-            mistakes.add(item.line, f"{wanted}; {item.plain()!r:.80} is no name")
+            mistakes.add(item.line, f"{expected}; {item.plain()!r:.80} is no name")
     return tuple(names)

@@ -23,13 +23,13 @@ Stamp: TypeAlias = frozenset[tuple[str, int, int, int, int]]
 
 _MOST_ENTRIES = 1000
 _MOST_BYTES = 64 * 1024
-_MOST_IN_TREE = 4000
+_MAX_TREE_ENTRIES = 4000
 _SETTLED_NS = 2 * 10**9
 
 
 def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     """Return the content of the skill files of *folder* by path, in order, and the problems with unreadable files."""
-    found: dict[Path, bytes] = {}
+    content_by_path: dict[Path, bytes] = {}
     problems = []
     try:
         files = _files(folder)
@@ -38,10 +38,10 @@ def contents(folder: Path) -> tuple[dict[Path, bytes], list[SkillProblem]]:
     home = os.path.realpath(folder)
     for path in files:
         try:
-            found[path] = _content(path, home)
+            content_by_path[path] = _content(path, home)
         except (OSError, ValueError) as error:
             problems.append(SkillProblem(path, None, _worded(error)))
-    return found, problems
+    return content_by_path, problems
 
 
 def _files(folder: Path) -> list[Path]:
@@ -66,11 +66,11 @@ def _file(folder: Path, name: str) -> Path | None:
 
 
 def _content(path: Path, home: str) -> bytes:
-    end = os.path.realpath(path)
-    if os.path.commonpath((end, home)) != home:
+    real_path = os.path.realpath(path)
+    if os.path.commonpath((real_path, home)) != home:
         raise ValueError(f"it is a link that leads out of {home}; put a copy there instead")
     # The kind of the file is checked once it is open. Without O_NONBLOCK, opening a pipe would never return.
-    handle = os.open(end, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
+    handle = os.open(real_path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError("it is not a file; remove it, or write one")
@@ -89,17 +89,17 @@ def stamp(folder: Path) -> Stamp:
         paths = [folder, *_files(folder)]
     except (OSError, ValueError):
         paths = [folder]
-    return frozenset(map(_stamped, map(str, paths)))
+    return frozenset(map(_stamp_path, map(str, paths)))
 
 
 def tree_stamp(top: Path) -> Stamp:
     """Return the stamp of everything below *top*, up to more entries than a trusted folder can have."""
-    return frozenset(map(_stamped, _below(str(top))))
+    return frozenset(map(_stamp_path, _below(str(top))))
 
 
 def file_stamp(path: Path) -> Stamp:
     """Return the stamp of one file."""
-    return frozenset([_stamped(str(path))])
+    return frozenset([_stamp_path(str(path))])
 
 
 def _below(top: str) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _below(top: str) -> Iterator[str]:
     for folder, folders, files in os.walk(top):
         for name in (*folders, *files):
             count += 1
-            if count > _MOST_IN_TREE:
+            if count > _MAX_TREE_ENTRIES:
                 return
             yield os.path.join(folder, name)
 
@@ -122,12 +122,12 @@ def is_settled(seen: Stamp, now_ns: int) -> bool:
     return all(now_ns - changed_ns > _SETTLED_NS for _, _, changed_ns, _, _ in seen)
 
 
-def _stamped(path: str) -> tuple[str, int, int, int, int]:
+def _stamp_path(path: str) -> tuple[str, int, int, int, int]:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return path, 0, 0, 0, 0
-    return path, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    return path, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _worded(error: Exception) -> str:

@@ -44,12 +44,12 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
         # Pass tools and not names: if the catalog is part of another one, a name may mean another tool there.
         return [tool for name in skill.tools if (tool := find(name)) is not None]
 
-    async def run(**given: Any) -> str:
-        context: Context = given.pop(context_name)
+    async def run(**values: Any) -> str:
+        context: Context = values.pop(context_name)
         current = find(skill.name)
         if current is None or skill_of(current) is not skill:
             raise ToolError(f"the skill `{skill.name}` was changed or removed since it was looked up; call it again")
-        prompt = prompt_of(skill, given)
+        prompt = prompt_of(skill, values)
         return await sub_run(prompt, context=context, tools=tools()) if is_in_run() else prompt
 
     def preview(arguments: Arguments) -> str:
@@ -59,9 +59,9 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
     context_name = "context"
     while any(argument.name == context_name for argument in skill.arguments):
         context_name += "_"
-    wanted = inspect.Parameter(context_name, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
+    context_parameter = inspect.Parameter(context_name, inspect.Parameter.KEYWORD_ONLY, annotation=Context)
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [*map(_parameter, skill.arguments), wanted], return_annotation=str
+        [*map(_build_parameter, skill.arguments), context_parameter], return_annotation=str
     )
     run.__qualname__ = f"skill {skill.name}"
     stated = dict(skill.stated)
@@ -87,11 +87,11 @@ def tool_of(skill: Skill, find: Callable[[str], Tool | None]) -> Tool:
 
 def skill_of(tool: Tool) -> Skill | None:
     """Return the skill from which *tool* was made, or None for every other tool."""
-    found = (tool.facts.metadata or {}).get(_METADATA)
-    return found if isinstance(found, Skill) else None
+    skill = (tool.facts.metadata or {}).get(_METADATA)
+    return skill if isinstance(skill, Skill) else None
 
 
-def _parameter(argument: Argument) -> inspect.Parameter:
+def _build_parameter(argument: Argument) -> inspect.Parameter:
     hint = Literal[argument.choices] if argument.choices else types_by_word[argument.type]
     if not argument.required and argument.default is None:
         hint = hint | None

@@ -43,28 +43,28 @@ def with_commands(prompt: str, written_out: Callable[[str, str], str | None]) ->
         elif mark is not None:
             fence = mark[1]
         elif (command := _COMMAND.fullmatch(line)) is not None:
-            made = written_out(command[1], (command[2] or "").strip())
-            if made is not None:
-                pieces[place] = made
-                size += len(made)
+            expansion = written_out(command[1], (command[2] or "").strip())
+            if expansion is not None:
+                pieces[place] = expansion
+                size += len(expansion)
                 check_size(size)  # many short lines can each name a long skill
     return "".join(pieces)
 
 
 def typed_arguments(skill: Skill, text: str) -> dict[str, Any]:
     """Return the arguments that *text* gives to *skill*. They still have to be checked like those of any other call."""
-    given: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     *firsts, last = skill.arguments or (FREE,)
     for argument in firsts:
         word = _WORD.match(text)
         if word is None:
             break
-        given[argument.name] = _meant(argument, next(part for part in word.groups() if part is not None))
+        values[argument.name] = _meant(argument, next(part for part in word.groups() if part is not None))
         text = text[word.end() :]
     text = text.strip()
     if text or skill.arguments == (FREE,):
-        given[last.name] = _meant(last, text)
-    return given
+        values[last.name] = _meant(last, text)
+    return values
 
 
 def _meant(argument: Argument, text: str) -> Any:

@@ -32,8 +32,8 @@ __all__ = ["bash_for"]
 
 _DEFAULT_SECONDS = 120.0
 _MOST_SECONDS = 600.0
-_MOST_SECONDS_OF_A_JOB = 24 * 3600.0
-_MOST_BYTES_OF_A_COMMAND = 100_000
+_MAX_JOB_SECONDS = 24 * 3600.0
+_MAX_COMMAND_BYTES = 100_000
 # Seconds that are left for the answer if the whole call has a time limit.
 _MARGIN_SECONDS = 1.0
 
@@ -60,11 +60,11 @@ def bash_for(
         keep: Names of variables whose values a command passes on to the next one of its conversation.
         max_output_bytes: The limit for each output stream. If the output is longer, its beginning and its end are kept.
     """
-    chosen = _chosen(workspace, sandbox, network)
+    command_sandbox = _chosen(workspace, sandbox, network)
     standings = Standings(workspace)
     runner = Runner(
         workspace=workspace,
-        sandbox=chosen,
+        sandbox=command_sandbox,
         env=_checked(env or {}),
         keep=checked_names(keep),
         max_output_bytes=max_output_bytes,
@@ -73,17 +73,23 @@ def bash_for(
 
     @tool(
         catalog=None,
-        description=_about(chosen, max_output_bytes),
+        description=_about(command_sandbox, max_output_bytes),
         destructive=True,
         group="shell",
         search_hint="execute shell terminal script program tests build git",
-        approval="always" if chosen.name == "limits" else "never",
+        approval="always" if command_sandbox.name == "limits" else "never",
         validate=_objections,
         preflight=standings.preflight,
         preview=lambda arguments, call=None: _preview(arguments, call, runner),
         summary=lambda arguments: f"$ {arguments['command']}",
         activity="running a command",
-        metadata={"sandbox": {"name": chosen.name, "network": chosen.network, "contained": chosen.contained}},
+        metadata={
+            "sandbox": {
+                "name": command_sandbox.name,
+                "network": command_sandbox.network,
+                "contained": command_sandbox.contained,
+            }
+        },
     )
     async def bash(
         command: Annotated[str, Command],
@@ -119,11 +125,13 @@ def _preview(arguments: Any, call: ToolCall | None, runner: Runner) -> Preview:
 def _about(sandbox: Sandbox, max_output_bytes: int) -> str:
     """Return the description of the tool, which tells a model what it must know before it runs a command."""
     network = "has the network" if sandbox.network else "has no network, so nothing can be downloaded"
-    held = "" if sandbox.name in {"limits", "none"} else " It sees and changes only the workspace, without its secrets."
+    scope = (
+        "" if sandbox.name in {"limits", "none"} else " It sees and changes only the workspace, without its secrets."
+    )
     return (
         "Run a command with bash in the workspace, and return what it printed.\n\n"
         "It starts in the folder where the last command ended, without a terminal and with empty standard input, "
-        f"and {network}.{held} What it leaves running is ended with it: use `background` for servers and watchers. "
+        f"and {network}.{scope} What it leaves running is ended with it: use `background` for servers and watchers. "
         f"Of more than {max_output_bytes:,} bytes of output the beginning and the end are kept."
     )
 
@@ -132,7 +140,7 @@ def _started(runner: Runner, command: str, standing: Standing, context: Context)
     if context.session is None:
         raise ToolError("a job belongs to a conversation, and this call has none; pass `session=` with it")
     shell = shell_of(context.session, runner.workspace.root)
-    job = shell.jobs.start(command, runner.start(command, shell, standing, _MOST_SECONDS_OF_A_JOB))
+    job = shell.jobs.start(command, runner.start(command, shell, standing, _MAX_JOB_SECONDS))
     return f"started {job.id}; `job_output` shows what it prints, `job_stop` ends it"
 
 
@@ -141,58 +149,58 @@ async def _finished(
 ) -> str | ToolResult:
     with shell_for(context.session, runner.workspace.root) as shell:
         seconds = _left(timeout_seconds, context.deadline)
-        ran = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
-    text = _told(ran, seconds, runner.workspace)
-    return _failure(text, ran.ended, seconds) if ran.ended.why is not None or ran.ended.exit_code else text
+        result = await runner.run(command, shell, standing, seconds, lambda text: context.report(message=text))
+    text = _told(result, seconds, runner.workspace)
+    return _failure(text, result.ended, seconds) if result.ended.why is not None or result.ended.exit_code else text
 
 
-def _failure(text: str, ended: Ended, seconds: float) -> ToolResult:
+def _failure(text: str, outcome: Ended, seconds: float) -> ToolResult:
     """
     Return the result of a command that failed, was killed or took too long: an error whose text holds the output.
 
     Every exit code but 0 is a failure, even the 1 with which `grep` says that it found nothing. This module does not
     know which programs give a code another meaning. The model reads the output and the code in any case.
     """
-    kind: Kind = "timeout" if ended.why == "timeout" else "tool"
-    message = _reason(ended, seconds)
-    details = {"exit_code": ended.exit_code} if ended.why is None else {"stopped": ended.why}
+    kind: Kind = "timeout" if outcome.why == "timeout" else "tool"
+    message = _reason(outcome, seconds)
+    details = {"exit_code": outcome.exit_code} if outcome.why is None else {"stopped": outcome.why}
     return ToolResult(text, None, kind, error=ErrorInfo(message, details))
 
 
-def _reason(ended: Ended, seconds: float) -> str:
+def _reason(outcome: Ended, seconds: float) -> str:
     """Return one line that says why a command failed, or an empty string if it did not."""
-    if ended.why is not None:
-        return _WHY[ended.why].format(seconds=seconds)
-    return f"exit code: {ended.exit_code}{_meaning(ended.exit_code)}" if ended.exit_code else ""
+    if outcome.why is not None:
+        return _STOP_REASONS[outcome.why].format(seconds=seconds)
+    return f"exit code: {outcome.exit_code}{_exit_code_meaning(outcome.exit_code)}" if outcome.exit_code else ""
 
 
-def _told(ran: Ran, seconds: float, workspace: Workspace) -> str:
+def _told(result: Ran, seconds: float, workspace: Workspace) -> str:
     """Return the text for the model: stdout first, then the other parts, each with its name."""
-    ended = ran.ended
-    if ended.why == "uncovered":
-        return _WHY[ended.why]  # leave out everything that the command printed
-    lines = [ran.stdout.rstrip("\n")] if ran.stdout.strip() else []
-    if ran.stderr.strip():
-        lines.append(f"stderr: {ran.stderr.rstrip(chr(10))}")
-    if reason := _reason(ended, seconds):
+    outcome = result.ended
+    if outcome.why == "uncovered":
+        return _STOP_REASONS[outcome.why]  # leave out everything that the command printed
+    lines = [result.stdout.rstrip("\n")] if result.stdout.strip() else []
+    if result.stderr.strip():
+        lines.append(f"stderr: {result.stderr.rstrip(chr(10))}")
+    if reason := _reason(outcome, seconds):
         lines.append(reason)
-    if ended.left and ended.why is None:
-        were = "process still ran and was" if ended.left == 1 else "processes still ran and were"
-        lines.append(f"note: {ended.left} {were} ended with it; use `background` for such")
-    lines += [f"note: {note}" for note in (_changed(ended, workspace), ran.note) if note]
+    if outcome.left and outcome.why is None:
+        were = "process still ran and was" if outcome.left == 1 else "processes still ran and were"
+        lines.append(f"note: {outcome.left} {were} ended with it; use `background` for such")
+    lines += [f"note: {note}" for note in (_changed(outcome, workspace), result.note) if note]
     return "\n".join(lines) or "(no output)"
 
 
-def _changed(ended: Ended, workspace: Workspace) -> str:
+def _changed(outcome: Ended, workspace: Workspace) -> str:
     """Return a warning if the command changed files that can make other programs run code, else an empty string."""
-    if not ended.changed:
+    if not outcome.changed:
         return ""
-    names = ", ".join(readable(workspace.shown(path)) for path in ended.changed[:5])
-    more = f" and {len(ended.changed) - 5} more" if len(ended.changed) > 5 else ""
+    names = ", ".join(readable(workspace.shown(path)) for path in outcome.changed[:5])
+    more = f" and {len(outcome.changed) - 5} more" if len(outcome.changed) > 5 else ""
     return f"it changed {names}{more}, which can make other programs run code; have a person look at that"
 
 
-_WHY = {
+_STOP_REASONS = {
     "timeout": "timed out: it took longer than {seconds:g} s and was ended, with everything it started",
     "stopped": "stopped: it was ended, with everything it started",
     "crowd": "stopped: it started more processes than it may, and all were ended",
@@ -200,23 +208,25 @@ _WHY = {
 }
 
 
-def _meaning(code: int) -> str:
+def _exit_code_meaning(code: int) -> str:
     meanings = {137: "killed", 152: "out of CPU time", 153: "a file became too large"}
     return f" ({meanings[code]})" if code in meanings else ""
 
 
 def _objections(arguments: Any) -> list[Problem]:
     command, seconds = arguments["command"], arguments["timeout_seconds"]
-    found = []
+    problems = []
     if not command.strip():
-        found.append(Problem("is empty; say what to run", ["command"]))
+        problems.append(Problem("is empty; say what to run", ["command"]))
     if "\0" in command:
-        found.append(Problem("holds a NUL character, which no command can", ["command"]))
-    if len(command.encode(errors="replace")) > _MOST_BYTES_OF_A_COMMAND:
-        found.append(Problem("is too long for a command line; write it to a file and run that", ["command"]))
+        problems.append(Problem("holds a NUL character, which no command can", ["command"]))
+    if len(command.encode(errors="replace")) > _MAX_COMMAND_BYTES:
+        problems.append(Problem("is too long for a command line; write it to a file and run that", ["command"]))
     if not 0 < seconds <= _MOST_SECONDS:
-        found.append(Problem(f"has to be above 0 and at most {_MOST_SECONDS:g}, got {seconds:g}", ["timeout_seconds"]))
-    return found
+        problems.append(
+            Problem(f"has to be above 0 and at most {_MOST_SECONDS:g}, got {seconds:g}", ["timeout_seconds"])
+        )
+    return problems
 
 
 def _left(seconds: float, deadline: float | None) -> float:

@@ -33,29 +33,29 @@ def remove_folder(path: str, *, most_seconds: float = 60.0, now: Callable[[], fl
         _unlock(None, path)
         top = os.open(path, _LIST)
         try:
-            waiting = _emptied(top, top)
+            waiting = _empty_folder(top, top)
             while waiting and now() < end:
-                waiting += _removed(top, waiting.pop())
+                waiting += _remove_subfolder(top, waiting.pop())
         finally:
             os.close(top)
         os.rmdir(path)
     return not os.path.lexists(path)
 
 
-def _removed(top: int, name: str) -> list[str]:
+def _remove_subfolder(top: int, name: str) -> list[str]:
     """Remove the folder *name* in *top*. Return the new names of its subfolders, which were moved to *top*."""
-    found: list[str] = []
+    subfolders: list[str] = []
     with suppress(OSError):
         folder = os.open(name, _LIST, dir_fd=top)
         try:
-            found = _emptied(folder, top)
+            subfolders = _empty_folder(folder, top)
         finally:
             os.close(folder)
         os.rmdir(name, dir_fd=top)
-    return found
+    return subfolders
 
 
-def _emptied(folder: int, top: int) -> list[str]:
+def _empty_folder(folder: int, top: int) -> list[str]:
     """Remove the files of *folder*, and move its subfolders to *top*. Return the new names of the subfolders."""
     moved = []
     with os.scandir(folder) as entries:

@@ -14,7 +14,7 @@ from .shell_state import shell_of
 
 __all__ = ["job_output_for"]
 
-_MOST_OF_A_LINE = 200
+_MAX_COMMAND_CHARS = 200
 
 
 def job_output_for(workspace: Workspace) -> Tool:
@@ -37,15 +37,15 @@ def job_output_for(workspace: Workspace) -> Tool:
         jobs = shell_of(context.session, workspace.root).jobs
         if job is None:
             return "\n".join(map(_line, jobs.all())) or "(no jobs)"
-        found = jobs.get(job)
+        background_job = jobs.get(job)
         # Read the state before the output. Otherwise the last output of a job that ends in between would be missed.
-        state = found.state()
-        printed = found.read().rstrip("\n")
-        return f"{printed or '(no new output)'}\n{found.id}: {state}"
+        state = background_job.state()
+        printed = background_job.read().rstrip("\n")
+        return f"{printed or '(no new output)'}\n{background_job.id}: {state}"
 
     return Tool.of(job_output)
 
 
 def _line(job: Job) -> str:
     command = readable(job.command).replace("\n", " ")
-    return f"{job.id}: {job.state()}: {command[:_MOST_OF_A_LINE]}{'...' * (len(command) > _MOST_OF_A_LINE)}"
+    return f"{job.id}: {job.state()}: {command[:_MAX_COMMAND_CHARS]}{'...' * (len(command) > _MAX_COMMAND_CHARS)}"

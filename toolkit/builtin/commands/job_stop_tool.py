@@ -30,11 +30,11 @@ def job_stop_for(workspace: Workspace, *, patience_seconds: float = 15.0) -> Too
         Args:
             job: Its name, as `bash` returned it.
         """
-        found = shell_of(context.session, workspace.root).jobs.get(job)
-        found.process.stop()
-        if not found.process.wait(patience_seconds):
-            raise ToolError(f"{found.id} was asked to end, and has not yet; look again with `job_output`")
-        printed = found.read().rstrip("\n")
-        return f"{printed}\n{found.id}: {found.state()}".lstrip("\n")
+        background_job = shell_of(context.session, workspace.root).jobs.get(job)
+        background_job.process.stop()
+        if not background_job.process.wait(patience_seconds):
+            raise ToolError(f"{background_job.id} was asked to end, and has not yet; look again with `job_output`")
+        printed = background_job.read().rstrip("\n")
+        return f"{printed}\n{background_job.id}: {background_job.state()}".lstrip("\n")
 
     return Tool.of(job_stop)

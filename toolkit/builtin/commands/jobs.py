@@ -15,9 +15,9 @@ from .process import Process, Start
 
 __all__ = ["UNCOVERED", "Job", "Jobs"]
 
-_MOST_RUNNING = 20
-_MOST_KEPT = 50
-_MOST_OUTPUT = 200_000
+_MAX_RUNNING = 20
+_MAX_JOBS = 50
+_MAX_OUTPUT_BYTES = 200_000
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +45,7 @@ class Job:
             ended = self.process.ended
         except ToolError as error:
             return f"failed: {error}"
-        return _WHY.get(ended.why or "", f"exit code: {ended.exit_code}")
+        return _STOP_REASONS.get(ended.why or "", f"exit code: {ended.exit_code}")
 
     def read(self) -> str:
         """
@@ -55,11 +55,11 @@ class Job:
         """
         with self.lock:
             printed = self.output.take()
-        return "" if self.state() == _WHY["uncovered"] else printed
+        return "" if self.state() == _STOP_REASONS["uncovered"] else printed
 
 
 UNCOVERED = "stopped: a protected file was replaced or removed while it ran, and could be seen; its output is withheld"
-_WHY = {
+_STOP_REASONS = {
     "stopped": "stopped",
     "timeout": "stopped: it took too long",
     "crowd": "stopped: it started more processes than it may",
@@ -90,11 +90,13 @@ class Jobs:
         with self._lock:
             if self._is_closed:
                 raise ToolError("the conversation has ended, and its jobs with it")
-            running = [each for each in self._jobs.values() if not each.process.is_over]
-            if len(running) >= _MOST_RUNNING:
-                raise ToolError(f"{len(running)} jobs run already ({', '.join(each.id for each in running)}); stop one")
+            running = [other for other in self._jobs.values() if not other.process.is_over]
+            if len(running) >= _MAX_RUNNING:
+                raise ToolError(
+                    f"{len(running)} jobs run already ({', '.join(other.id for other in running)}); stop one"
+                )
             self._count += 1
-            output, lock = Latest(_MOST_OUTPUT), unlock_in_children(threading.Lock())
+            output, lock = Latest(_MAX_OUTPUT_BYTES), unlock_in_children(threading.Lock())
 
             def take(stream: str, data: bytes) -> None:
                 with lock:
@@ -102,8 +104,8 @@ class Jobs:
 
             job = Job(f"job_{self._count}", command, Process(start, take), output, time.monotonic(), lock)
             self._jobs[job.id] = job
-            ended = [each.id for each in self._jobs.values() if each.process.is_over]
-            for name in ended[: max(0, len(self._jobs) - _MOST_KEPT)]:
+            ended = [other.id for other in self._jobs.values() if other.process.is_over]
+            for name in ended[: max(0, len(self._jobs) - _MAX_JOBS)]:
                 del self._jobs[name]
             return job
 
@@ -121,9 +123,9 @@ class Jobs:
         """
         with self._lock:
             job = self._jobs.get(name)
-            known = list(self._jobs)
+            names = list(self._jobs)
         if job is None:
-            hint = ", ".join(nearest(name, known) or known[-3:])
+            hint = ", ".join(nearest(name, names) or names[-3:])
             raise ToolError(f"there is no job {name[:40]!r}; {f'known are: {hint}' if hint else 'none was started'}")
         return job
 

@@ -32,7 +32,7 @@ def readable(text: str) -> str:
     """
     text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
     text = text.replace("\r", "\n")
-    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 class Headed:
@@ -87,10 +87,10 @@ class Latest:
 
         The bytes that did not fit are counted in it.
         """
-        kept, lost = bytes(self._kept[-self._most :]), self._lost + max(0, len(self._kept) - self._most)
+        tail, lost = bytes(self._kept[-self._most :]), self._lost + max(0, len(self._kept) - self._most)
         self._kept.clear()
         self._lost = 0
-        text = readable(_decoded(kept))
+        text = readable(_decoded(tail))
         return f"[... {lost:,} bytes left out ...]\n{text}" if lost else text
 
 
@@ -113,7 +113,7 @@ class Ticker:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tell = tell
-        self._every = every_seconds
+        self._interval_seconds = every_seconds
         self._most = max_chars
         self._clock = clock
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -126,7 +126,7 @@ class Ticker:
         # part.
         self._waiting = (self._waiting + self._decoder.decode(data))[-4 * self._most :]
         now = self._clock()
-        if self._waiting and now - self._told >= self._every:
+        if self._waiting and now - self._told >= self._interval_seconds:
             self._told = now
             self.flush()
 

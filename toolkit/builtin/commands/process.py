@@ -92,7 +92,7 @@ class Process:
             with contextlib.suppress(RuntimeError):  # the event loop is closed, so no task waits any more
                 loop.call_soon_threadsafe(_settle, future)
 
-        self._when_over(tell)
+        self._call_when_over(tell)
         try:
             await asyncio.wait({future})
         except asyncio.CancelledError:
@@ -101,12 +101,12 @@ class Process:
             raise
         return self.ended
 
-    def _when_over(self, then: Callable[[], object]) -> None:
+    def _call_when_over(self, callback: Callable[[], object]) -> None:
         with self._wake_lock:
             if not self.is_over:
-                self._waiting.append(then)
+                self._waiting.append(callback)
                 return
-        then()
+        callback()
 
     # The methods below run in the thread of the command.
 
@@ -123,8 +123,8 @@ class Process:
             with self._wake_lock:
                 self._over.set()
                 waiting, self._waiting = self._waiting, []
-            for then in waiting:
-                then()
+            for callback in waiting:
+                callback()
 
     def _close_wake(self) -> None:
         with self._wake_lock:
@@ -135,32 +135,32 @@ class Process:
     def _run(self) -> Ended:
         start = self._start
         before = start.marks()
-        ended = self._run_it()
+        ended = self._run_command()
         after = start.marks()
         changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
         return replace(ended, changed=tuple(changed))
 
-    def _run_it(self) -> Ended:
+    def _run_command(self) -> Ended:
         start = self._start
         with contextlib.ExitStack() as stack:
             status_read, status_write = _pipe(stack)
-            said_read, said_write = _pipe(stack)
+            state_read, state_write = _pipe(stack)
             argv, env = start.sandbox.command(
                 start.argv,
                 cwd=start.cwd,
                 env={**start.env, MARK: self._mark},
                 private=start.private,
                 status_fd=status_write.fileno(),
-                third_fd=said_write.fileno(),
+                third_fd=state_write.fileno(),
                 grace_seconds=start.grace_seconds,
             )
-            process = _started(argv, env, (status_write.fileno(), said_write.fileno()))
+            process = _started(argv, env, (status_write.fileno(), state_write.fileno()))
             try:
                 status_write.close()
-                said_write.close()
+                state_write.close()
                 return Reading(
                     process,
-                    {"status": status_read, "said": said_read, "stdout": process.stdout, "stderr": process.stderr},
+                    {"status": status_read, "said": state_read, "stdout": process.stdout, "stderr": process.stderr},
                     wake=self._wake_read,
                     on_output=self._on_output,
                     start=start,

@@ -24,7 +24,7 @@ __all__ = ["MARK", "Ended", "Reading", "Start"]
 
 MARK = "TOOLKIT_COMMAND"
 _MOST_OF_A_READ = 1 << 16
-_MOST_OF_A_MESSAGE = 1 << 18
+_MAX_MESSAGE_BYTES = 1 << 18
 # How long pipes may stay open after the command has ended, because a process that was not caught holds them.
 _LINGER_SECONDS = 0.5
 _TICK_SECONDS = 0.25
@@ -91,9 +91,9 @@ class Reading:
     ) -> None:
         self._process = process
         self._on_output = on_output
-        self._grace = start.grace_seconds + start.patience_seconds
+        self._grace_seconds = start.grace_seconds + start.patience_seconds
         self._mark = mark
-        self._why: str | None = None
+        self._stop_reason: str | None = None
         self._messages = {"status": bytearray(), "said": bytearray()}
         self._deadline = None if start.timeout_seconds is None else time.monotonic() + start.timeout_seconds
         self._selector = selectors.DefaultSelector()
@@ -109,25 +109,25 @@ class Reading:
             while "status" in self._open:
                 self._step(_TICK_SECONDS)
                 if self._deadline is not None and time.monotonic() >= self._deadline:
-                    self._hurry()
+                    self._enforce_deadline()
             code = self._process.wait()
             linger = time.monotonic() + _LINGER_SECONDS
             while self._open and time.monotonic() < linger:
                 self._step(0.05)
         return self._told(code)
 
-    def _hurry(self) -> None:
+    def _enforce_deadline(self) -> None:
         """Ask the command to end when its time is up, or kill the launcher if the command was asked before."""
-        if self._why is None:
+        if self._stop_reason is None:
             self._ask("timeout")
         else:
             self._process.kill()
             self._deadline = None
 
     def _ask(self, why: str) -> None:
-        self._why = why
+        self._stop_reason = why
         self._process.terminate()
-        self._deadline = time.monotonic() + self._grace
+        self._deadline = time.monotonic() + self._grace_seconds
 
     def _step(self, seconds: float) -> None:
         if self._deadline is not None:
@@ -138,7 +138,7 @@ class Reading:
         for key, _ in ready:
             if key.data == "wake":
                 self._selector.unregister(key.fileobj)
-                if self._why is None:
+                if self._stop_reason is None:
                     self._ask("stopped")
             else:
                 self._read(key)
@@ -150,7 +150,7 @@ class Reading:
             self._open.discard(key.data)
         elif key.data in self._messages:
             message = self._messages[key.data]
-            message += data[: _MOST_OF_A_MESSAGE - len(message)]
+            message += data[: _MAX_MESSAGE_BYTES - len(message)]
         else:
             self._on_output(key.data, data)
 
@@ -159,11 +159,11 @@ class Reading:
             outcome = json.loads(self._messages["status"].decode())
         except ValueError:
             # The launcher was killed, so the processes that it looked after may still run.
-            _sweep(self._mark)
+            _kill_marked(self._mark)
             outcome = {"exit": code if code >= 0 else 128 - code}
         if "failed" in outcome:
             raise ToolError(f"the sandbox could not be set up, so nothing ran: {outcome['failed']}")
-        why = "crowd" if outcome.get("stopped") == "crowd" else self._why
+        why = "crowd" if outcome.get("stopped") == "crowd" else self._stop_reason
         if "path" in outcome:  # this holds even if the command ended before the launcher noticed
             why = "uncovered"
         return Ended(
@@ -174,14 +174,14 @@ class Reading:
         )
 
 
-def _sweep(mark: str) -> None:
+def _kill_marked(mark: str) -> None:
     """End every process that still carries *mark* in its environment."""
-    wanted = f"{MARK}={mark}".encode()
+    variable = f"{MARK}={mark}".encode()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         if not name.isdigit():
             continue
         with contextlib.suppress(OSError):
             with open(f"/proc/{name}/environ", "rb") as file:
-                is_ours = wanted in file.read().split(b"\0")
+                is_ours = variable in file.read().split(b"\0")
             if is_ours:
                 os.kill(int(name), signal.SIGKILL)

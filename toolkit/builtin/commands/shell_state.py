@@ -40,10 +40,10 @@ __all__ = [
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FROM_OUTSIDE = ("PATH", "LANG", "LANGUAGE", "TZ")
-_ALWAYS = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
-_MOST_OF_A_VALUE = 32_768
+_FIXED_VARIABLES = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+_MAX_VALUE_BYTES = 32_768
 _KEY = "toolkit.shell:"
-_OPENING = unlock_in_children(threading.Lock())
+_SHELL_LOCK = unlock_in_children(threading.Lock())
 
 
 class Shell:
@@ -71,14 +71,14 @@ class Shell:
 
         Return a note if the working folder of the command cannot be kept, else an empty string.
         """
-        found = as_state(said, names)
-        if found is None:
+        state = as_state(said, names)
+        if state is None:
             return ""
-        where, self.variables = found
-        place = folder_at(workspace, where)
-        self.cwd = place or workspace.root
-        last = "the one that the command was in at its end is gone, or outside of the workspace"
-        return "" if place else f"the working folder is {workspace.root} again: {last}"
+        path, self.variables = state
+        folder = folder_at(workspace, path)
+        self.cwd = folder or workspace.root
+        reason = "the one that the command was in at its end is gone, or outside of the workspace"
+        return "" if folder else f"the working folder is {workspace.root} again: {reason}"
 
     def lost(self, workspace: Workspace) -> str:
         """Return a note if the folder in which the last command ended is gone, else an empty string."""
@@ -111,17 +111,17 @@ def shell_of(session: Session | None, root: str) -> Shell:
     """
     if session is None:
         return Shell(root)
-    with _OPENING:
-        found = known_shell(session, root)
-        if found is None:
-            found = session.state[f"{_KEY}{root}"] = Shell(root)
-        return found
+    with _SHELL_LOCK:
+        shell = known_shell(session, root)
+        if shell is None:
+            shell = session.state[f"{_KEY}{root}"] = Shell(root)
+        return shell
 
 
 def known_shell(session: Session | None, root: str) -> Shell | None:
     """Return the shell of *session* in the workspace at *root*, or None if there is none yet."""
-    found = None if session is None else session.state.get(f"{_KEY}{root}")
-    return found if isinstance(found, Shell) and found.close.alive else None
+    shell = None if session is None else session.state.get(f"{_KEY}{root}")
+    return shell if isinstance(shell, Shell) and shell.close.alive else None
 
 
 @contextlib.contextmanager
@@ -167,9 +167,9 @@ def environment(
 
     Only those variables of this process are passed on that are in `_FROM_OUTSIDE` or begin with `LC_`.
     """
-    ours = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
-    ours["PATH"] = _path(ours.get("PATH", os.defpath), sandbox.shows)
-    return {**ours, **_ALWAYS, **sandbox.homes(private), **given, **variables}
+    inherited = {name: os.environ[name] for name in os.environ if name in _FROM_OUTSIDE or name.startswith("LC_")}
+    inherited["PATH"] = _path(inherited.get("PATH", os.defpath), sandbox.shows)
+    return {**inherited, **_FIXED_VARIABLES, **sandbox.homes(private), **given, **variables}
 
 
 def _path(path: str, shows: tuple[str, ...] | None) -> str:
@@ -178,10 +178,10 @@ def _path(path: str, shows: tuple[str, ...] | None) -> str:
 
     A program that cannot be started there would hide the programs of the same name in the folders after it.
     """
-    folders = [each for each in path.split(":") if os.path.isabs(each)]
+    folders = [folder for folder in path.split(":") if os.path.isabs(folder)]
     if shows is not None:
-        tops = tuple(f"{each.rstrip('/')}/" for each in shows)
-        folders = [each for each in folders if f"{os.path.realpath(each)}/".startswith(tops)]
+        tops = tuple(f"{folder.rstrip('/')}/" for folder in shows)
+        folders = [folder for folder in folders if f"{os.path.realpath(folder)}/".startswith(tops)]
     return ":".join(folders) or os.defpath
 
 
@@ -206,10 +206,10 @@ def script(names: Sequence[str]) -> str:
     At its end the script writes the working folder and the variables called *names* to descriptor 3.
     """
     values = "".join(f'[ -n "${{{name}+x}}" ] && printf \'{name}=%s\\0\' "${name}"; ' for name in names)
-    said = f"{{ printf 'cwd=%s\\0' \"$PWD\"; {values}:; }} >&3 2>/dev/null"
+    report = f"{{ printf 'cwd=%s\\0' \"$PWD\"; {values}:; }} >&3 2>/dev/null"
     # The script is one line, so that the line numbers in messages from bash are those of the command.
     return (
-        f"__toolkit_end() {{ {said}; }}; trap __toolkit_end EXIT; "
+        f"__toolkit_end() {{ {report}; }}; trap __toolkit_end EXIT; "
         '__toolkit_command=$1; shift; eval "$__toolkit_command"\n'
     )
 
@@ -221,12 +221,12 @@ def as_state(said: bytes, names: Sequence[str]) -> tuple[str, dict[str, str]] | 
     Every process that the command started could write there too. So only the folder and the variables in *names* are
     taken, and the last value of each counts.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for item in said.split(b"\0")[:-1]:
         name, is_there, value = item.partition(b"=")
-        if is_there and len(value) <= _MOST_OF_A_VALUE:
-            found[name.decode(errors="replace")] = os.fsdecode(value)
-    where = found.get("cwd", "")
-    if not os.path.isabs(where):
+        if is_there and len(value) <= _MAX_VALUE_BYTES:
+            values[name.decode(errors="replace")] = os.fsdecode(value)
+    folder = values.get("cwd", "")
+    if not os.path.isabs(folder):
         return None
-    return where, {name: found[name] for name in names if name in found}
+    return folder, {name: values[name] for name in names if name in values}

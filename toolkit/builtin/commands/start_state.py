@@ -33,7 +33,7 @@ from .shell_state import folder_at, known_shell
 
 __all__ = ["Standing", "Standings", "standing_of"]
 
-_MOST_OF_A_VALUE = 80
+_MAX_VALUE_CHARACTERS = 80
 _SECRET_NAMES = re.compile(r"(?i)key|token|secret|pass|auth|cred|cookie|session|private")
 _SECRET_VALUES = re.compile(
     r"sk-|gh[opsu]_|github_pat_|xox[a-z]-|AKIA|eyJ|-----BEGIN|[a-z+]+://[^/\s]*:[^/\s]*@|\S{32,}"
@@ -59,8 +59,8 @@ class Standing:
 
     def shown(self) -> str:
         """Return a description of the state for a person, with values that look secret masked."""
-        kept = "".join(f"\nkept: {name}={_shown(name, value)}" for name, value in self.variables.items())
-        return f"in {readable(self.folder)}{kept}"
+        lines = "".join(f"\nkept: {name}={_shown(name, value)}" for name, value in self.variables.items())
+        return f"in {readable(self.folder)}{lines}"
 
     def read_from_root(self, command: str) -> str:
         """Return *command* as it would have to be written at the root. Rules and checks judge this text."""
@@ -68,11 +68,11 @@ class Standing:
 
     def precondition(self) -> Precondition:
         """Return the precondition that must hold when the command runs."""
-        kept = {
+        digests = {
             name: hmac.digest(_KEY, value.encode(errors="surrogateescape"), "sha256").hex()
             for name, value in self.variables.items()
         }
-        state = json.dumps([self.folder, kept], sort_keys=True)
+        state = json.dumps([self.folder, digests], sort_keys=True)
         return Precondition(path=self.folder, sha256=hashlib.sha256(state.encode()).hexdigest(), kind="tool")
 
     def check(self, agreed: tuple[Precondition, ...]) -> None:
@@ -110,9 +110,9 @@ class Standings:
         if call is not None and call.session is not None:
             key = (call.session_key, call.id, command)
             with self._lock:
-                before = self._judged.pop(key, [])
+                judged_states = self._judged.pop(key, [])
                 # Two states are enough to show that there was more than one, so no more are kept.
-                self._judged[key] = before if standing in before else [*before[:1], standing]
+                self._judged[key] = judged_states if standing in judged_states else [*judged_states[:1], standing]
                 if len(self._judged) > self._most:
                     del self._judged[next(iter(self._judged))]
         return [Command(standing.read_from_root(command))]
@@ -125,24 +125,24 @@ class Standings:
             Changed: A person agreed to the command in another state than the one in which it would start now.
             ToolError: The call cannot start in the folder in which it was judged, or may not start in the present one.
         """
-        now = standing_of(context.session, self._workspace)
+        current = standing_of(context.session, self._workspace)
         with self._lock:
-            judged = self._judged.pop((context.call.session_key, context.call.id, command), [])
+            judged_states = self._judged.pop((context.call.session_key, context.call.id, command), [])
         if context.permissions.preconditions:
-            now.check(context.permissions.preconditions)
-            return now
-        if len(judged) != 1:  # several calls may have the same id
-            context.permissions.check(Command(now.read_from_root(command)))
-            return now
-        if folder_at(self._workspace, judged[0].folder) != judged[0].folder:
+            current.check(context.permissions.preconditions)
+            return current
+        if len(judged_states) != 1:  # several calls may have the same id
+            context.permissions.check(Command(current.read_from_root(command)))
+            return current
+        if folder_at(self._workspace, judged_states[0].folder) != judged_states[0].folder:
             raise ToolError(
-                f"{readable(judged[0].folder)}, where it was to start, is no folder any more; call it again"
+                f"{readable(judged_states[0].folder)}, where it was to start, is no folder any more; call it again"
             )
-        return judged[0]
+        return judged_states[0]
 
 
 def _shown(name: str, value: str) -> str:
     if _SECRET_NAMES.search(name) or _SECRET_VALUES.match(value):
         return MASK
     text = readable(value).replace("\n", "\\n")
-    return text if len(text) <= _MOST_OF_A_VALUE else f"{text[:_MOST_OF_A_VALUE]}..."
+    return text if len(text) <= _MAX_VALUE_CHARACTERS else f"{text[:_MAX_VALUE_CHARACTERS]}..."

@@ -88,7 +88,7 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
     """
     place = where(workspace.root, path)
     agreed = context.permissions.preconditions
-    if agreed and (place, digest(old)) not in [(each.path, each.sha256) for each in agreed]:
+    if agreed and (place, digest(old)) not in [(condition.path, condition.sha256) for condition in agreed]:
         raise Changed(f"{workspace.shown(path)} is not as it was when somebody agreed")
     check_time(watch, workspace.shown(path))  # the last moment: no file may change after the caller gave up
     try:
@@ -103,19 +103,19 @@ def make(workspace: Workspace, path: str, old: bytes | None, new: bytes, context
     notes = [f"(made folders: {', '.join(written.created_folders)})"] if written.created_folders else []
     if place != os.path.normpath(os.path.join(workspace.root, path)):
         notes.append(f"({workspace.shown(path)} leads to {workspace.shown(place)}, and that file was changed)")
-    return "\n".join([_difference(old, new, workspace.shown(path)), *notes])
+    return "\n".join([_cut_difference(old, new, workspace.shown(path)), *notes])
 
 
-def _difference(old: bytes | None, new: bytes, name: str) -> str:
+def _cut_difference(old: bytes | None, new: bytes, name: str) -> str:
     text = difference(_as_utf_8(old), _as_utf_8(new), name).removesuffix("\n")
     if len(text) <= _MOST_CHARACTERS:
         return text
-    kept = text[: text.rfind("\n", 0, _MOST_CHARACTERS)]
-    more = text.count("\n", len(kept))
-    return f"{kept}\n... [diff cut: {more:,} more lines]"
+    beginning = text[: text.rfind("\n", 0, _MOST_CHARACTERS)]
+    more = text.count("\n", len(beginning))
+    return f"{beginning}\n... [diff cut: {more:,} more lines]"
 
 
 def _as_utf_8(content: bytes | None) -> bytes | None:
     """Return *content* in UTF-8, as a diff can show it. Content that is no text is returned as it is."""
-    found = None if content is None else decoded(content)
-    return content if found is None or found[1] == UTF_8 else found[0].encode()
+    decoding = None if content is None else decoded(content)
+    return content if decoding is None or decoding[1] == UTF_8 else decoding[0].encode()

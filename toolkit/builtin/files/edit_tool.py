@@ -77,10 +77,10 @@ def _content(workspace: Workspace, path: str) -> bytes:
 def _applied(workspace: Workspace, path: str, old: bytes, edits: list[Edit], watch: Watch) -> tuple[bytes, int]:
     """Return the new bytes of the file with all *edits* made, and the number of places that changed."""
     name = workspace.shown(path)
-    found = decoded(old)
-    if found is None:
+    decoding = decoded(old)
+    if decoding is None:
         raise ToolError(f"{name} is not a text file, and `edit` changes text")
-    text, encoding = found
+    text, encoding = decoding
     look = partial(check_time, watch, name)
     new, count = edited(text, edits, name, most_characters=workspace.max_write_bytes, look=look)
     try:

@@ -98,19 +98,19 @@ def detected(sample: bytes, *, is_whole: bool = True) -> Encoding | None:
     Args:
         is_whole: Whether *sample* is the whole file. Otherwise it may end inside a character.
     """
-    for each in _MARKED:
-        if sample.startswith(each.mark):
-            text = _tried(sample, each, is_whole)
+    for encoding in _MARKED:
+        if sample.startswith(encoding.mark):
+            text = _tried(sample, encoding, is_whole)
             if text is not None and "\0" not in text:
-                return each
+                return encoding
     if b"\0" not in sample and _tried(sample, UTF_8, is_whole) is not None:
         return UTF_8
     if b"\0" in sample:
-        return next((each for each in _WIDE if _is_plainly(sample, each, is_whole)), None)
+        return next((encoding for encoding in _WIDE if _is_plain_text(sample, encoding, is_whole)), None)
     controls = len(sample) - len(sample.translate(None, _CONTROLS))
     if controls * 50 > len(sample):
         return None
-    return next(each for each in _NARROW if _tried(sample, each, is_whole) is not None)
+    return next(encoding for encoding in _NARROW if _tried(sample, encoding, is_whole) is not None)
 
 
 def _tried(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None:
@@ -121,7 +121,7 @@ def _tried(sample: bytes, encoding: Encoding, is_whole: bool) -> str | None:
         return None
 
 
-def _is_plainly(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
+def _is_plain_text(sample: bytes, encoding: Encoding, is_whole: bool) -> bool:
     """
     Return whether *sample* decodes to Western text without control characters.
 
@@ -214,7 +214,7 @@ class Text:
         line_end, ending = -1, "\n"
         for start, end, new in spans:
             if "\n" in new and start > line_end:  # looked up once for each line, because one line may have many spans
-                line_end, ending = self._line_end(start)
+                line_end, ending = self._find_line_end(start)
             pieces.append(self._text[done : self._place(start)])
             pieces.append(new.replace("\r\n", "\n").replace("\n", ending))
             done = self._place(end)
@@ -230,14 +230,14 @@ class Text:
     def _place(self, at: int) -> int:
         return at + bisect_left(self._returns, at)
 
-    def _line_end(self, at: int) -> tuple[int, LineEnding]:
+    def _find_line_end(self, at: int) -> tuple[int, LineEnding]:
         """
         Return the end of the line that *at* is on, and its line ending.
 
         The last line counts as ending like the one before.
         """
         end = self.plain.find("\n", at)
-        known = end if end != -1 else self.plain.rfind("\n", 0, at)
-        index = bisect_left(self._returns, known)
-        has_return = index < len(self._returns) and self._returns[index] == known
+        newline = end if end != -1 else self.plain.rfind("\n", 0, at)
+        index = bisect_left(self._returns, newline)
+        has_return = index < len(self._returns) and self._returns[index] == newline
         return len(self.plain) if end == -1 else end, "\r\n" if has_return else "\n"

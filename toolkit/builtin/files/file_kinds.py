@@ -26,10 +26,10 @@ class Kind(NamedTuple):
 
 def kind_of(head: bytes) -> Kind | None:
     """Return the kind of the file that begins with *head*, or None if it is unknown."""
-    return next((kind for pattern, kind in _TABLE if re.match(pattern, head, re.DOTALL)), None)
+    return next((kind for pattern, kind in _SIGNATURES if re.match(pattern, head, re.DOTALL)), None)
 
 
-_TABLE: tuple[tuple[bytes, Kind], ...] = (
+_SIGNATURES: tuple[tuple[bytes, Kind], ...] = (
     (rb"\x89PNG\r\n\x1a\n", Kind("PNG image", "image/png")),
     (rb"\xff\xd8\xff", Kind("JPEG image", "image/jpeg")),
     (rb"GIF8[79]a", Kind("GIF image", "image/gif")),
@@ -100,14 +100,14 @@ def _webp_size(data: bytes) -> tuple[int, int] | None:
 
 
 # The JPEG frames that state a size. The other markers in the range are tables.
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_JPEG_FRAME_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def _jpeg_size(data: bytes) -> tuple[int, int] | None:
     at = 2
     while data[at : at + 1] == b"\xff":
         marker, length = struct.unpack_from(">xBH", data, at)
-        if marker in _FRAMES:
+        if marker in _JPEG_FRAME_MARKERS:
             height, width = struct.unpack_from(">HH", data, at + 5)
             return width, height
         at += 2 + length

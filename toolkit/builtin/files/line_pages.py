@@ -19,9 +19,9 @@ from .encodings import Encoding
 __all__ = ["Line", "Page", "Survey", "page", "survey"]
 
 _CHUNK = 1 << 18
-_MOST_CHARACTERS_OF_A_LINE = 2000
-_CHARACTERS_OF_A_NUMBER = 8
-_MOST_BYTES_OF_A_LINE = 4 * _MOST_CHARACTERS_OF_A_LINE + 4
+_MAX_LINE_CHARACTERS = 2000
+_LINE_NUMBER_CHARACTERS = 8
+_MAX_LINE_BYTES = 4 * _MAX_LINE_CHARACTERS + 4
 
 Step = Callable[[int], None]
 """A function that is called with the number of bytes that were read. It may raise to stop the work."""
@@ -115,32 +115,32 @@ def page(
         most_characters: The page ends after the line that reaches this number of characters.
         marks: The marks of a survey, from which the search for the page may start.
     """
-    found = Page()
+    result = Page()
     # A mark may lie inside a line, so it must lie before the newline after which the page begins.
-    place, found.passed = max(mark for mark in marks if mark[0] == 0 or mark[1] < first - 1)
+    place, result.passed = max(mark for mark in marks if mark[0] == 0 or mark[1] < first - 1)
     chunks = _chunks(file, encoding, place, step)
     chunk = b""
     for chunk in chunks:
-        missing = first - 1 - found.passed
+        missing = first - 1 - result.passed
         newlines = chunk.count(b"\n")
         if newlines >= missing:
             chunk = chunk.split(b"\n", missing)[-1]  # noqa: PLW2901 -- the rest of the chunk is where the page begins
-            found.passed += missing
+            result.passed += missing
             break
-        found.passed += newlines
+        result.passed += newlines
     else:
-        found.passed += chunk[-1:] not in (b"", b"\n")
-        found.is_last = True
-        return found
+        result.passed += chunk[-1:] not in (b"", b"\n")
+        result.is_last = True
+        return result
     left = most_characters
     for line, is_last in _lines(chunk, chunks, encoding):
-        found.lines.append(line)
-        found.is_last = is_last
-        left -= len(line.text) + _CHARACTERS_OF_A_NUMBER
-        if left <= 0 or len(found.lines) == most_lines:
+        result.lines.append(line)
+        result.is_last = is_last
+        left -= len(line.text) + _LINE_NUMBER_CHARACTERS
+        if left <= 0 or len(result.lines) == most_lines:
             break
-    found.is_last = found.is_last or not found.lines
-    return found
+    result.is_last = result.is_last or not result.lines
+    return result
 
 
 def _chunks(file: BinaryIO, encoding: Encoding, place: int, step: Step) -> Iterator[bytes]:
@@ -162,29 +162,29 @@ def _transcoder(encoding: Encoding) -> Callable[[bytes], bytes]:
 
 def _lines(chunk: bytes, chunks: Iterator[bytes], encoding: Encoding) -> Iterator[tuple[Line, bool]]:
     """Yield each line, and whether it is the last one. The lines begin in *chunk* and go on in *chunks*."""
-    kept, length, at = b"", 0, 0
+    beginning, length, at = b"", 0, 0
     chunk = chunk or next(chunks, b"")
     while chunk:
         end = chunk.find(b"\n", at)
         stop = len(chunk) if end == -1 else end
-        kept += chunk[at : min(stop, at + _MOST_BYTES_OF_A_LINE - len(kept))]
+        beginning += chunk[at : min(stop, at + _MAX_LINE_BYTES - len(beginning))]
         length += stop - at
         at = stop + 1
         # Read one chunk ahead, because only then is it known whether the line is the last one.
         following = chunk if at < len(chunk) else next(chunks, b"")
         if end != -1 or not following:
-            yield _line(kept, length, encoding, "" if end == -1 else "\n"), not following
-            kept, length = b"", 0
+            yield _line(beginning, length, encoding, "" if end == -1 else "\n"), not following
+            beginning, length = b"", 0
         if following is not chunk:
             chunk, at = following, 0
 
 
-def _line(kept: bytes, length: int, encoding: Encoding, ending: str) -> Line:
+def _line(beginning: bytes, length: int, encoding: Encoding, ending: str) -> Line:
     codec = "utf-8" if encoding.is_wide else encoding.codec
-    text = kept.decode(codec, errors="replace")
-    if length == len(kept) and ending and text.endswith("\r"):
+    text = beginning.decode(codec, errors="replace")
+    if length == len(beginning) and ending and text.endswith("\r"):
         text, ending = text[:-1], "\r\n"
-    is_cut = len(text) > _MOST_CHARACTERS_OF_A_LINE or length > len(kept)
-    text = text[:_MOST_CHARACTERS_OF_A_LINE]
-    is_damaged = "\ufffd" in text and "\ufffd".encode() not in kept
+    is_cut = len(text) > _MAX_LINE_CHARACTERS or length > len(beginning)
+    text = text[:_MAX_LINE_CHARACTERS]
+    is_damaged = "\ufffd" in text and "\ufffd".encode() not in beginning
     return Line(text, ending, length if is_cut else 0, is_damaged)

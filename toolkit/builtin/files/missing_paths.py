@@ -34,10 +34,10 @@ def missing(workspace: Workspace, path: str) -> str:
     """Return why there is nothing at *path*, and where to look instead."""
     folder, name = posixpath.split(path.rstrip("/"))
     try:
-        known = {entry.name: entry for entry in workspace.entries(folder or ".")}
+        entries = {entry.name: entry for entry in workspace.entries(folder or ".")}
     except ToolError:
         return f"does not exist, nor does the folder {quoted(folder)}; look for it with `glob`"
-    if name in known and known[name].kind == "link":
+    if name in entries and entries[name].kind == "link":
         return "is a link that leads to nothing"
-    near = " or ".join(quoted(posixpath.join(folder, each)) for each in nearest(name, known))
+    near = " or ".join(quoted(posixpath.join(folder, candidate)) for candidate in nearest(name, entries))
     return f"does not exist; did you mean {near}?" if near else "does not exist; look for it with `glob`"

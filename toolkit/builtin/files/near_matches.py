@@ -17,7 +17,7 @@ __all__ = ["near_help"]
 
 _MOST_CHARACTERS_COMPARED = 500_000
 _MOST_LINES_COMPARED = 200
-_LONGEST_COMPARED = 200
+_MAX_COMPARED_LINE = 200
 _MOST_LINES_SHOWN = 12
 _MOST_CHARACTERS_SHOWN = 300
 
@@ -33,25 +33,25 @@ def near_help(text: str, old: str) -> str:
     lines = text.split("\n")
     count = old.strip("\n").count("\n") + 1
     for rewrite, words in _SLIPS:
-        meant = rewrite(old)
-        if meant not in ("", old) and meant in text:
-            return f"; {words}. {_shown(lines, text.count(chr(10), 0, text.find(meant)), count)}"
+        rewritten = rewrite(old)
+        if rewritten not in ("", old) and rewritten in text:
+            return f"; {words}. {_shown(lines, text.count(chr(10), 0, text.find(rewritten)), count)}"
     for fold, words in _FOLDS:
-        start = _folded_place(lines, old.strip("\n").split("\n"), fold)
+        start = _find_folded(lines, old.strip("\n").split("\n"), fold)
         if start is not None:
             return f"; {words}. {_shown(lines, start, count)}"
-    start = _nearest(lines, old.strip("\n").split("\n"))
+    start = _find_nearest(lines, old.strip("\n").split("\n"))
     if start is None:
         return ", nor anything near it; read the file again"
     return f"; this is the nearest. {_shown(lines, start, count)}"
 
 
 def _shown(lines: list[str], start: int, count: int) -> str:
-    shown = [
+    rows = [
         f"{number}\t{line[:_MOST_CHARACTERS_SHOWN]}{'...' * (len(line) > _MOST_CHARACTERS_SHOWN)}"
         for number, line in enumerate(lines[start : start + min(count, _MOST_LINES_SHOWN)], start + 1)
     ]
-    return "\n".join(["The file has:", *shown])
+    return "\n".join(["The file has:", *rows])
 
 
 # Slips: rewritten forms of `old` that would be found.
@@ -61,13 +61,13 @@ _ESCAPES = re.compile(r"""\\([nrt"'\\])""")
 _MEANT = {"n": "\n", "r": "\r", "t": "\t"}
 
 
-def _unescaped(old: str) -> str:
+def _unescape(old: str) -> str:
     return _ESCAPES.sub(lambda match: _MEANT.get(match[1], match[1]), old)
 
 
 _SLIPS: tuple[tuple[Callable[[str], str], str], ...] = (
     (lambda old: _NUMBERS.sub("", old), "it would without the line numbers of `read`, which are not in the file"),
-    (_unescaped, "it would with one backslash less: it is escaped once too often"),
+    (_unescape, "it would with one backslash less: it is escaped once too often"),
     (str.strip, "it would without the blank space around it"),
 )
 
@@ -81,7 +81,7 @@ _SIGNS = str.maketrans(
 
 def _plain_signs(line: str) -> str:
     text = unicodedata.normalize("NFKC", line.translate(_SIGNS)) if not line.isascii() else line
-    return "".join(each for each in text if text.isascii() or unicodedata.category(each) != "Cf")
+    return "".join(char for char in text if text.isascii() or unicodedata.category(char) != "Cf")
 
 
 _FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
@@ -93,29 +93,29 @@ _FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
 )
 
 
-def _folded_place(lines: list[str], wanted: list[str], fold: Callable[[str], str]) -> int | None:
-    """Return the line at which *wanted* begins if *fold* is applied to both texts, or None."""
-    meant = "\n".join(map(fold, wanted)).strip("\n")
-    seen = "\n".join(map(fold, lines))
-    at = seen.find(meant) if meant else -1
-    return None if at == -1 else seen.count("\n", 0, at)
+def _find_folded(lines: list[str], old_lines: list[str], fold: Callable[[str], str]) -> int | None:
+    """Return the line at which *old_lines* begin if *fold* is applied to both texts, or None."""
+    folded_old = "\n".join(map(fold, old_lines)).strip("\n")
+    folded_text = "\n".join(map(fold, lines))
+    at = folded_text.find(folded_old) if folded_old else -1
+    return None if at == -1 else folded_text.count("\n", 0, at)
 
 
 # The nearest lines.
 
 
-def _nearest(lines: list[str], wanted: list[str]) -> int | None:
+def _find_nearest(lines: list[str], old_lines: list[str]) -> int | None:
     """
-    Return the line at which the text most like *wanted* begins, or None.
+    Return the line at which the text most like *old_lines* begins, or None.
 
-    The longest line of *wanted* is compared.
+    The longest line of *old_lines* is compared.
     """
-    index = max(range(len(wanted)), key=lambda each: len(wanted[each].strip()))
-    sample = wanted[index].strip()[:_LONGEST_COMPARED]
+    index = max(range(len(old_lines)), key=lambda position: len(old_lines[position].strip()))
+    sample = old_lines[index].strip()[:_MAX_COMPARED_LINE]
     words = set(re.findall(r"\w+", sample))
     places: dict[str, int] = {}
     for number, line in enumerate(lines):
-        places.setdefault(line.strip()[:_LONGEST_COMPARED], number)
+        places.setdefault(line.strip()[:_MAX_COMPARED_LINE], number)
     candidates = heapq.nlargest(
         _MOST_LINES_COMPARED, places, key=lambda line: len(words.intersection(re.findall(r"\w+", line)))
     )

@@ -28,7 +28,7 @@ __all__ = ["read_for"]
 
 _MOST_CHARACTERS = 90_000
 _MOST_IMAGE_BYTES = 3_750_000  # in base64, an image of this size still fits the limit of the providers
-_SAMPLE = 1 << 18
+_SAMPLE_BYTES = 1 << 18
 _REPORT_EVERY = 1 << 28
 
 
@@ -62,29 +62,29 @@ def read_for(workspace: Workspace) -> Tool:
         name = workspace.shown(path)
         with _opened(workspace, path) as file:
             size = os.fstat(file.fileno()).st_size
-            sample = file.read(_SAMPLE)
-            encoding = detected(sample, is_whole=len(sample) < _SAMPLE)
+            sample = file.read(_SAMPLE_BYTES)
+            encoding = detected(sample, is_whole=len(sample) < _SAMPLE_BYTES)
             step = _watch(context, size)
-            seen = None
+            file_survey = None
             if size <= workspace.max_read_bytes:
                 # Take the digest before any line is shown. If another program writes meanwhile, the stamp is too old,
                 # never too new.
-                seen = survey(file, encoding or UTF_8, step=step)
-                remember(context.session, where(workspace.root, path), seen.sha256)
+                file_survey = survey(file, encoding or UTF_8, step=step)
+                remember(context.session, where(workspace.root, path), file_survey.sha256)
             kind = kind_of(sample) if encoding is None or encoding.is_guess else None
             if encoding is None or kind is not None:
-                return _described(file, name, size, kind)
-            return _page(file, encoding, size, seen, offset, limit, step)
+                return _describe_file(file, name, size, kind)
+            return _page(file, encoding, size, file_survey, offset, limit, step)
 
     return Tool.of(read)
 
 
 def _objections(arguments: Any) -> list[Problem]:
-    wrong = {
+    checks = {
         "offset": (arguments["offset"] == 0, "lines are counted from 1, or from the end with negative numbers; got 0"),
         "limit": (arguments["limit"] < 1, f"has to be at least 1, got {arguments['limit']}"),
     }
-    return [Problem(message, (name,)) for name, (is_wrong, message) in wrong.items() if is_wrong]
+    return [Problem(message, (name,)) for name, (is_wrong, message) in checks.items() if is_wrong]
 
 
 def _opened(workspace: Workspace, path: str) -> BinaryIO:
@@ -128,44 +128,46 @@ def _watch(context: Context, size: int) -> Step:
 
 
 def _page(
-    file: BinaryIO, encoding: Encoding, size: int, seen: Survey | None, offset: int, limit: int, step: Step
+    file: BinaryIO, encoding: Encoding, size: int, file_survey: Survey | None, offset: int, limit: int, step: Step
 ) -> str:
-    if seen is None and offset < 0:
-        seen = survey(file, encoding, step=step, hashed=False)
-    first = offset if offset > 0 or seen is None else max(1, seen.lines + 1 + offset)
-    marks = ((0, 0),) if seen is None else seen.marks
-    found = page(
+    if file_survey is None and offset < 0:
+        file_survey = survey(file, encoding, step=step, hashed=False)
+    first = offset if offset > 0 or file_survey is None else max(1, file_survey.lines + 1 + offset)
+    marks = ((0, 0),) if file_survey is None else file_survey.marks
+    shown_page = page(
         file, encoding, first=first, most_lines=limit, most_characters=_MOST_CHARACTERS, step=step, marks=marks
     )
-    if not found.lines and first > 1:
-        lines = found.passed if seen is None else seen.lines
+    if not shown_page.lines and first > 1:
+        lines = shown_page.passed if file_survey is None else file_survey.lines
         raise BadArgs(Problem(f"there is no line {first}; the file has {_counted(lines)} in all", ("offset",)))
-    numbered = [f"{number}\t{_shown(line)}" for number, line in enumerate(found.lines, first)]
-    return "\n".join([*numbered, _note(found, encoding, size, None if seen is None else seen.lines, first)])
+    numbered = [f"{number}\t{_shown(line)}" for number, line in enumerate(shown_page.lines, first)]
+    return "\n".join(
+        [*numbered, _note(shown_page, encoding, size, None if file_survey is None else file_survey.lines, first)]
+    )
 
 
 def _shown(line: Line) -> str:
     return f"{line.text}... [cut: the line has {line.cut:,} bytes]" if line.cut else line.text
 
 
-def _note(found: Page, encoding: Encoding, size: int, lines: int | None, first: int) -> str:
+def _note(shown_page: Page, encoding: Encoding, size: int, lines: int | None, first: int) -> str:
     """Return what the model has to know besides the lines."""
-    last = first + len(found.lines) - 1
-    if not found.lines:
+    last = first + len(shown_page.lines) - 1
+    if not shown_page.lines:
         notes = ["the file is empty"]
-    elif found.is_last:
+    elif shown_page.is_last:
         notes = [f"end of file: {_counted(last)} in all"]
     else:
         whole = f"{size:,} bytes" if lines is None else _counted(lines)
         notes = [f"lines {first}-{last}; {whole} in all; more: continue with offset={last + 1}"]
-    if found.lines and found.is_last and not found.lines[-1].ending:
+    if shown_page.lines and shown_page.is_last and not shown_page.lines[-1].ending:
         notes.append("no newline at the end")
-    endings = {line.ending for line in found.lines if line.ending}
+    endings = {line.ending for line in shown_page.lines if line.ending}
     if "\r\n" in endings:
         notes.append("lines end in CRLF" if len(endings) == 1 else "some lines end in CRLF, others in LF")
     if encoding != UTF_8:
         notes.append(f"encoding: {encoding.name}{', which is a guess' if encoding.is_guess else ''}")
-    if any(line.is_damaged for line in found.lines):
+    if any(line.is_damaged for line in shown_page.lines):
         notes.append("some bytes are not text in this encoding, and shown as \ufffd")
     return f"({'; '.join(notes)})"
 
@@ -177,14 +179,14 @@ def _counted(lines: int) -> str:
 # Other files.
 
 
-def _described(file: BinaryIO, name: str, size: int, kind: Kind | None) -> str | list[TextPart | ImagePart]:
-    what = f"{name}: {'binary file of no known kind' if kind is None else kind.name}, {size:,} bytes"
+def _describe_file(file: BinaryIO, name: str, size: int, kind: Kind | None) -> str | list[TextPart | ImagePart]:
+    description = f"{name}: {'binary file of no known kind' if kind is None else kind.name}, {size:,} bytes"
     if kind is None or kind.media_type is None:
-        return f"{what}; its content is not shown, because it is not text"
+        return f"{description}; its content is not shown, because it is not text"
     if size > _MOST_IMAGE_BYTES:
-        return f"{what}; it is too large to be shown, the limit is {_MOST_IMAGE_BYTES:,} bytes"
+        return f"{description}; it is too large to be shown, the limit is {_MOST_IMAGE_BYTES:,} bytes"
     file.seek(0)
     data = file.read(_MOST_IMAGE_BYTES)
     if pixels := image_size(data):
-        what += f", {pixels[0]} x {pixels[1]} pixels"
-    return [TextPart(what), ImagePart(data, kind.media_type)]
+        description += f", {pixels[0]} x {pixels[1]} pixels"
+    return [TextPart(description), ImagePart(data, kind.media_type)]

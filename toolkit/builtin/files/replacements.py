@@ -23,7 +23,7 @@ __all__ = ["MOST_EDITS", "Edit", "Edits", "edited", "objections"]
 MOST_EDITS = 100
 _MOST_PLACES = 100_000
 _MOST_PLACES_NAMED = 10
-_MOST_HELPED = 3  # looking for near matches takes long
+_MAX_EXPLAINED = 3  # looking for near matches takes long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,17 +60,19 @@ def objections(edits: Sequence[Edit]) -> list[Problem]:
     if len(edits) > MOST_EDITS:
         remedy = f"{len(edits):,} are too many for one call, which takes {MOST_EDITS}; make several calls"
         return [Problem(remedy, ("edits",))]
-    found = []
+    problems = []
     for index, edit in enumerate(edits):
         if not edit.old:
-            found.append(Problem("it is empty; give the text to replace, or use `write`", ("edits", index, "old")))
+            problems.append(Problem("it is empty; give the text to replace, or use `write`", ("edits", index, "old")))
         elif edit.old == edit.new:
-            found.append(Problem("it is the same as `old`, so nothing would change", ("edits", index, "new")))
+            problems.append(Problem("it is the same as `old`, so nothing would change", ("edits", index, "new")))
         elif _plain(edit.old) == _plain(edit.new):
-            found.append(Problem("it differs from `old` only in line endings, which are kept", ("edits", index, "new")))
+            problems.append(
+                Problem("it differs from `old` only in line endings, which are kept", ("edits", index, "new"))
+            )
         if problem := unwritable(edit.new):
-            found.append(Problem(problem, ("edits", index, "new")))
-    return found
+            problems.append(Problem(problem, ("edits", index, "new")))
+    return problems
 
 
 def edited(
@@ -88,42 +90,46 @@ def edited(
     if not text:
         raise ToolError(f"{name} is empty, so there is nothing to replace; write it with `write`")
     source = Text(text)
-    found: list[tuple[int, int, str, int]] = []
-    wrong: list[str] = []
+    places: list[tuple[int, int, str, int]] = []
+    errors: list[str] = []
     for index, edit in enumerate(edits):
         look()
-        which = f"edits[{index}]: " if len(edits) > 1 else ""
-        room = _MOST_PLACES - len(found)
-        starts = list(islice(_starts(source.plain, edit), room + 1 if edit.replace_all else _MOST_PLACES_NAMED))
+        prefix = f"edits[{index}]: " if len(edits) > 1 else ""
+        room = _MOST_PLACES - len(places)
+        starts = list(islice(_find_starts(source.plain, edit), room + 1 if edit.replace_all else _MOST_PLACES_NAMED))
         if not starts:
-            wrong.append(f"{which}`old` does not appear in {name}{_help(source, edits, edit, len(wrong))}")
-        elif not edit.replace_all and (ambiguous := _ambiguous(source.plain, edit, starts)):
-            wrong.append(f"{which}`old` {ambiguous}")
+            errors.append(
+                f"{prefix}`old` does not appear in {name}{_explain_missing(source, edits, edit, len(errors))}"
+            )
+        elif not edit.replace_all and (ambiguous := _describe_ambiguity(source.plain, edit, starts)):
+            errors.append(f"{prefix}`old` {ambiguous}")
         elif len(starts) > room:
             most = f"one call changes {_MOST_PLACES:,} places at most"
-            wrong.append(f"{which}`old` appears more than {room:,} times, and {most}; use a command")
+            errors.append(f"{prefix}`old` appears more than {room:,} times, and {most}; use a command")
             break
         length = len(_plain(edit.old))
-        found += ((start, start + length, edit.new, index) for start in starts)
-    found.sort()
-    for one, other in pairwise(found) if not wrong else ():
-        if other[0] < one[1]:
-            line = _line(source.plain, other[0])
-            wrong.append(f"edits[{one[3]}] and edits[{other[3]}] overlap at line {line} of {name}; make them one edit")
+        places += ((start, start + length, edit.new, index) for start in starts)
+    places.sort()
+    for earlier, later in pairwise(places) if not errors else ():
+        if later[0] < earlier[1]:
+            line = _line(source.plain, later[0])
+            errors.append(
+                f"edits[{earlier[3]}] and edits[{later[3]}] overlap at line {line} of {name}; make them one edit"
+            )
             break
-    if wrong:
-        raise ToolError("\n".join(wrong))
-    size = len(text) + sum(len(new) - (end - start) for start, end, new, _ in found)
+    if errors:
+        raise ToolError("\n".join(errors))
+    size = len(text) + sum(len(new) - (end - start) for start, end, new, _ in places)
     if size > most_characters:
         raise ToolError(f"{name} would get {size:,} characters, and the limit is {most_characters:,}; write less")
-    return source.replaced([place[:3] for place in found]), len(found)
+    return source.replaced([place[:3] for place in places]), len(places)
 
 
 def _plain(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _starts(text: str, edit: Edit) -> Iterator[int]:
+def _find_starts(text: str, edit: Edit) -> Iterator[int]:
     """Yield the positions of `old` in *text*, without overlaps, as `str.replace` counts them."""
     old = _plain(edit.old)
     at = text.find(old)
@@ -132,7 +138,7 @@ def _starts(text: str, edit: Edit) -> Iterator[int]:
         at = text.find(old, at + len(old))
 
 
-def _ambiguous(text: str, edit: Edit, starts: Sequence[int]) -> str | None:
+def _describe_ambiguity(text: str, edit: Edit, starts: Sequence[int]) -> str | None:
     """Return a description of the places that `old` could mean, or None if there is only one."""
     old, first = _plain(edit.old), starts[0]
     if text.find(old, first + 1) == -1:
@@ -148,12 +154,12 @@ def _ambiguous(text: str, edit: Edit, starts: Sequence[int]) -> str | None:
     )
 
 
-def _help(source: Text, edits: Sequence[Edit], edit: Edit, before: int) -> str:
+def _explain_missing(source: Text, edits: Sequence[Edit], edit: Edit, before: int) -> str:
     """Return why `old` was not found, and what the model can do."""
     old = _plain(edit.old)
     if any(old in _plain(other.new) for other in edits if other is not edit):
         return ", only in what another edit puts in; all are looked up in the file as it is, so make them one edit"
-    return near_help(source.plain, old) if before < _MOST_HELPED else ""
+    return near_help(source.plain, old) if before < _MAX_EXPLAINED else ""
 
 
 def _line(text: str, at: int) -> int:

@@ -71,13 +71,13 @@ def _encoded(content: str, old: bytes | None) -> tuple[bytes, list[str]]:
 
     Return the bytes, and notes on them for the model.
     """
-    found = None if old is None else decoded(old)
-    if found is None:
+    decoding = None if old is None else decoded(old)
+    if decoding is None:
         return UTF_8.encode(content), []
-    text, encoding = found
-    kept = with_line_ending(content, line_ending(text))
-    data, used = encoded_like(encoding, kept)
-    notes = ["(the file keeps its CRLF line endings)"] if kept != content else []
+    text, encoding = decoding
+    converted = with_line_ending(content, line_ending(text))
+    data, used = encoded_like(encoding, converted)
+    notes = ["(the file keeps its CRLF line endings)"] if converted != content else []
     return data, notes + _about(encoding, used)
 
 

@@ -25,7 +25,7 @@ __all__ = ["Ignoring", "Rules", "start_of"]
 
 _MOST_BYTES = 500_000
 # Each of these patterns is tried on every name. A file with more of them was not written by a person.
-_MOST_WILD = 1_000
+_MAX_WILDCARD_RULES = 1_000
 
 
 class Ignoring:
@@ -40,20 +40,20 @@ class Ignoring:
 
     def __init__(self, workspace: Workspace, path: str = ".", *, ignored: bool = False) -> None:
         self._workspace = workspace
-        self._off = ignored
+        self._includes_ignored = ignored
         self.left_out = 0
         self._known: dict[str, tuple[tuple[int, Rules], ...]] = {}
         if not ignored:
-            found: tuple[tuple[int, Rules], ...] = ()
-            for folder in _chain(workspace, path):
-                found = self._known[folder] = (*found, *self._own(folder))
+            rules: tuple[tuple[int, Rules], ...] = ()
+            for folder in _folders_down_to(workspace, path):
+                rules = self._known[folder] = (*rules, *self._own(folder))
 
     def __call__(self, entry: Entry) -> bool:
         """Return whether *entry* is left out. The caller must have asked about the folder of *entry* before."""
         path, name = entry.path.removeprefix("./"), entry.name
         if name == ".git":
             return True
-        if self._off:
+        if self._includes_ignored:
             return False
         folder = path[: -len(name)]
         rules = self._known.get(folder)
@@ -64,8 +64,8 @@ class Ignoring:
             return False
         path, name = _bytewise(path), _bytewise(name)
         is_folder = entry.kind == "folder"
-        for start, each in reversed(rules):
-            verdict = each.judge(path[start:], name, is_folder=is_folder)
+        for start, file_rules in reversed(rules):
+            verdict = file_rules.judge(path[start:], name, is_folder=is_folder)
             if verdict is not None:
                 self.left_out += verdict
                 return verdict
@@ -81,10 +81,10 @@ class Ignoring:
         yield len(_bytewise(folder)), Rules(data)
 
 
-def _chain(workspace: Workspace, path: str) -> list[str]:
+def _folders_down_to(workspace: Workspace, path: str) -> list[str]:
     """Return the folders from the top of the workspace down to *path*, written as the paths of entries begin."""
     whole = os.path.normpath(os.path.join(workspace.root, path))
-    tops = [each for each in (*workspace.folders, *workspace.read_only) if _is_inside(whole, each)]
+    tops = [folder for folder in (*workspace.folders, *workspace.read_only) if _is_inside(whole, folder)]
     # Inside the root, the rules start at the root, even if other folders are named. Elsewhere they start at the
     # innermost folder.
     top = workspace.root if workspace.root in tops else max(tops, key=len, default=whole)
@@ -98,10 +98,10 @@ def _is_inside(path: str, folder: str) -> bool:
 
 def start_of(workspace: Workspace, folder: str) -> str:
     """Return the text with which the paths of entries in *folder* begin, without the `./` before a `~`."""
-    shown = workspace.shown(folder).removeprefix("./")
-    if shown == ".":
+    prefix = workspace.shown(folder).removeprefix("./")
+    if prefix == ".":
         return ""
-    return shown if shown.endswith("/") else f"{shown}/"
+    return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
 def _bytewise(text: str) -> str:
@@ -125,14 +125,14 @@ class Rules:
         self._names: _Table = {}
         self._paths: _Table = {}
         self._endings: _Table = {}
-        self._wild: list[tuple[_Rule, bool, Callable[[str], bool]]] = []
+        self._wildcards: list[tuple[_Rule, bool, Callable[[str], bool]]] = []
         for order, line in enumerate(_lines(data)):
             self._add(order, line)
         for table in (self._names, self._paths, self._endings):
             for rules in table.values():
                 rules.reverse()
-        self._wild.reverse()
-        self._lengths = sorted({len(each) for each in self._endings})
+        self._wildcards.reverse()
+        self._lengths = sorted({len(ending) for ending in self._endings})
 
     def judge(self, path: str, name: str, *, is_folder: bool) -> bool | None:
         """
@@ -141,15 +141,15 @@ class Rules:
         *path* and *name* have one character for each byte.
         """
         best: _Rule | None = None
-        found = [self._names.get(name), self._paths.get(path)]
-        found += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]
-        for rules in found:
+        candidates = [self._names.get(name), self._paths.get(path)]
+        candidates += [self._endings.get(name[len(name) - length :]) for length in self._lengths if length <= len(name)]
+        for rules in candidates:
             for rule in rules or ():
                 if is_folder or not rule.only_folders:
                     if best is None or rule.order > best.order:
                         best = rule
                     break
-        for rule, is_of_name, matches in self._wild:
+        for rule, is_of_name, matches in self._wildcards:
             if best is not None and rule.order < best.order:
                 break
             if (is_folder or not rule.only_folders) and matches(name if is_of_name else path):
@@ -169,20 +169,20 @@ class Rules:
             table.setdefault(pattern.removeprefix("/"), []).append(rule)
         elif is_of_name and pattern[0] == "*" and _PLAIN.fullmatch(pattern[1:]):
             self._endings.setdefault(pattern[1:], []).append(rule)
-        elif len(self._wild) < _MOST_WILD:
+        elif len(self._wildcards) < _MAX_WILDCARD_RULES:
             # git reads the part after the plain text as a pattern of its own: `a**/b` finds `a/x/b`.
             head = "" if is_of_name else _PLAIN.match(pattern)[0]  # type: ignore[index]  # it matches the empty text
             try:
                 regex = re.escape(head.removeprefix("/")) + regex_of(pattern[len(head) :])
             except ValueError:
                 return  # the pattern can match nothing
-            self._wild.append((rule, is_of_name, _matcher(regex)))
+            self._wildcards.append((rule, is_of_name, _build_matcher(regex)))
 
 
 _PLAIN = re.compile(r"[^*?\[\\]*")
 
 
-def _matcher(regex: str) -> Callable[[str], bool]:
+def _build_matcher(regex: str) -> Callable[[str], bool]:
     pattern = pattern_of(regex)
 
     def matches(text: str) -> bool:
@@ -196,8 +196,8 @@ def _matcher(regex: str) -> Callable[[str], bool]:
 
 def _lines(data: bytes) -> Iterator[str]:
     text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    for written in text.split("\n"):
-        line = _without_blanks(written.removesuffix("\r").partition("\0")[0])
+    for raw_line in text.split("\n"):
+        line = _without_blanks(raw_line.removesuffix("\r").partition("\0")[0])
         if line and line[0] != "#":
             yield line
 

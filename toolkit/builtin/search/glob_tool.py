@@ -56,43 +56,43 @@ def glob_for(workspace: Workspace) -> Tool:
         """
         if problems := _objections({"pattern": pattern, "limit": limit}):
             raise BadArgs(problems)
-        finding = _Finding(
-            _Wanted(pattern.removeprefix("./")),
+        glob_walk = _GlobWalk(
+            _PathFilter(pattern.removeprefix("./")),
             ignoring=Ignoring(workspace, path, ignored=ignored),
             watch=watch_for(workspace, context),
             start=len(start_of(workspace, path)),
         )
         if present_at(workspace, path).kind != "folder":
             raise ToolError(f"{workspace.shown(path)} is no folder; give the folder that it is in as `path`")
-        finding.walk(workspace, path)
-        found = sorted(finding.found, key=lambda entry: (-entry.modified, entry.path))
-        notes = _notes(len(found), limit, finding.left_out, is_whole=finding.is_whole)
-        if not found and pattern != "*" and "/" not in pattern and "**" not in pattern:
+        glob_walk.walk(workspace, path)
+        entries = sorted(glob_walk.found, key=lambda entry: (-entry.modified, entry.path))
+        notes = _notes(len(entries), limit, glob_walk.left_out, is_whole=glob_walk.is_whole)
+        if not entries and pattern != "*" and "/" not in pattern and "**" not in pattern:
             notes.append(f"`{pattern}` looks in one folder; `**/{pattern}` looks at any depth")
-        return "\n".join([*map(_row, found[:limit]), *(f"({note})" for note in notes)])
+        return "\n".join([*map(_row, entries[:limit]), *(f"({note})" for note in notes)])
 
     return Tool.of(glob)
 
 
 def _objections(arguments: Any) -> list[Problem]:
-    found = []
+    problems = []
     pattern, limit = arguments["pattern"], arguments["limit"]
     if not 1 <= limit <= _MOST_LIMIT:
-        found.append(Problem(f"has to be from 1 to {_MOST_LIMIT:,}, got {limit}", ("limit",)))
+        problems.append(Problem(f"has to be from 1 to {_MOST_LIMIT:,}, got {limit}", ("limit",)))
     if pattern.startswith("/"):
         remedy = "it starts at the root of the disk; give the folder as `path`, and the pattern from there on"
-        found.append(Problem(remedy, ("pattern",)))
+        problems.append(Problem(remedy, ("pattern",)))
     elif ".." in pattern.split("/"):
-        found.append(Problem("it leaves the folder with `..`; give the folder as `path`", ("pattern",)))
+        problems.append(Problem("it leaves the folder with `..`; give the folder as `path`", ("pattern",)))
     else:
         try:
-            _Wanted(pattern.removeprefix("./"))
+            _PathFilter(pattern.removeprefix("./"))
         except ValueError as error:
-            found.append(Problem(str(error), ("pattern",)))
-    return found
+            problems.append(Problem(str(error), ("pattern",)))
+    return problems
 
 
-class _Finding:
+class _GlobWalk:
     """
     Collects what a walk finds.
 
@@ -105,7 +105,7 @@ class _Finding:
         start: How many characters of each path lead to the folder in which the walk starts.
     """
 
-    def __init__(self, wanted: _Wanted, *, ignoring: Ignoring, watch: Watch, start: int) -> None:
+    def __init__(self, wanted: _PathFilter, *, ignoring: Ignoring, watch: Watch, start: int) -> None:
         self._wanted = wanted
         self._ignoring = ignoring
         self._watch = watch
@@ -135,49 +135,49 @@ class _Finding:
         return is_folder and not goes_on
 
 
-class _Wanted:
+class _PathFilter:
     """Decides which paths a pattern matches, and which folders can hold such paths."""
 
     def __init__(self, pattern: str) -> None:
         self._only_folders = pattern.endswith("/")
         self._whole = Glob(pattern.removesuffix("/") or pattern)
-        self._ways = [_way(each) for each in self._whole.alternatives]
+        self._alternatives = [_name_globs(alternative) for alternative in self._whole.alternatives]
 
     def takes(self, path: str, *, is_folder: bool) -> bool:
         return (is_folder or not self._only_folders) and self._whole.matches(path)
 
     def goes_into(self, folder: str) -> bool:
         names = folder.split("/")
-        return any(_leads_on(way, names) for way in self._ways)
+        return any(_may_hold_match(globs, names) for globs in self._alternatives)
 
 
-def _way(pattern: str) -> list[Glob | None]:
+def _name_globs(pattern: str) -> list[Glob | None]:
     """
     Return one pattern for each name on the way to a match of *pattern*.
 
     The list ends in None if any number of names may follow.
     """
-    way: list[Glob | None] = []
+    globs: list[Glob | None] = []
     try:
         for name in pattern.split("/"):
             if "**" in name:
                 break
-            way.append(Glob(name))
+            globs.append(Glob(name))
         else:
-            return way
+            return globs
     except ValueError:
         pass  # a `/` inside a set matches nothing, but the pattern cannot be split there
-    return [*way, None]
+    return [*globs, None]
 
 
-def _leads_on(way: list[Glob | None], names: list[str]) -> bool:
+def _may_hold_match(globs: list[Glob | None], names: list[str]) -> bool:
     """Return whether there can be matches below the folder that *names* lead to."""
-    for glob, name in zip(way, names, strict=False):
+    for glob, name in zip(globs, names, strict=False):
         if glob is None:
             return True
         if not glob.matches(name):
             return False
-    return len(way) > len(names)
+    return len(globs) > len(names)
 
 
 def _row(entry: Entry) -> str:

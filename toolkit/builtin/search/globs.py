@@ -19,7 +19,7 @@ __all__ = ["Glob", "expanded", "pattern_of", "regex_of"]
 
 _MOST_CHARACTERS = 1000
 _MOST_ALTERNATIVES = 100
-_MOST_BRACES_INSIDE = 10
+_MAX_BRACES = 10
 
 
 class Glob:
@@ -44,11 +44,11 @@ class Glob:
 
     def matches(self, path: str) -> bool:
         """Return whether the pattern matches *path* from its first character to its last."""
-        found = self._pattern
-        if len(path) <= found.fast_limit:
-            return found.fast_search(path) is not None
+        compiled = self._pattern
+        if len(path) <= compiled.fast_limit:
+            return compiled.fast_search(path) is not None
         try:
-            return found.search(path)
+            return compiled.search(path)
         except Undecidable as error:
             raise ToolError(f"the pattern has too many stars for a path of {len(path):,} characters") from error
 
@@ -64,14 +64,14 @@ def expanded(pattern: str) -> list[str]:
     waiting = [(pattern, 0)]
     while waiting:
         text, depth = waiting.pop()
-        found = _first_braces(text)
-        if found is None:
+        braces = _first_braces(text)
+        if braces is None:
             done.append(text)
-        elif depth == _MOST_BRACES_INSIDE:
-            raise ValueError(f"it has more than {_MOST_BRACES_INSIDE} braces; write fewer")
+        elif depth == _MAX_BRACES:
+            raise ValueError(f"it has more than {_MAX_BRACES} braces; write fewer")
         else:
-            start, end, choices = found
-            waiting += [(text[:start] + each + text[end:], depth + 1) for each in reversed(choices)]
+            start, end, choices = braces
+            waiting += [(text[:start] + choice + text[end:], depth + 1) for choice in reversed(choices)]
         if len(done) + len(waiting) > _MOST_ALTERNATIVES:
             raise ValueError(f"its braces give more than {_MOST_ALTERNATIVES} patterns; write fewer")
     return list(dict.fromkeys(done))
@@ -81,7 +81,7 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
     """Return the start and the end of the first braces with a comma, and the choices in them, or None."""
     opened: list[tuple[int, list[int]]] = []
     at = 0
-    found: tuple[int, int, list[int]] | None = None
+    braces: tuple[int, int, list[int]] | None = None
     while at < len(text):
         char = text[at]
         if char == "\\":
@@ -94,12 +94,12 @@ def _first_braces(text: str) -> tuple[int, int, list[str]] | None:
             opened[-1][1].append(at)
         elif char == "}" and opened:
             start, commas = opened.pop()
-            if commas and (found is None or start < found[0]):
-                found = (start, at, commas)
+            if commas and (braces is None or start < braces[0]):
+                braces = (start, at, commas)
         at += 1
-    if found is None:
+    if braces is None:
         return None
-    start, end, commas = found
+    start, end, commas = braces
     edges = [start, *commas, end]
     return start, end + 1, [text[left + 1 : right] for left, right in pairwise(edges)]
 
@@ -128,7 +128,7 @@ def regex_of(pattern: str) -> str:
     while at < len(pattern):
         char = pattern[at]
         if char == "*":
-            text, at = _stars(pattern, at)
+            text, at = _read_stars(pattern, at)
         elif char == "[":
             text, at = _set(pattern, at)
         elif char == "?":
@@ -143,7 +143,7 @@ def regex_of(pattern: str) -> str:
     return "".join(parts)
 
 
-def _stars(pattern: str, start: int) -> tuple[str, int]:
+def _read_stars(pattern: str, start: int) -> tuple[str, int]:
     at = start
     while pattern[at : at + 1] == "*":
         at += 1
@@ -184,27 +184,27 @@ def _set(pattern: str, at: int) -> tuple[str, int]:
     before = ""  # the character with which a range would start
     while (char := pattern[at : at + 1]) != "]" or at == first:
         if char == "-" and before and pattern[at + 1 : at + 2] not in {"", "]"}:
-            high, at = _member(pattern, at + 1)
+            high, at = _read_member(pattern, at + 1)
             ranges.append((before, high))
             before = ""
-        elif char == "[" and (named := _named_class(pattern, at)) is not None:
-            members, at = named
-            ranges += [(each, each) for each in members]
+        elif char == "[" and (char_class := _read_class(pattern, at)) is not None:
+            members, at = char_class
+            ranges += [(member, member) for member in members]
             before = ""
         else:
-            before, at = _member(pattern, at)
+            before, at = _read_member(pattern, at)
             ranges.append((before, before))
     return _written(ranges, is_negated), at + 1
 
 
-def _member(pattern: str, at: int) -> tuple[str, int]:
+def _read_member(pattern: str, at: int) -> tuple[str, int]:
     at += pattern[at : at + 1] == "\\"
     if at >= len(pattern):
         raise ValueError("a `[` has no `]`; write `[[]` for the bracket itself")
     return pattern[at], at + 1
 
 
-def _named_class(pattern: str, at: int) -> tuple[str, int] | None:
+def _read_class(pattern: str, at: int) -> tuple[str, int] | None:
     """Return the characters of a class such as `[:alpha:]`, and its end, or None if *at* is only a bracket."""
     if pattern[at + 1 : at + 2] != ":":
         return None

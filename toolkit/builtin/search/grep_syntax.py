@@ -69,18 +69,18 @@ def query_of(pattern: str, *, fixed: bool = False, ignore_case: bool = False) ->
         text = compile_pattern(f"(?{case}m:{source})")
         tree = read(line.source)
     except ValueError as error:
-        raise BadArgs(Problem(_mended(str(error)), ("pattern",))) from error
-    if what := irregular(tree):
-        raise BadArgs(Problem(f"it has {what}, which is not searched for; {_DO_WITHOUT}", ("pattern",)))
+        raise BadArgs(Problem(_add_remedy(str(error)), ("pattern",))) from error
+    if feature := irregular(tree):
+        raise BadArgs(Problem(f"it has {feature}, which is not searched for; {_SEARCH_ADVICE}", ("pattern",)))
     if size(tree) > MOST_STATES:
         raise BadArgs(Problem("its repeats, written out, are too long; make them shorter", ("pattern",)))
-    return Query(line, text, _needle(tree), f"(?m-u){_sieve(tree)}")
+    return Query(line, text, _longest_literal(tree), f"(?m-u){_build_sieve(tree)}")
 
 
 # Refused patterns.
 
 _FLAGS_IN_FRONT = re.compile(r"\(\?i\)")
-_DO_WITHOUT = "search for the wider text, and look at the lines that are found"
+_SEARCH_ADVICE = "search for the wider text, and look at the lines that are found"
 _ESCAPES = {
     "n": "lines are searched one by one, and none holds a newline; search for a part of one line",
     "A": "lines are searched one by one; write `^` for the start of a line",
@@ -103,9 +103,9 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_IN_SET = re.compile(r"\\(?P<escape>.)|(?P<odd>\[|--|&&|~~|\|\|)|(?P<end>\])|.", re.DOTALL)
-_GROUPS = {":", "i)", "i:", "-i:", "P<"}
-_KNOWN_GROUPS = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
+_SET_TOKENS = re.compile(r"\\(?P<escape>.)|(?P<odd>\[|--|&&|~~|\|\|)|(?P<end>\])|.", re.DOTALL)
+_SUPPORTED_GROUPS = {":", "i)", "i:", "-i:", "P<"}
+_SUPPORTED_GROUPS_TEXT = "`(?:...)`, `(?i:...)`, `(?P<name>...)`, and `(?i)` in front"
 
 
 def _objection(pattern: str, *, fixed: bool) -> str | None:
@@ -120,34 +120,34 @@ def _objection(pattern: str, *, fixed: bool) -> str | None:
         pattern.encode()
     except UnicodeEncodeError:
         return "it holds half a character, which no text does; write the whole one"
-    return None if fixed else next(_oddities(pattern), None)
+    return None if fixed else next(_find_oddities(pattern), None)
 
 
-def _oddities(pattern: str) -> Iterator[str]:
+def _find_oddities(pattern: str) -> Iterator[str]:
     """Yield a message for each part of *pattern* that the engines would read differently."""
     at = 0
     in_set = False
     while at < len(pattern):
-        token = (_IN_SET if in_set else _TOKENS).match(pattern, at)
+        token = (_SET_TOKENS if in_set else _TOKENS).match(pattern, at)
         assert token is not None  # noqa: S101 -- both expressions match any character
         at = token.end()
-        found = token.groupdict()
-        if escape := found["escape"]:
+        groups = token.groupdict()
+        if escape := groups["escape"]:
             if escape in _ESCAPES:
                 yield f"`\\{escape}`: {_ESCAPES[escape]}"
             elif in_set and escape == "b":
                 yield "`\\b` in a set: write the code as `\\x08`"
         elif in_set:
-            if odd := found["odd"]:
+            if odd := groups["odd"]:
                 yield f"`{odd}` in a set means different things to different engines; write `\\{odd[0]}`"
-            in_set = not found["end"]
-        elif found["set"]:
+            in_set = not groups["end"]
+        elif groups["set"]:
             in_set = True
-        elif (group := found["group"]) and group not in _GROUPS:
-            yield f"`(?{group}` is not searched for; there are {_KNOWN_GROUPS}; {_DO_WITHOUT}"
+        elif (group := groups["group"]) and group not in _SUPPORTED_GROUPS:
+            yield f"`(?{group}` is not searched for; there are {_SUPPORTED_GROUPS_TEXT}; {_SEARCH_ADVICE}"
 
 
-def _mended(message: str) -> str:
+def _add_remedy(message: str) -> str:
     return f"{message}; mend it, or search with fixed=true to take every character as it is"
 
 
@@ -160,24 +160,24 @@ def _literal(node: Node) -> str:
     """Return the one character that *node* matches, or an empty string if it can match several."""
     if not isinstance(node, Chars) or node.flags & re.IGNORECASE:
         return ""
-    found = _LITERAL.fullmatch(node.source)
+    match = _LITERAL.fullmatch(node.source)
     # Bytes that cannot be decoded are read as U+FFFD, so this character stands for many different bytes.
-    return chr(int(found[1], 16)) if found and found[1] != "0000fffd" else ""
+    return chr(int(match[1], 16)) if match and match[1] != "0000fffd" else ""
 
 
-def _needle(tree: Node) -> str:
+def _longest_literal(tree: Node) -> str:
     best = run = ""
-    for node in _flat(tree):
+    for node in _flatten(tree):
         run = run + char if (char := _literal(node)) else ""
         best = max(best, run, key=len)
     return best
 
 
-def _flat(node: Node) -> Iterator[Node]:
+def _flatten(node: Node) -> Iterator[Node]:
     """Yield the parts of *node* in their order. Every match contains all of them."""
     if isinstance(node, Seq):
-        for each in node.items:
-            yield from _flat(each)
+        for item in node.items:
+            yield from _flatten(item)
     else:
         yield node
 
@@ -187,11 +187,11 @@ def _flat(node: Node) -> Iterator[Node]:
 _ASCII = (1 << 128) - 1
 _NEWLINE = 1 << ord("\n")
 # Any character beyond ASCII, and bytes that are no character.
-_BEYOND = r"[\x80-\xff]{1,4}"
-_MOST_ROUNDS = 50
+_NON_ASCII = r"[\x80-\xff]{1,4}"
+_MAX_REPEATS = 50
 
 
-def _sieve(node: Node) -> str:
+def _build_sieve(node: Node) -> str:
     """Return an expression over bytes that matches wherever *node* matches in the text."""
     match node:
         case Chars():
@@ -201,13 +201,13 @@ def _sieve(node: Node) -> str:
         case At("end" | "line end"):
             return r"\r?$"
         case Seq(items):
-            return "".join(map(_sieve, items))
+            return "".join(map(_build_sieve, items))
         case Either(items):
-            return f"(?:{'|'.join(map(_sieve, items))})"
+            return f"(?:{'|'.join(map(_build_sieve, items))})"
         case Repeat(low, high, body):
             # Fewer rounds match more text, and cost ripgrep less.
-            rounds = f"{{{min(low, _MOST_ROUNDS)},{'' if high >= UNBOUNDED or high > _MOST_ROUNDS else high}}}"
-            return f"(?:{_sieve(body)}){rounds}"
+            rounds = f"{{{min(low, _MAX_REPEATS)},{'' if high >= UNBOUNDED or high > _MAX_REPEATS else high}}}"
+            return f"(?:{_build_sieve(body)}){rounds}"
         case _:
             return ""  # Python checks the edges of words later
 
@@ -218,5 +218,5 @@ def _bytes(chars: Chars) -> str:
         return "".join(f"\\x{byte:02x}" for byte in char.encode())
     bits = chars.mask & _ASCII & ~_NEWLINE
     members = "".join(f"\\x{code:02x}" for code in range(128) if bits >> code & 1)
-    some = [f"[{members}]"] * bool(members) + [_BEYOND] * bool(chars.mask >> 128)
-    return f"(?:{'|'.join(some)})"
+    choices = [f"[{members}]"] * bool(members) + [_NON_ASCII] * bool(chars.mask >> 128)
+    return f"(?:{'|'.join(choices)})"

@@ -29,7 +29,7 @@ from .search_report import Mode, Tally, named, shown_path
 __all__ = ["grep_for"]
 
 _MOST_LIMIT = 1000
-_MOST_CONTEXT = 20
+_MAX_CONTEXT_LINES = 20
 _REPORT_EVERY = 5000
 
 
@@ -127,23 +127,23 @@ class _Search:
                 if not done % _REPORT_EVERY:
                     self.context.report(done, len(files), "searching")
                 if entry.path not in cleared:
-                    tally.add(entry, self._look_into(entry))
+                    tally.add(entry, self._search_file(entry))
                 if tally.is_full:
                     break
         except Stopped:
             return f"the time was up after {done:,} of {len(files):,} files; narrow the path or the files"
         return ""
 
-    def _look_into(self, entry: Entry) -> Found:
+    def _search_file(self, entry: Entry) -> Found:
         """Return what is found in a file, or `NOTHING` if a rule or a check denies reading it."""
-        found = search(self.workspace, entry, self.query, self.watch, first_only=self.first_only)
-        if found.refused is not None or found == NOTHING:
-            return found
+        result = search(self.workspace, entry, self.query, self.watch, first_only=self.first_only)
+        if result.refused is not None or result == NOTHING:
+            return result
         try:
             self.context.permissions.check(Reads(os.path.join(self.workspace.root, entry.path)))
         except ToolError:
             return NOTHING  # without a note, because a note would reveal that the file matches
-        return found
+        return result
 
 
 def _notes(listed: list[Entry], overdue: str, left_out: int) -> list[str]:
@@ -159,16 +159,16 @@ def _notes(listed: list[Entry], overdue: str, left_out: int) -> list[str]:
 
 
 def _objections(arguments: Any) -> list[Problem]:
-    found = []
-    for name, low, high in (("context_lines", 0, _MOST_CONTEXT), ("limit", 1, _MOST_LIMIT)):
+    problems = []
+    for name, low, high in (("context_lines", 0, _MAX_CONTEXT_LINES), ("limit", 1, _MOST_LIMIT)):
         if not low <= arguments[name] <= high:
-            found.append(Problem(f"has to be from {low} to {high}, got {arguments[name]}", (name,)))
+            problems.append(Problem(f"has to be from {low} to {high}, got {arguments[name]}", (name,)))
     if arguments["glob"]:
         try:
             Glob(arguments["glob"])
         except ValueError as error:
-            found.append(Problem(str(error), ("glob",)))
-    return found
+            problems.append(Problem(str(error), ("glob",)))
+    return problems
 
 
 class _Filter:
@@ -176,7 +176,7 @@ class _Filter:
 
     def __init__(self, workspace: Workspace, path: str, glob: str, file_type: FileType | None) -> None:
         self._glob = Glob(glob.removeprefix("./")) if glob else None
-        self._is_of_path = "/" in glob
+        self._matches_path = "/" in glob
         self._type = None if file_type is None else Glob(FILE_TYPES[file_type])
         self._start = len(start_of(workspace, path))
 
@@ -185,10 +185,10 @@ class _Filter:
             return False
         if self._glob is None:
             return True
-        return self._glob.matches(entry.path.removeprefix("./")[self._start :] if self._is_of_path else entry.name)
+        return self._glob.matches(entry.path.removeprefix("./")[self._start :] if self._matches_path else entry.name)
 
 
-def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter, watch: Watch) -> list[Entry]:
+def _files(workspace: Workspace, path: str, ignoring: Ignoring, file_filter: _Filter, watch: Watch) -> list[Entry]:
     """Return the files to search, the one that changed last first."""
     top = present_at(workspace, path)
     if top.kind != "folder":
@@ -199,6 +199,6 @@ def _files(workspace: Workspace, path: str, ignoring: Ignoring, wanted: _Filter,
         watch.look()
         return ignoring(entry)
 
-    found = [entry for entry in workspace.walk(path, skip=skip) if entry.kind == "file" and wanted(entry)]
-    found.sort(key=lambda entry: (-entry.modified, entry.path))
-    return found
+    entries = [entry for entry in workspace.walk(path, skip=skip) if entry.kind == "file" and file_filter(entry)]
+    entries.sort(key=lambda entry: (-entry.modified, entry.path))
+    return entries

@@ -22,9 +22,9 @@ __all__ = ["MOST_BYTES", "NOTHING", "Found", "search"]
 MOST_BYTES = 20_000_000
 """Larger files are not searched."""
 
-_SAMPLE = 8192
+_SAMPLE_BYTES = 8192
 _BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
-_LOOK_EVERY = 16
+_CHECK_TIME_EVERY = 16
 
 
 class Found(NamedTuple):
@@ -64,7 +64,7 @@ def search(workspace: Workspace, entry: Entry, query: Query, watch: Watch, *, fi
     encoding = _BOMS.get(data[:2])
     if encoding is None and query.needle and query.needle.encode() not in data:
         return NOTHING
-    is_binary = encoding is None and b"\0" in data[:_SAMPLE]
+    is_binary = encoding is None and b"\0" in data[:_SAMPLE_BYTES]
     text = data.decode(encoding or "utf-8", "replace").removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").removesuffix("\r")
@@ -86,7 +86,7 @@ def _hits(lines: list[str], query: Query, watch: Watch, *, first_only: bool) -> 
     undecided: int | None = None
     for number, line in enumerate(lines):
         is_long = len(line) > limit
-        if is_long or not number % _LOOK_EVERY:
+        if is_long or not number % _CHECK_TIME_EVERY:
             watch.look()
         if needle not in line:
             continue

@@ -29,8 +29,8 @@ from .grep_syntax import Query
 __all__ = ["Ripgrep", "is_worth_it", "ripgrep_for"]
 
 # With less to search, the files are searched before a sandbox has started.
-_WORTH_FILES = 10_000
-_WORTH_BYTES = 50_000_000
+_MIN_FILES = 10_000
+_MIN_BYTES = 50_000_000
 
 _OPTIONS = (
     "--no-config",
@@ -42,18 +42,18 @@ _OPTIONS = (
     "--color=never",
 )
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
-_MOST_OF_A_PATTERN = 60_000
+_MAX_PATTERN_CHARACTERS = 60_000
 _TICK_SECONDS = 0.2
 _GRACE_SECONDS = 1.0
-_MOST_KNOWN = 200_000
+_MAX_REMEMBERED = 200_000
 # The exit codes with which xargs says that it ran ripgrep, and how that went.
-_DONE = (0, 123)
+_RAN_CODES = (0, 123)
 _NOT_STARTED = (-1, b"")
 
 
 def is_worth_it(entries: Sequence[Entry]) -> bool:
     """Return whether there is so much to search that ripgrep would be faster."""
-    return len(entries) >= _WORTH_FILES or sum(entry.size for entry in entries) >= _WORTH_BYTES
+    return len(entries) >= _MIN_FILES or sum(entry.size for entry in entries) >= _MIN_BYTES
 
 
 def ripgrep_for(workspace: Workspace, wanted: bool | None, *, path: str | None = None) -> Ripgrep | None:
@@ -110,29 +110,29 @@ class Ripgrep:
         Raises:
             Stopped: The time is up.
         """
-        if self.is_broken or len(query.sieve) > _MOST_OF_A_PATTERN:
+        if self.is_broken or len(query.sieve) > _MAX_PATTERN_CHARACTERS:
             return set()
         names = {
             os.fsencode(entry.path if entry.path.startswith("/") else f"./{entry.path}"): entry.path
             for entry in entries
-            if self._is_open(entry.path)
+            if self._may_read(entry.path)
         }
         argv = [self._xargs, "-0", "-r", "-s", "400000", self._rg, *_OPTIONS, "-e", query.sieve, "--"]
         code, output = self._run(argv, b"\0".join([*names, b""]), watch)
-        found = {names[name] for name in output.split(b"\0") if name in names}
+        paths = {names[name] for name in output.split(b"\0") if name in names}
         # A failure loses no match, because all files that were not cleared are searched. But ripgrep is not used again.
-        self.is_broken = code not in _DONE and not found
-        return found
+        self.is_broken = code not in _RAN_CODES and not paths
+        return paths
 
-    def _is_open(self, path: str) -> bool:
+    def _may_read(self, path: str) -> bool:
         """Return whether the file at *path* may be read, judged by its name."""
-        known = self._open.get(path)
-        if known is None:
-            if len(self._open) >= _MOST_KNOWN:
+        may_read = self._open.get(path)
+        if may_read is None:
+            if len(self._open) >= _MAX_REMEMBERED:
                 self._open.clear()
             whole = os.path.join(self._workspace.root, path)
-            known = self._open[path] = not self._workspace.is_kept(whole, "read")
-        return known
+            may_read = self._open[path] = not self._workspace.is_kept(whole, "read")
+        return may_read
 
     def _run(self, argv: list[str], names: bytes, watch: Watch) -> tuple[int, bytes]:
         env = dict(_ENVIRONMENT)
@@ -142,15 +142,15 @@ class Ripgrep:
             except ToolError:
                 return _NOT_STARTED  # there is more to hide than the sandbox can hide
         # The names go to a file, because a write to a pipe cannot be interrupted to check the clock.
-        with tempfile.TemporaryFile() as given:
-            given.write(names)
-            given.seek(0)
+        with tempfile.TemporaryFile() as names_file:
+            names_file.write(names)
+            names_file.seek(0)
             try:
                 process = subprocess.Popen(  # noqa: S603 -- the argument list is ours
                     argv,
                     cwd=self._workspace.root,
                     env=env,
-                    stdin=given,
+                    stdin=names_file,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
                     start_new_session=True,

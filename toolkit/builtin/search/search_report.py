@@ -19,8 +19,8 @@ Mode = Literal["lines", "files", "count"]
 _MOST_TEXT = 80_000
 _MOST_LINES_COUNTED = 100_000
 _MOST_FILES_COUNTED = 10_000
-_MOST_OF_A_LINE = 400
-_BEFORE_A_MATCH = 100
+_MAX_LINE_CHARACTERS = 400
+_CHARACTERS_BEFORE_MATCH = 100
 _MOST_NAMES = 5
 
 
@@ -38,7 +38,7 @@ class Tally:
     def __init__(self, mode: Mode, *, limit: int, context_lines: int, pattern: Pattern) -> None:
         self._mode = mode
         self._limit = limit
-        self._around = context_lines
+        self._context_lines = context_lines
         self._pattern = pattern
         self._rows: list[str] = []
         self._characters = 0
@@ -64,8 +64,8 @@ class Tally:
         """Add what was found in the file *entry*."""
         path = shown_path(entry.path)
         if found.refused is not None:
-            kept = self._protected if isinstance(found.refused, Safety) else self._unread
-            kept.append(path)
+            unsearched = self._protected if isinstance(found.refused, Safety) else self._unread
+            unsearched.append(path)
         if found.is_binary:
             self._binary.append(path)
         if found.undecided is not None:
@@ -73,64 +73,64 @@ class Tally:
         if found.hits:
             self._take(path, found)
 
-    def _take(self, path: str, found: Found) -> None:
+    def _take(self, path: str, result: Found) -> None:
         is_lines = self._mode == "lines"
         has_room = self._characters < _MOST_TEXT
         room = self._limit - self._shown if has_room else 0
         if room <= 0:
             self._more_files += 1
-            self._more_lines += len(found.hits)
+            self._more_lines += len(result.hits)
             return
         if not is_lines:
-            self._rows.append(path if self._mode == "files" else f"{path}: {len(found.hits)}")
+            self._rows.append(path if self._mode == "files" else f"{path}: {len(result.hits)}")
             self._shown += 1
             return
-        if self._around and self._rows:
+        if self._context_lines and self._rows:
             self._rows.append("--")
-        last = found.hits[:room][-1] + self._around
-        rows = list(self._lines(path, found, found.hits[:room]))
+        last = result.hits[:room][-1] + self._context_lines
+        rows = list(self._lines(path, result, result.hits[:room]))
         # Matches among the lines around the last match are shown too.
-        taken = sum(hit <= last for hit in found.hits)
+        shown_count = sum(hit <= last for hit in result.hits)
         self._rows += rows
         self._characters += sum(map(len, rows))
-        self._shown += taken
-        self._more_lines += len(found.hits) - taken
+        self._shown += shown_count
+        self._more_lines += len(result.hits) - shown_count
 
-    def _lines(self, path: str, found: Found, taken: Sequence[int]) -> Iterator[str]:
-        hits = set(found.hits)
+    def _lines(self, path: str, result: Found, shown_hits: Sequence[int]) -> Iterator[str]:
+        hits = set(result.hits)
         last = -1
-        for hit in taken:
-            first = max(last + 1, hit - self._around)
-            if self._around and last >= 0 and first > last + 1:
+        for hit in shown_hits:
+            first = max(last + 1, hit - self._context_lines)
+            if self._context_lines and last >= 0 and first > last + 1:
                 yield "--"
-            end = min(len(found.lines) - 1, hit + self._around)
+            end = min(len(result.lines) - 1, hit + self._context_lines)
             for number in range(first, end + 1):
                 mark = ":" if number in hits else "-"
-                yield f"{path}{mark}{number + 1}{mark} {self._cut(found.lines[number])}"
+                yield f"{path}{mark}{number + 1}{mark} {self._cut(result.lines[number])}"
             last = max(last, end)
 
     def _cut(self, line: str) -> str:
         line = line.replace("\r", "\\r")
-        if len(line) <= _MOST_OF_A_LINE:
+        if len(line) <= _MAX_LINE_CHARACTERS:
             return line
         match = self._pattern.fast_search(line) if len(line) <= self._pattern.fast_limit else None
-        start = max(0, match.start() - _BEFORE_A_MATCH) if match and match.end() > _MOST_OF_A_LINE else 0
-        piece = line[start : start + _MOST_OF_A_LINE]
+        start = max(0, match.start() - _CHARACTERS_BEFORE_MATCH) if match and match.end() > _MAX_LINE_CHARACTERS else 0
+        piece = line[start : start + _MAX_LINE_CHARACTERS]
         return f"{'... ' if start else ''}{piece}... [cut: the line has {len(line):,} characters]"
 
     def text(self, *, notes: list[str]) -> str:
         """Return the whole report, with *notes* at its end."""
-        return "\n".join([*self._rows, *(f"({each})" for each in (*self._notes(), *notes))])
+        return "\n".join([*self._rows, *(f"({note})" for note in (*self._notes(), *notes))])
 
     def _notes(self) -> Iterator[str]:
         if self.is_empty:
             yield "nothing matches"
         if self._more_files or self._more_lines:
             atleast = "at least " if self.is_full else ""
-            some = [counted(self._more_lines, "more matching line")] * (self._mode == "lines")
-            some += [counted(self._more_files, "more file")] * bool(self._more_files)
-            yield f"{atleast}{' in '.join(some)}; narrow the pattern or the path, or raise the limit"
-        for names, one, several in (
+            counts = [counted(self._more_lines, "more matching line")] * (self._mode == "lines")
+            counts += [counted(self._more_files, "more file")] * bool(self._more_files)
+            yield f"{atleast}{' in '.join(counts)}; narrow the pattern or the path, or raise the limit"
+        for names, singular, plural in (
             (self._binary, "binary file matches and is not shown", "binary files match and are not shown"),
             (self._protected, "protected file was not searched", "protected files were not searched"),
             (self._unread, "file may not or cannot be read", "files may not or cannot be read"),
@@ -141,7 +141,7 @@ class Tally:
             ),
         ):
             if names:
-                yield f"{len(names):,} {one if len(names) == 1 else several}: {named(names)}"
+                yield f"{len(names):,} {singular if len(names) == 1 else plural}: {named(names)}"
 
 
 def counted(number: int, what: str) -> str:
@@ -164,4 +164,4 @@ def shown_path(path: str) -> str:
         path = f"./{path}"
     if path.isprintable():
         return path
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in path)
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in path)

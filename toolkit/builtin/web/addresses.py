@@ -35,8 +35,8 @@ _NO_SUCH_NAME = frozenset([socket.EAI_NONAME, getattr(socket, "EAI_NODATA", sock
 
 async def by_system(host: str, port: int) -> list[str]:
     """Return the addresses of *host* as the operating system knows them."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(place[0]) for *_, place in found]
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(place[0]) for *_, place in entries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +121,14 @@ class Doors:
 
     async def addresses(self, place: Place) -> list[str]:
         """Return every address of *place*. Raise `Safety` if one of them may not be reached."""
-        found = await self._looked_up(place)
-        for each in found:
-            kind = self._judge(each)
-            if kind is not None and not (place.is_private and _can_be_allowed(each)):
+        ip_addresses = await self._looked_up(place)
+        for address in ip_addresses:
+            kind = self._judge(address)
+            if kind is not None and not (place.is_private and _can_be_allowed(address)):
                 # One forbidden address is enough to refuse all: an honest name does not have addresses inside and
                 # outside at once.
-                raise Safety(f"{place.host!r} stands for {each}, {kind}, which is not reached; use another host")
-        return [str(each) for each in found]
+                raise Safety(f"{place.host!r} stands for {address}, {kind}, which is not reached; use another host")
+        return [str(address) for address in ip_addresses]
 
     async def _looked_up(self, place: Place) -> list[Address]:
         try:
@@ -136,8 +136,8 @@ class Doors:
         except ValueError:
             pass
         try:
-            found = await self._resolve(place.host, place.port)
-            addresses = [ip_address(each) for each in dict.fromkeys(found)]
+            texts = await self._resolve(place.host, place.port)
+            addresses = [ip_address(text) for text in dict.fromkeys(texts)]
         except socket.gaierror as error:
             if error.errno in _NO_SUCH_NAME:
                 raise ToolError(f"there is no host {place.host!r}; check its name") from error
@@ -166,9 +166,9 @@ def _parsed(url: str) -> Place:
 
     try:
         parsed = httpx.URL(url)
-        host = _one_spelling(parsed.raw_host.decode("ascii"))
+        host = _normalize_host(parsed.raw_host.decode("ascii"))
         parts = urlsplit(url)
-        is_same = host == _one_spelling(parts.hostname or "") and parsed.scheme == parts.scheme
+        is_same = host == _normalize_host(parts.hostname or "") and parsed.scheme == parts.scheme
     except (httpx.InvalidURL, ValueError) as error:
         raise Safety(f"{url[:200]!r} is no address that can be reached: {error}") from error
     if not is_same or parsed.userinfo:
@@ -177,7 +177,7 @@ def _parsed(url: str) -> Place:
     return Place(str(parsed.copy_with(host=host, fragment=None)), parsed.scheme, host, port, is_private=False)
 
 
-def _one_spelling(host: str) -> str:
+def _normalize_host(host: str) -> str:
     host = host.lower().removesuffix(".")
     return str(ip_address(host)) if ":" in host else host
 

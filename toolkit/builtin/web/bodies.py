@@ -41,9 +41,9 @@ def inflater(encoding: str) -> Inflater:
 async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_bytes: int) -> Body:
     """Return all data of *chunks*, at most *max_bytes* before decompression and after."""
     data = bytearray()
-    taken = 0
+    received = 0
     async for chunk in chunks:
-        taken += len(chunk)
+        received += len(chunk)
         try:
             for piece in inflate.pieces(chunk, 65536):
                 data += piece
@@ -51,6 +51,6 @@ async def read_body(chunks: AsyncIterator[bytes], inflate: Inflater, *, max_byte
                     return Body(bytes(data[:max_bytes]), f"cut after {max_bytes:,} bytes")
         except ValueError as error:
             raise ToolError(f"{error}; try another page") from error
-        if taken > max_bytes:
+        if received > max_bytes:
             return Body(bytes(data), f"cut after {max_bytes:,} bytes of compressed data")
     return Body(bytes(data), None if inflate.is_whole else "cut short by the server: its compressed data has no end")

@@ -66,14 +66,14 @@ class FetchLimits:
     keep_pages: int = 32
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            may_be_none = each.name in ("max_redirects", "keep_seconds", "keep_pages")
-            is_number = isinstance(value, int if each.type == "int" else (int, float)) and not isinstance(value, bool)
+        for limit in fields(self):
+            value = getattr(self, limit.name)
+            may_be_none = limit.name in ("max_redirects", "keep_seconds", "keep_pages")
+            is_number = isinstance(value, int if limit.type == "int" else (int, float)) and not isinstance(value, bool)
             if not is_number or not 0 <= value < float("inf") or (value == 0 and not may_be_none):
-                what = "a whole number" if each.type == "int" else "a number"
+                expected = "a whole number" if limit.type == "int" else "a number"
                 least = "0 or more" if may_be_none else "more than 0"
-                raise ValueError(f"FetchLimits: `{each.name}` has to be {what}, {least}, got {value!r}")
+                raise ValueError(f"FetchLimits: `{limit.name}` has to be {expected}, {least}, got {value!r}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,31 +159,33 @@ class Fetcher:
         self,
         place: Place,
         target: str,
-        before: list[str],
+        earlier_urls: list[str],
         check: Callable[[str], None],
         opens_port: Callable[[str], bool],
     ) -> Place:
         """Return the place to which a redirect leads, judged like the first address."""
-        if len(before) > self.limits.max_redirects:
-            raise ToolError(f"{before[0]} redirects more than {self.limits.max_redirects} times; try another page")
+        if len(earlier_urls) > self.limits.max_redirects:
+            raise ToolError(
+                f"{earlier_urls[0]} redirects more than {self.limits.max_redirects} times; try another page"
+            )
         try:
-            following = self.doors.place(target)
-            self.doors.check_port(following, opens_port)
+            next_place = self.doors.place(target)
+            self.doors.check_port(next_place, opens_port)
         except Safety as error:
             raise Safety(f"{place.url} redirects to an address that is not reached: {error}") from error
-        if place.scheme == "https" and following.scheme == "http":
-            raise Safety(f"{place.url} redirects from https to {following.url}, where anybody could read along")
-        if following.url in before:
-            raise ToolError(f"{place.url} redirects to {following.url}, in a circle; try another page")
-        check(following.url)
-        return following
+        if place.scheme == "https" and next_place.scheme == "http":
+            raise Safety(f"{place.url} redirects from https to {next_place.url}, where anybody could read along")
+        if next_place.url in earlier_urls:
+            raise ToolError(f"{place.url} redirects to {next_place.url}, in a circle; try another page")
+        check(next_place.url)
+        return next_place
 
     @asynccontextmanager
     async def _response(self, place: Place) -> AsyncIterator[httpx.Response]:
         """Yield the head of the answer from one of the addresses of *place*, all of which were judged."""
         import httpx
 
-        failed: httpx.TransportError = httpx.ConnectError("it has no address")
+        last_error: httpx.TransportError = httpx.ConnectError("it has no address")
         for address in (await self.doors.addresses(place))[: self.limits.max_addresses]:
             transport = httpx.AsyncHTTPTransport(verify=self._context(), trust_env=False)
             try:
@@ -191,7 +193,7 @@ class Fetcher:
                     try:
                         response = await transport.handle_async_request(self._request(place, address))
                     except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                        failed = error
+                        last_error = error
                         continue
                     try:
                         yield response
@@ -200,7 +202,7 @@ class Fetcher:
                     return
             except httpx.TransportError as error:
                 raise _worded(error, place) from error
-        raise _worded(failed, place) from failed
+        raise _worded(last_error, place) from last_error
 
     def _request(self, place: Place, address: str) -> httpx.Request:
         """Return a request that goes to *address*, but names the host in everything else."""
@@ -225,22 +227,22 @@ class Fetcher:
 
     async def _page(self, place: Place, hops: list[str], keeps: list[float | None], response: httpx.Response) -> Page:
         kind = media_type(response.headers.get("content-type", ""))
-        most = self.limits.max_bytes
+        max_bytes = self.limits.max_bytes
         if not response.is_success:
-            most = min(most, _MOST_ERROR_BYTES)
+            max_bytes = min(max_bytes, _MOST_ERROR_BYTES)
         elif not (kind.is_text or kind.is_unknown):
-            most = min(most, _MOST_BINARY_BYTES)  # enough to detect the kind of file
+            max_bytes = min(max_bytes, _MOST_BINARY_BYTES)  # enough to detect the kind of file
         inflate = inflater(response.headers.get("content-encoding", ""))
         length = response.headers.get("content-length", "")
-        known = [keep for keep in keeps if keep is not None]
+        stated_seconds = [keep for keep in keeps if keep is not None]
         return Page(
             url=place.url,
             hops=tuple(hops),
             status=response.status_code,
             type=kind,
-            body=await read_body(response.aiter_raw(), inflate, max_bytes=most),
+            body=await read_body(response.aiter_raw(), inflate, max_bytes=max_bytes),
             length=int(length) if re.fullmatch("[0-9]{1,18}", length) else None,
-            keep_seconds=min(known) if known else None,
+            keep_seconds=min(stated_seconds) if stated_seconds else None,
             retry_after_seconds=retry_after_seconds(response.headers),
         )
 
@@ -254,7 +256,7 @@ def _target(place: Place, response: httpx.Response) -> str | None:
         raise ToolError(f"{place.url} redirects, but names {len(locations) or 'no'} places to go; try another page")
     # Blanks and letters beyond ASCII are common here. Every browser percent-encodes them. In a host they remain an
     # error.
-    location = re.sub(r"[^!-~]+", lambda odd: quote(odd[0]), locations.pop().strip())
+    location = re.sub(r"[^!-~]+", lambda match: quote(match[0]), locations.pop().strip())
     try:
         return urljoin(place.url, location)
     except ValueError as error:
@@ -262,10 +264,12 @@ def _target(place: Place, response: httpx.Response) -> str | None:
 
 
 def _keep_seconds(response: httpx.Response) -> float | None:
-    wishes = [each.strip() for each in response.headers.get("cache-control", "").lower().split(",")]
-    if any(each in ("no-store", "no-cache") or each.startswith("no-cache=") for each in wishes):
+    directives = [directive.strip() for directive in response.headers.get("cache-control", "").lower().split(",")]
+    if any(directive in ("no-store", "no-cache") or directive.startswith("no-cache=") for directive in directives):
         return 0.0
-    ages = [int(found[1]) for each in wishes if (found := re.fullmatch(r'max-age="?([0-9]{1,9})"?', each))]
+    ages = [
+        int(match[1]) for directive in directives if (match := re.fullmatch(r'max-age="?([0-9]{1,9})"?', directive))
+    ]
     return float(min(ages)) if ages else None
 
 
@@ -276,6 +280,10 @@ def _worded(error: Exception, place: Place) -> ToolError:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return ToolError(f"the certificate of {place.host!r} does not hold: {cause.verify_message}")
         cause = cause.__cause__ or cause.__context__
-    meant = classified(error)
-    message = f"{place.host!r}: {meant}"
-    return Transient(message, happened=meant.happened) if isinstance(meant, Transient) else ToolError(message)
+    classified_error = classified(error)
+    message = f"{place.host!r}: {classified_error}"
+    return (
+        Transient(message, happened=classified_error.happened)
+        if isinstance(classified_error, Transient)
+        else ToolError(message)
+    )

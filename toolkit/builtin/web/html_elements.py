@@ -57,7 +57,7 @@ _HIDDEN = re.compile(
 _UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u200b\u2060-\u2064\ufeff\U000e0000-\U000e0fff]")
 _SPACES = re.compile(r"\s+")
 _LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9+#-]{1,20})(?:\s|$)")
-_MOST_LINK = 2000
+_MAX_LINK_CHARACTERS = 2000
 
 
 def is_hidden(tag: Start) -> bool:
@@ -71,20 +71,20 @@ def is_hidden(tag: Start) -> bool:
 
 def language(tag: Start) -> str:
     """Return the language that the class of a code block states, or an empty string."""
-    found = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
-    return found[1] if found else ""
+    match = _LANGUAGE.search(tag.attributes.get("class", "")[:500])
+    return match[1] if match else ""
 
 
 def absolute(base: str, href: str) -> str:
     """Return the absolute URL of a link, or an empty string if the link is not useful to a reader."""
-    href = _SPACES.sub("", _UNSEEN.sub("", href)) if len(href) <= _MOST_LINK else ""
+    href = _SPACES.sub("", _UNSEEN.sub("", href)) if len(href) <= _MAX_LINK_CHARACTERS else ""
     if not href or href.startswith("#"):
         return ""
     try:
         url = urljoin(base, href)
     except ValueError:
         return ""
-    is_known = url.lower().startswith(("http://", "https://", "mailto:")) and len(url) <= _MOST_LINK
+    is_known = url.lower().startswith(("http://", "https://", "mailto:")) and len(url) <= _MAX_LINK_CHARACTERS
     return url.replace("(", "%28").replace(")", "%29") if is_known else ""
 
 

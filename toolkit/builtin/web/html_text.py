@@ -56,8 +56,8 @@ def html_text(source: str, *, base: str = "", max_chars: int = 2_000_000) -> Htm
 
 def _read(source: str, base: str, max_chars: int, dropped: frozenset[str]) -> HtmlText:
     reader = _Reader(base, max_chars, dropped)
-    coming = tokens(source)
-    for token in islice(coming, _MOST_TOKENS):
+    remaining = tokens(source)
+    for token in islice(remaining, _MOST_TOKENS):
         if isinstance(token, Start):
             reader.start(token)
         elif isinstance(token, End):
@@ -66,7 +66,7 @@ def _read(source: str, base: str, max_chars: int, dropped: frozenset[str]) -> Ht
             reader.text(token)
         if reader.is_full:
             break
-    return reader.result(is_cut=reader.is_full or next(coming, None) is not None)
+    return reader.result(is_cut=reader.is_full or next(remaining, None) is not None)
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class _Reader:
     def start(self, tag: Start) -> None:
         name = tag.name
         if name in CLOSES:
-            self._close_open(*CLOSES[name])
+            self._close_implied(*CLOSES[name])
         if name == "body" or (name in BLOCKS and name != "html"):
             self._close("head")  # the head ends where the page begins, even without an end tag
         is_dropped = name in self._dropped or is_hidden(tag)
@@ -208,7 +208,7 @@ class _Reader:
             self._rows[-1].is_plain = False
         self._break()
 
-    def _close_open(self, names: frozenset[str], fence: frozenset[str]) -> None:
+    def _close_implied(self, names: frozenset[str], fence: frozenset[str]) -> None:
         """Close the elements that end where a new element of their kind begins."""
         if not any(self._counts[name] for name in names):
             return
@@ -236,7 +236,7 @@ class _Reader:
     def _is_outside_table(self, name: str) -> bool:
         """Return whether the innermost table is inside the innermost element called *name*."""
         names = (element.name for element in reversed(self._open))
-        return next(each for each in names if each in (name, "table")) != name
+        return next(open_name for open_name in names if open_name in (name, "table")) != name
 
     def _pop(self) -> str:
         element = self._open[-1]
@@ -249,7 +249,7 @@ class _Reader:
 
     def _closed(self, name: str) -> None:
         if name == "pre":
-            self._fence()
+            self._write_code_block()
         elif name == "code" and not self._counts["pre"]:
             self._add("`")
         elif name == "a":
@@ -307,7 +307,7 @@ class _Reader:
         self._write(line)
         self._tight = True
 
-    def _fence(self) -> None:
+    def _write_code_block(self) -> None:
         code = "".join(self._pieces).strip("\n").rstrip()
         self._pieces.clear()
         if code:

@@ -55,10 +55,10 @@ def tokens(text: str) -> Iterator[Token]:
     while at < len(text):
         opening = _TAG.search(text, at)
         if opening is None:
-            yield _unescaped(text[at:])
+            yield _unescape(text[at:])
             return
         if opening.start() > at:
-            yield _unescaped(text[at : opening.start()])
+            yield _unescape(text[at : opening.start()])
         at = opening.start()
         if name := _NAME.match(text, at + 1):
             attributes, at = _attributes(text, name.end())
@@ -68,7 +68,7 @@ def tokens(text: str) -> Iterator[Token]:
             yield start
             if start.name in _RAW:
                 end = _end_of_raw(text, start.name, at)
-                yield _unescaped(text[at:end]) if start.name in _DECODED else text[at:end]
+                yield _unescape(text[at:end]) if start.name in _DECODED else text[at:end]
                 at = end
         elif text.startswith("</", at) and (name := _NAME.match(text, at + 2)):
             _, at = _attributes(text, name.end())
@@ -84,13 +84,13 @@ def tokens(text: str) -> Iterator[Token]:
 
 def _attributes(text: str, at: int) -> tuple[dict[str, str], int]:
     """Return the attributes of a tag and the position of its end, or -1 as the end if the tag never ends."""
-    found: dict[str, str] = {}
+    attributes: dict[str, str] = {}
     for _ in range(_MOST_ATTRIBUTES):
         at = _end(_BETWEEN, text, at)
         if at >= len(text):
             return {}, -1
         if text[at] == ">":
-            return found, at + 1
+            return attributes, at + 1
         name = text[at : _end(_ATTRIBUTE, text, at)]
         at += len(name)
         value = ""
@@ -105,14 +105,14 @@ def _attributes(text: str, at: int) -> tuple[dict[str, str], int]:
             else:
                 end = _end(_BARE, text, at)
                 value, at = text[at:end], end
-        found.setdefault(name.lower(), _unescaped(value))
+        attributes.setdefault(name.lower(), _unescape(value))
     end = text.find(">", at)
-    return found, end + 1 if end >= 0 else -1
+    return attributes, end + 1 if end >= 0 else -1
 
 
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _end_of_comment(text: str, at: int) -> int:
@@ -128,5 +128,5 @@ def _end_of_raw(text: str, name: str, at: int) -> int:
     return end.start() if end else len(text)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return html.unescape(_LONG_NUMBER.sub("\N{REPLACEMENT CHARACTER}", text)) if "&" in text else text

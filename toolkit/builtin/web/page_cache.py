@@ -67,11 +67,11 @@ class Pages:
     def get(self, url: str) -> Kept | None:
         """Return the page at *url*, if it is kept and not too old, else None."""
         with self._lock:
-            found = self._kept.pop(url, None)
-            if found is None or self._clock() >= found.until:
+            page = self._kept.pop(url, None)
+            if page is None or self._clock() >= page.until:
                 return None
-            self._kept[url] = found
-            return found
+            self._kept[url] = page
+            return page
 
     def add(self, url: str, page: Kept, seconds: float) -> None:
         """Keep *page* for *seconds*."""
@@ -81,5 +81,5 @@ class Pages:
         with self._lock:
             self._kept.pop(url, None)
             self._kept[url] = Kept(page.hops, page.head, page.text, now, now + seconds)
-            while len(self._kept) > self._most or sum(len(each.text) for each in self._kept.values()) > _MOST_CHARS:
+            while len(self._kept) > self._most or sum(len(other.text) for other in self._kept.values()) > _MOST_CHARS:
                 del self._kept[next(iter(self._kept))]

@@ -79,7 +79,7 @@ _CODECS = frozenset(
     ]
 )
 # Browsers read each of these as the wider encoding that was developed from it.
-_WIDER = {
+_WIDER_CODECS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
     "iso8859-9": "cp1254",
@@ -109,12 +109,12 @@ def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max
     """
     looks_like_html = bool(_LOOKS_LIKE_HTML.match(data[:2000]))
     kind = None if looks_like_html else kind_of(data)
-    may_be_text = (said.is_text or said.is_unknown) and (kind is None or _is_clean(data[:2000]))
+    may_be_text = (said.is_text or said.is_unknown) and (kind is None or _is_clearly_text(data[:2000]))
     if not may_be_text:
-        return _described(data, said, "an HTML page" if looks_like_html else kind.name if kind else "", is_cut)
+        return _describe_data(data, said, "an HTML page" if looks_like_html else kind.name if kind else "", is_cut)
     codec, notes = _codec(data, said, is_cut)
     if codec is None:
-        return _described(data, said, "", is_cut)
+        return _describe_data(data, said, "", is_cut)
     text, is_bad = _decoded(data, codec, is_cut)
     if is_bad:
         notes.append(f"some bytes are no valid {codec} and were replaced by \N{REPLACEMENT CHARACTER}")
@@ -124,7 +124,7 @@ def reading(data: bytes, said: MediaType, *, url: str, is_cut: bool = False, max
     return Reading(page.text, page.title, (*notes, *_cut(page.is_cut, max_chars)))
 
 
-def _is_clean(head: bytes) -> bool:
+def _is_clearly_text(head: bytes) -> bool:
     """Return whether *head* can only be text. The letters "MZ", for example, may begin a program or a sentence."""
     try:
         text = codecs.getincrementaldecoder("utf-8")("strict").decode(head)
@@ -137,11 +137,11 @@ def _cut(is_cut: bool, max_chars: int) -> list[str]:
     return [f"cut after about {max_chars:,} characters"] if is_cut else []
 
 
-def _described(data: bytes, said: MediaType, found: str, is_cut: bool) -> Reading:
-    what = said.name or "something of an unknown type"
-    seems = f", which looks like {_with_article(found)}" if found else ""
+def _describe_data(data: bytes, stated_type: MediaType, kind_name: str, is_cut: bool) -> Reading:
+    description = stated_type.name or "something of an unknown type"
+    seems = f", which looks like {_with_article(kind_name)}" if kind_name else ""
     size = f"more than {len(data):,}" if is_cut else f"{len(data):,}"
-    return Reading(f"({what}{seems}, {size} bytes: no text that could be shown)")
+    return Reading(f"({description}{seems}, {size} bytes: no text that could be shown)")
 
 
 def _with_article(noun: str) -> str:
@@ -151,25 +151,27 @@ def _with_article(noun: str) -> str:
 # Encodings.
 
 
-def _codec(data: bytes, said: MediaType, is_cut: bool) -> tuple[str | None, list[str]]:
+def _codec(data: bytes, stated_type: MediaType, is_cut: bool) -> tuple[str | None, list[str]]:
     """Return the Python name of the encoding, or None if *data* is not text, and notes on the encoding."""
     for mark, codec in _MARKS:
         if data.startswith(mark):
             return codec, []
     head = data[:4096]
-    inside = _XML.match(head.lstrip()) or (_META.search(head) if said.is_html or said.is_unknown else None)
+    inside = _XML.match(head.lstrip()) or (
+        _META.search(head) if stated_type.is_html or stated_type.is_unknown else None
+    )
     notes: list[str] = []
-    for name, where in ((said.charset, "the header"), (inside[1].decode("ascii") if inside else "", "the page")):
-        known = _known(name)
-        if known is not None and not (where == "the page" and known.startswith(("utf-16", "utf-32"))):
+    for name, where in ((stated_type.charset, "the header"), (inside[1].decode("ascii") if inside else "", "the page")):
+        codec_name = _known(name)
+        if codec_name is not None and not (where == "the page" and codec_name.startswith(("utf-16", "utf-32"))):
             # A page that could be read as ASCII up to this declaration is not in UTF-16, even if it says so.
-            return known, notes
-        if name and known is None:
+            return codec_name, notes
+        if name and codec_name is None:
             notes.append(f"{where} names an encoding that is not known, {name[:40]!r}")
-    found = detected(data[:200_000], is_whole=len(data) <= 200_000 and not is_cut)
-    if found is None:
-        return (None, notes) if said.is_unknown or b"\0" in data[:4096] else ("cp1252", notes)
-    return found.codec, [*notes, *([f"the encoding is a guess: {found.name}"] if found.is_guess else [])]
+    encoding = detected(data[:200_000], is_whole=len(data) <= 200_000 and not is_cut)
+    if encoding is None:
+        return (None, notes) if stated_type.is_unknown or b"\0" in data[:4096] else ("cp1252", notes)
+    return encoding.codec, [*notes, *([f"the encoding is a guess: {encoding.name}"] if encoding.is_guess else [])]
 
 
 def _known(name: str) -> str | None:
@@ -179,7 +181,7 @@ def _known(name: str) -> str | None:
         codec = codecs.lookup(name).name
     except LookupError:
         return None
-    codec = _WIDER.get(codec, codec)
+    codec = _WIDER_CODECS.get(codec, codec)
     return codec if codec in _CODECS else None
 
 

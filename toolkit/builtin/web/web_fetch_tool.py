@@ -27,7 +27,7 @@ from .page_text import Reading, reading
 
 __all__ = ["web_fetch_for"]
 
-_MOST_OF_AN_ERROR = 600
+_MAX_ERROR_CHARACTERS = 600
 
 
 def web_fetch_for(
@@ -111,7 +111,7 @@ def web_fetch_for(
             _check_again(page, place.url, doors, context)
             text = _shown(page, offset, limits.max_chars, age=f", kept for {clock() - page.since:.0f} s")
         else:
-            page = await _fetched(fetcher, place.url, pages, context)
+            page = await _fetch_page(fetcher, place.url, pages, context)
             text = _shown(page, offset, limits.max_chars)
         source = page.hops[-1] if page.hops else place.url
         return ToolResult(frame_page(text, source) if frame else text, text)
@@ -124,21 +124,23 @@ def _opens_nothing(url: str) -> bool:
     return False
 
 
-async def _fetched(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
+async def _fetch_page(fetcher: Fetcher, url: str, pages: Pages, context: Context) -> Kept:
     """Fetch the page, keep it in *pages* for as long as it may be kept, and return it in the form to show."""
     context.report(message=f"fetching {url[:200]}")
     page = await fetcher.fetch(
         url, check=lambda hop: _check_redirect(context, url, hop), opens_port=context.permissions.opens_port
     )
     # Reading a long page takes a while, and meanwhile the event loop has other work.
-    found = await asyncio.to_thread(reading, page.body.data, page.type, url=page.url, is_cut=page.body.cut is not None)
+    content = await asyncio.to_thread(
+        reading, page.body.data, page.type, url=page.url, is_cut=page.body.cut is not None
+    )
     if not 200 <= page.status < 300:
-        raise _refusal(page, found)
+        raise _refusal(page, content)
     limits = fetcher.limits
     seconds = limits.keep_seconds if page.keep_seconds is None else min(page.keep_seconds, limits.keep_seconds)
-    kept = Kept(page.hops, _head(page, found), found.text)
-    pages.add(url, kept, seconds)
-    return kept
+    kept_page = Kept(page.hops, _head(page, content), content.text)
+    pages.add(url, kept_page, seconds)
+    return kept_page
 
 
 def _check_again(page: Kept, url: str, doors: Doors, context: Context) -> None:
@@ -165,10 +167,10 @@ def _check_redirect(context: Context, url: str, hop: str) -> None:
         ) from error
 
 
-def _refusal(page: Page, found: Reading) -> ToolError:
+def _refusal(page: Page, content: Reading) -> ToolError:
     """Return an error for a status that is no success, with the words of the server in quotes."""
     # JSON quotes, which the server cannot close, mark the words as those of the server.
-    words = json.dumps(" ".join(found.text.split())[:_MOST_OF_AN_ERROR], ensure_ascii=False)
+    words = json.dumps(" ".join(content.text.split())[:_MAX_ERROR_CHARACTERS], ensure_ascii=False)
     message = f"{page.url} answered {_status(page.status)}" + ("" if words == '""' else f"; the page says: {words}")
     if page.status == HTTPStatus.TOO_MANY_REQUESTS or page.status >= 500:
         happened: Literal["no", "maybe"] = "no" if page.status < 500 else "maybe"
@@ -183,15 +185,15 @@ def _status(status: int) -> str:
         return str(status)
 
 
-def _head(page: Page, found: Reading) -> str:
+def _head(page: Page, content: Reading) -> str:
     size = f"{len(page.body.data):,} bytes"
     if page.body.cut is not None and page.length is not None and not page.type.is_text:
         size = f"{page.length:,} bytes"
     lines = [
         f"{page.url} (redirected)" if page.hops else page.url,
         f"{_status(page.status)}, {page.type.name or 'no type given'}, {size}",
-        *([f"title: {found.title}"] if found.title else []),
-        *(f"note: {note}" for note in (page.body.cut, *found.notes) if note),
+        *([f"title: {content.title}"] if content.title else []),
+        *(f"note: {note}" for note in (page.body.cut, *content.notes) if note),
     ]
     return "\n".join(lines)
 
