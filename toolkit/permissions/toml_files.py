@@ -52,7 +52,7 @@ class TomlFile:
 
     def _read(self, path: Path, within: Path | None) -> None:
         if within is not None and os.path.lexists(path):
-            end, home = (Path(os.path.realpath(each)) for each in (path, within))
+            end, home = (Path(os.path.realpath(location)) for location in (path, within))
             if not end.is_relative_to(home):
                 raise ValueError(f"it is a link that leads out of {within}")
         content = _content(path)

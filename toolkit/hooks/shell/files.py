@@ -160,7 +160,7 @@ class _Hooks:
         return unknown + missing + wrong or self._misplaced(table["command"]) or self._unresolved(table)
 
     def _misplaced(self, command: Any) -> list[str]:
-        program = _program(command)
+        program = _find_program(command)
         if "/" not in program or program.startswith(("/", "~", "$")):
             return []
         if self._whose == "user":
@@ -201,7 +201,7 @@ _SETS = re.compile(r"\w+=")
 _NEEDED = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
 
 
-def _program(command: str | list[str]) -> str:
+def _find_program(command: str | list[str]) -> str:
     """Return the program that a command runs: its first word that sets no variable."""
     if not isinstance(command, str):
         return command[0]

@@ -55,7 +55,7 @@ def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:
             at, here = star[0] + 1, star[1]
         else:
             return False
-    return all(each == "**" for each in pattern[at:])
+    return all(part == "**" for part in pattern[at:])
 
 
 @dataclass(frozen=True, slots=True)
