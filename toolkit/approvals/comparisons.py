@@ -48,9 +48,9 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (canonical(value), repr(value)) if isinstance(value, float) else (canonical(value),)
 
 
-def _fits(shown: str, text: str) -> bool:
-    """Return whether *text* consists of the pieces of *shown* in their order, with any text at the masked places."""
-    first, *between, last = shown.split(MASK)
+def _fits(masked: str, text: str) -> bool:
+    """Return whether *text* consists of the pieces of *masked* in their order, with any text at the masked places."""
+    first, *between, last = masked.split(MASK)
     end = len(text) - len(last)
     if not text.startswith(first) or not text.endswith(last) or end < len(first):
         return False

@@ -136,12 +136,12 @@ async def preview_of(
     function = tool.facts.preview
     if function is None:
         return Preview(text="")
-    tried: list[str] = []
+    attempts: list[str] = []
     try:
-        with read_only() as tried:
+        with read_only() as attempts:
             # The task inherits the guard. The code after this block does not.
-            asked = told_of(function, copy.copy(call))
-            task = asyncio.create_task(_answer(asked, copy.deepcopy(dict(decoded)), in_thread))
+            make_preview = told_of(function, copy.copy(call))
+            task = asyncio.create_task(_answer(make_preview, copy.deepcopy(dict(decoded)), in_thread))
     except Exception as error:
         raise _failed(tool, redact(described(error))) from error
     try:
@@ -153,15 +153,15 @@ async def preview_of(
         raise _failed(tool, f"it took longer than {seconds:g} s")
     if task.cancelled():
         raise _failed(tool, "it was cancelled")
-    found, raised = task.result()
-    if isinstance(raised, KeyboardInterrupt):
-        raise raised
-    if tried:
-        raise _failed(tool, f"a preview may only read, and this one tried to {redact(tried[0])}") from raised
-    if raised is not None:
-        why = str(raised) if isinstance(raised, ToolkitError) else described(raised)
-        raise _failed(tool, redact(why)) from raised
-    return _shown(replace(found, text=redact(found.text)), max_chars)
+    preview, failure = task.result()
+    if isinstance(failure, KeyboardInterrupt):
+        raise failure
+    if attempts:
+        raise _failed(tool, f"a preview may only read, and this one tried to {redact(attempts[0])}") from failure
+    if failure is not None:
+        why = str(failure) if isinstance(failure, ToolkitError) else described(failure)
+        raise _failed(tool, redact(why)) from failure
+    return _shown(replace(preview, text=redact(preview.text)), max_chars)
 
 
 async def _answer(
@@ -174,26 +174,26 @@ async def _answer(
     """
     context = contextvars.copy_context()  # contains the guard, also if the thread has another context
     try:
-        found: Any = (
+        answer: Any = (
             function(arguments)
             if inspect.iscoroutinefunction(function)
             else await in_thread(lambda: context.run(function, arguments))
         )
-        if inspect.isawaitable(found):
-            found = await found
-        return _read(found), None
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return _read(answer), None
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 -- the author's code may raise anything; see the docstring
         return Preview(text=""), error
 
 
-def _read(found: Any) -> Preview:
-    if isinstance(found, Preview):
-        return found
-    if found is None or isinstance(found, str):
-        return Preview(text=found or "")
-    return Preview(text=json.dumps(as_json(found), ensure_ascii=False, indent=2))
+def _read(answer: Any) -> Preview:
+    if isinstance(answer, Preview):
+        return answer
+    if answer is None or isinstance(answer, str):
+        return Preview(text=answer or "")
+    return Preview(text=json.dumps(as_json(answer), ensure_ascii=False, indent=2))
 
 
 def _shown(preview: Preview, max_chars: int) -> Preview:
@@ -210,11 +210,11 @@ def _shown(preview: Preview, max_chars: int) -> Preview:
 
 
 def _failed(tool: Tool, why: str) -> PreviewFailed:
-    shown = visible(why[:_MOST_CHARACTERS_OF_ERROR], keep_lines=False)
-    return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {shown}")
+    message = visible(why[:_MOST_CHARACTERS_OF_ERROR], keep_lines=False)
+    return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {message}")
 
 
-def _look_at(ended: asyncio.Future[Any]) -> None:
+def _look_at(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn about a task that is not awaited any more."""
-    if not ended.cancelled():
-        ended.exception()
+    if not future.cancelled():
+        future.exception()

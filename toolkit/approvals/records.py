@@ -94,10 +94,10 @@ class Record:
     seal: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        given = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
+        present_fields = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
         if self.state not in _NEEDS:
             raise ValueError(f"nobody knows the state {self.state!r}; use one of {', '.join(_NEEDS)}")
-        if given != _NEEDS[self.state]:
+        if present_fields != _NEEDS[self.state]:
             raise ValueError(f"a record that is {self.state} has to have {_WORDS[self.state]}")
 
     def is_expired(self, now: float) -> bool:
@@ -138,18 +138,18 @@ class Record:
         if type(version) is not int or version not in _READABLE:
             readable = " and ".join(map(str, _READABLE))
             raise ValueError(f"an approval record of version {version!r} cannot be read; versions {readable} can")
-        given = {name: value for name, value in data.items() if name != "version"}
-        if version == 1 and "seal" not in given:
-            given["seal"] = None
-        if given.keys() != _SHAPES.keys():
-            odd = ", ".join(sorted(map(str, given.keys() ^ _SHAPES.keys())))
+        fields = {name: value for name, value in data.items() if name != "version"}
+        if version == 1 and "seal" not in fields:
+            fields["seal"] = None
+        if fields.keys() != _SHAPES.keys():
+            odd = ", ".join(sorted(map(str, fields.keys() ^ _SHAPES.keys())))
             raise ValueError(f"not an approval record: it lacks or adds {odd}")
-        for name, value in given.items():
+        for name, value in fields.items():
             if not isinstance(value, _SHAPES[name]) or (isinstance(value, bool) and name != "arguments"):
                 raise ValueError(f"not an approval record: {name!r} cannot be {type(value).__name__}")
-        claim = given.pop("claim")
+        claim = fields.pop("claim")
         return cls(
-            **{**given, "request": ApprovalRequest.from_json(given["request"])},
+            **{**fields, "request": ApprovalRequest.from_json(fields["request"])},
             claim=None if claim is None else _claim(claim),
         )
 

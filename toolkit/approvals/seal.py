@@ -131,7 +131,7 @@ def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
     keys: list[Any] = [key] if is_one else list(key)
     if not keys:
         raise ValueError(f"a seal needs a key; {_REMEDY}")
-    return [_checked(one) for one in keys]
+    return [_checked(single_key) for single_key in keys]
 
 
 _REMEDY = "make one with secrets.token_bytes(32), and keep it where only the dispatchers can read it"

@@ -112,7 +112,7 @@ class SQLiteApprovals(Changing):
                 "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
         records = filter(None, (self._listed(*row) for row in rows))
-        return [each.request for each in records if is_pending(each, session, principal, now)]
+        return [record.request for record in records if is_pending(record, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
         """Delete the records that were denied, done or expired *before* that time, and return how many."""
@@ -162,11 +162,11 @@ class SQLiteApprovals(Changing):
             raise self._error(str(error)) from None
 
     def _check_format(self, connection: sqlite3.Connection, make: bool) -> None:
-        application, version, things = connection.execute(
+        application, version, object_count = connection.execute(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id, pragma_user_version"
         ).fetchone()
-        if make and (application, version, things) == (0, 0, 0):
+        if make and (application, version, object_count) == (0, 0, 0):
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
         elif application != _APPLICATION:

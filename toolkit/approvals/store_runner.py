@@ -40,9 +40,9 @@ class StoreTimeoutError(ApprovalError, TimeoutError):
 
     def __init__(self, store: ApprovalStore, operation: str, name: str, seconds: float, holders: str = "") -> None:
         late = f"did not answer within {seconds:.3g} s" if seconds > 0 else "no time was left for that"
-        held = f" ({holders})" if holders else ""
+        note = f" ({holders})" if holders else ""
         super().__init__(
-            f"{type(store).__name__} was to {operation} {name}".rstrip() + f", and {late}{held}; find out what holds "
+            f"{type(store).__name__} was to {operation} {name}".rstrip() + f", and {late}{note}; find out what holds "
             "it up, or give it more time: the call's timeout_seconds and Approvals(store_seconds=...) limit it",
             why="store",
         )
@@ -261,7 +261,7 @@ async def _attend(future: asyncio.Future[Any], seconds: float) -> None:
             continue  # The caller raises the first cancellation after this.
 
 
-def _look_at(ended: asyncio.Future[Any]) -> None:
+def _look_at(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn that no code did."""
-    if not ended.cancelled():
-        ended.exception()
+    if not future.cancelled():
+        future.exception()

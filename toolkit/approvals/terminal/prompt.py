@@ -76,18 +76,18 @@ class TerminalPrompt:
 
 @contextlib.contextmanager
 def _streams(
-    given: TextIO | None, shown: TextIO | None, terminal: str
+    answers: TextIO | None, output: TextIO | None, terminal: str
 ) -> Iterator[tuple[TextIO | None, TextIO | None]]:
     """Yield the streams for answers and for output: the ones that were given, the terminal, or the standard streams."""
     with contextlib.ExitStack() as stack:
         try:
-            if given is None:
-                given = stack.enter_context(open(terminal, errors="replace"))
-            if shown is None:
-                shown = stack.enter_context(open(terminal, "w", errors="backslashreplace"))
+            if answers is None:
+                answers = stack.enter_context(open(terminal, errors="replace"))
+            if output is None:
+                output = stack.enter_context(open(terminal, "w", errors="backslashreplace"))
         except OSError:
-            given, shown = given or sys.stdin, shown or sys.stdout
-        yield given, shown
+            answers, output = answers or sys.stdin, output or sys.stdout
+        yield answers, output
 
 
 def _user() -> str:
