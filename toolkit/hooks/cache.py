@@ -64,19 +64,19 @@ class Cache:
         if key is None:
             return await run()
         while True:
-            kept = self._found(key)
-            if kept is not None:
-                return _copy(kept)
+            cached = self._found(key)
+            if cached is not None:
+                return _copy(cached)
             leader = self._running.get(key)
             if leader is None or leader.get_loop() is not asyncio.get_running_loop():
-                return await self._lead(key, run)
+                return await self._run_and_share(key, run)
             # The wait is shielded, because each waiting call may be cancelled without stopping the call that runs.
             result = await asyncio.shield(leader)
             # None means that the call was cancelled, or that its result may not be kept. Then another call runs.
             if result is not None:
                 return _copy(result)
 
-    async def _lead(self, key: _Key, run: Run) -> ToolResult:
+    async def _run_and_share(self, key: _Key, run: Run) -> ToolResult:
         future: asyncio.Future[ToolResult | None] = asyncio.get_running_loop().create_future()
         self._running[key] = future
         good: ToolResult | None = None

@@ -51,7 +51,7 @@ _LOAD_PATH_SETTING = re.compile(
     re.DOTALL,
 )
 _ELSEWHERE = re.compile(r"/|~/|\$HOME/|\$(?!PWD\b)\{?(?!PWD\b)\w+\}?\Z")
-_SETS = re.compile(r"\w+=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\w+=(.*)", re.DOTALL)
 _SEPARATORS = re.compile(r"[;&|()<>]+")
 
 
@@ -204,7 +204,7 @@ def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
             if current:
                 yield current[0], current[1:]
             current = []
-        elif current or not (isinstance(command, str) and (_SETS.fullmatch(word) or word in _KEYWORDS)):
+        elif current or not (isinstance(command, str) and (_ASSIGNMENT.fullmatch(word) or word in _KEYWORDS)):
             current.append(word)
     if current:
         yield current[0], current[1:]

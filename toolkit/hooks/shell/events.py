@@ -32,7 +32,7 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
     """
     if event == "before" and not is_plain(arguments):
         raise HookFailed("the arguments are not plain JSON, so it cannot be shown what would run")
-    shown = {
+    data = {
         "version": _VERSION,
         "event": event,
         "tool": cleaned(name_of(call)),
@@ -44,8 +44,8 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
     if result is not None:
         if len(result.text) > _MOST_INPUT:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        shown["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
-    return shown
+        data["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
+    return data
 
 
 def agent_shown(
@@ -80,8 +80,8 @@ def arguments_of(call: ToolCall) -> Any:
     """Return the arguments of a call as JSON, of any form, because the call may have been refused for them."""
     # `call.arguments` is not used here, because it makes a copy, which does not end for arguments that nest endlessly.
     actual = getattr(call, "actual", None)
-    found = call.arguments if actual is None else actual
-    return found if is_plain(found) else as_json(found)
+    arguments = call.arguments if actual is None else actual
+    return arguments if is_plain(arguments) else as_json(arguments)
 
 
 def _hidden(call: ToolCall) -> frozenset[str]:
@@ -105,8 +105,8 @@ def _masked(call: ToolCall, arguments: Any) -> Any:
 
 def _redaction(call: ToolCall, arguments: Any) -> Redaction:
     hidden = _hidden(call)
-    named = arguments.items() if hidden and isinstance(arguments, dict) else ()
-    return Redaction().with_secrets(value for key, value in named if _folded(key) in hidden)
+    items = arguments.items() if hidden and isinstance(arguments, dict) else ()
+    return Redaction().with_secrets(value for key, value in items if _folded(key) in hidden)
 
 
 def with_secrets_back(given: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
