@@ -106,16 +106,16 @@ def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None
     is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
     if name == "eval" or is_fed or (name in _INTERPRETERS and _reads_input(name, words)):
         return f"`{name}` runs what it is given"
-    runs = _runnable_words(program, words)
-    for at, word in enumerate(runs):
-        tool = _name(word)
-        if tool in _RUNNERS or (tool in _INTERPRETERS and _has_module(runs[at + 1 :])):
-            return f"`{tool}` runs files that the command does not name"
-        if tool in _INTERPRETERS and (why := _why_loading_code(tool, runs[at + 1 :])):
+    runnable = _runnable_words(program, words)
+    for at, word in enumerate(runnable):
+        inner_program = _name(word)
+        if inner_program in _RUNNERS or (inner_program in _INTERPRETERS and _has_module(runnable[at + 1 :])):
+            return f"`{inner_program}` runs files that the command does not name"
+        if inner_program in _INTERPRETERS and (why := _why_loading_code(inner_program, runnable[at + 1 :])):
             return why
-        if at and tool in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and tool != ".":
-            return _why_unresolved(word, runs[at + 1 :], root)
-        if name in _INTERPRETERS and _CODE_OPTION.fullmatch(runs[at - 1]):
+        if at and inner_program in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and inner_program != ".":
+            return _why_unresolved(word, runnable[at + 1 :], root)
+        if name in _INTERPRETERS and _CODE_OPTION.fullmatch(runnable[at - 1]):
             continue  # This word is the code itself. For a shell, `_commands` also yields the commands in it.
         if _EXPANSION.search(word) and not word.startswith("$HOME/"):
             return f"`{word:.60}` is known only when it runs"

@@ -166,14 +166,14 @@ class Judges:
     ) -> Judgement:
         """Return the verdict on a call with *decoded* arguments; *asked* are the findings of hooks."""
         accesses: tuple[Access, ...] = ()
-        stated: list[Finding] = []
+        preflight_findings: list[Finding] = []
         try:
             accesses = await touched(
                 tool, decoded, call, lambda: AccessJudge(self, self.request(tool, names, call, decoded))
             )
         except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
-            stated = [unknown(tool, error)]
-        findings = [*stated, *self._checked(accesses), *await by_author(tool, decoded), *asked]
+            preflight_findings = [unknown(tool, error)]
+        findings = [*preflight_findings, *self._checked(accesses), *await by_author(tool, decoded), *asked]
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
             findings.append(contradiction(tool))
         request = self.request(tool, names, call, decoded, accesses, findings)
@@ -232,9 +232,9 @@ class Judges:
         accesses = list(accesses)
         if not accesses:
             return []
-        own = [finding for access in accesses if (finding := self._check_own_files(access))]
+        own_findings = [finding for access in accesses if (finding := self._check_own_files(access))]
         findings = self.safety.judge(accesses)
-        return own + [
+        return own_findings + [
             check_finding if check_finding.source == "arguments" else replace(check_finding, source="check")
             for check_finding in findings
         ]

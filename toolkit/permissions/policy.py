@@ -107,8 +107,8 @@ class Permissions:
 
     def mode_of(self, session: Session | None) -> Mode:
         """Return the mode that counts for a call of *session*."""
-        own = None if session is None else session.mode
-        return self._mode if own is None else checked_mode(own)
+        session_mode = None if session is None else session.mode
+        return self._mode if session_mode is None else checked_mode(session_mode)
 
     @staticmethod
     def grant(session: Session, grant: Grant) -> None:
@@ -205,15 +205,15 @@ def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Ve
     refusals = [finding for finding in findings if finding.word == "deny"]
     if refusals:
         return _build_verdict("deny", refusals, findings)
-    row, own = _row(request.tool), _own_word(request.tool, mode)
-    by_mode = Finding(own, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
-    if mode == "plan" and own == "deny":  # No rule and no grant lifts this denial.
+    row, mode_word = _row(request.tool), _own_word(request.tool, mode)
+    by_mode = Finding(mode_word, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
+    if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
         return _build_verdict("deny", [by_mode], [*findings, by_mode])
     asks = [finding for finding in findings if finding.word == "ask"]
     allows = [rule for rule in rules if rule.word == "allow"]
     if request.tool.facts.open_world and not _names_place(allows, request):
         asks.append(_open_world_finding(request))
-    if own != "allow" and not (allows and allows_together(allows, request)):
+    if mode_word != "allow" and not (allows and allows_together(allows, request)):
         asks.append(by_mode)
     if mode == "bypass" or not asks:
         decisive = [finding for finding in findings if finding.word == "allow"] or [by_mode]
@@ -284,13 +284,13 @@ def _names_place(allows: Sequence[Rule], request: PermissionRequest) -> bool:
     """
     takes_nothing = not request.tool.schema.get("properties")
     places = request.tool.signature.accesses
-    where = [
+    placing_rules = [
         rule
         for rule in allows
         # If a tool marks the parameters that hold the place, a rule about another parameter names no place.
         if takes_nothing or (rule.names_where and (not places or rule.argument is None or rule.argument in places))
     ]
-    return bool(where) and allows_together(where, request)
+    return bool(placing_rules) and allows_together(placing_rules, request)
 
 
 def _open_world_finding(request: PermissionRequest) -> Finding:

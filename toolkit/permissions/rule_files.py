@@ -111,7 +111,7 @@ def read_rules(
     from_project = _RuleFile(
         "project", None if project_folder is None else project_folder / PROJECT_FOLDER / _NAME, problems, project_folder
     )
-    added = _read_session_rules(session, problems)
+    session_rules = _read_session_rules(session, problems)
     if problems:
         raise RuleFileError(problems)
     why = (
@@ -119,11 +119,11 @@ def read_rules(
         if project_folder is not None and from_project.loosens
         else None
     )
-    counts = [rule for rule in from_project.rules if why is None or rule.word != "allow"]
+    counted_rules = [rule for rule in from_project.rules if why is None or rule.word != "allow"]
     ignored = [] if why is None else [Ignored(setting, why) for setting in from_project.loosens]
     modes = [from_user.mode, from_project.mode if why is None else None]
     return RuleSet(
-        rules=(*from_user.rules, *counts, *added),
+        rules=(*from_user.rules, *counted_rules, *session_rules),
         mode=next((mode for mode in reversed(modes) if mode is not None), None),
         ignored=tuple(ignored),
         files=tuple(

@@ -34,16 +34,16 @@ def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionR
     covering = [rule for rule in rules if rule.word != "allow" and rule.access is not None]
     warnings = []
     for rule in forbidding:
-        named = [tool for tool in tools if _is_about(rule, tool)]
-        for kind in _kinds(rule, named):
+        named_tools = [tool for tool in tools if _is_about(rule, tool)]
+        for kind in _kinds(rule, named_tools):
             if any(_covers(other, rule, kind) for other in covering):
                 continue
             others = [tool for tool in tools if not _is_stopped(tool, rule, forbidding)]
-            same = [tool for tool in others if kind in _stated(tool, request)]
-            if request.tool in named or request.tool in same:
-                warnings += [_worded(rule, kind, same)] if same else []
+            similar_tools = [tool for tool in others if kind in _stated(tool, request)]
+            if request.tool in named_tools or request.tool in similar_tools:
+                warnings += [_worded(rule, kind, similar_tools)] if similar_tools else []
             shells = [tool for tool in others if Command.kind in _stated(tool, request)]
-            if kind_of_access(kind) == "path" and shells and (request.tool in named or request.tool in shells):
+            if kind_of_access(kind) == "path" and shells and (request.tool in named_tools or request.tool in shells):
                 warnings.append(_warn_of_commands(rule, kind, shells))
     warnings += [warning for rule in covering for warning in _warn_of_unstated_access(rule, request)]
     return list(dict.fromkeys(warnings))

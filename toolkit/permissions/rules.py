@@ -127,8 +127,8 @@ class Rule:
         """
         if self.word == "allow":
             return self._name.fits_exactly(tool.name, tool.facts.group, tool.origin)
-        every = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
-        return self._name.fits(every, tool.facts.group, tool.origin)
+        all_names = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
+        return self._name.fits(all_names, tool.facts.group, tool.origin)
 
     def mistake(self, tool: Tool) -> str | None:
         """Return why this rule, which concerns *tool*, cannot be compared with any of its calls; None if it can."""
@@ -261,10 +261,10 @@ def _accesses_allowed(rules: Sequence[Rule], request: PermissionRequest) -> bool
 def _is_allowed(access: Access, rules: Sequence[Rule], request: PermissionRequest) -> bool:
     single_request = replace(request, accesses=(access,))
     values = [(rule, rule.values(single_request)) for rule in rules]
-    relevant = [(rule, stated) for rule, stated in values if stated]
+    relevant = [(rule, targets) for rule, targets in values if targets]
     if access.kind == Command.kind:  # Each simple command of the line may have its own rule.
         return bool(relevant) and commands_allowed(access.target, [rule.pattern or "*" for rule, _ in relevant])
-    return any(all(rule.allows_value(value, request.root) for value in stated) for rule, stated in relevant)
+    return any(all(rule.allows_value(value, request.root) for value in targets) for rule, targets in relevant)
 
 
 def _climbs(value: Value, pattern: str) -> bool:

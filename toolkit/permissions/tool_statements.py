@@ -55,9 +55,11 @@ async def touched(
         if inspect.isawaitable(stated):
             stated = await stated
         listed = [stated] if isinstance(stated, Access) else list(stated or ())
-        wrong = [item for item in listed if not isinstance(item, Access)]
-        if wrong:
-            raise TypeError(f"preflight has to return what it touches, such as Writes(path); got {described(wrong[0])}")
+        invalid = [item for item in listed if not isinstance(item, Access)]
+        if invalid:
+            raise TypeError(
+                f"preflight has to return what it touches, such as Writes(path); got {described(invalid[0])}"
+            )
         accesses += listed
     return tuple(dict.fromkeys(accesses))
 

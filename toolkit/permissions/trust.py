@@ -205,10 +205,10 @@ def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None
     if problem is not None:
         return problem
     scripts = "".join(f" and at {script}" for script in find_scripts(project))
-    look = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
+    remedy = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
     if state == "changed":
-        return f"{project} has changed since you trusted it; {look} again"
-    return f"you have not trusted {project}; {look}"
+        return f"{project} has changed since you trusted it; {remedy} again"
+    return f"you have not trusted {project}; {remedy}"
 
 
 def content_digest(folder: str | os.PathLike[str]) -> str:
@@ -269,8 +269,8 @@ class _FolderDigest:
         path = Path(entry.path)
         if entry.is_symlink():
             target = os.readlink(path)
-            end = Path(os.path.realpath(path))
-            if not end.is_relative_to(self._top):
+            real_path = Path(os.path.realpath(path))
+            if not real_path.is_relative_to(self._top):
                 raise TrustError(f"{path} is a link that leads out of {self._top}; put a copy there instead")
             self._note(b"link", path, os.fsencode(target))
         elif entry.is_dir():

@@ -62,8 +62,8 @@ class CommandPattern:
     def allows(self, command: SimpleCommand) -> bool:
         """Return whether *command* certainly matches the pattern."""
         count = len(self.words)
-        same = command.words[:count] == self.words and (self.more or len(command.words) == count)
-        return same and all(command.literal)
+        is_same = command.words[:count] == self.words and (self.more or len(command.words) == count)
+        return is_same and all(command.literal)
 
     def concerns(self, command: SimpleCommand) -> bool:
         """Return whether *command* could match the pattern."""
@@ -86,8 +86,8 @@ class CommandPattern:
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
             return False
-        ours = self.words[place]
-        return ours == word or (place == 0 and ours.casefold() in (word.casefold(), _program_name(word)))
+        expected = self.words[place]
+        return expected == word or (place == 0 and expected.casefold() in (word.casefold(), _program_name(word)))
 
 
 def commands_allowed(text: str, patterns: Sequence[str]) -> bool:

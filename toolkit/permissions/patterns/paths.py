@@ -92,8 +92,8 @@ class PathPattern:
         rest = [*map(fold_case, self.rest), "**"]
         if path[: len(base)] == base and fits(rest, path[len(base) :]):
             return True
-        below = path[len(top) :] if path[: len(top)] == top else path
-        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], below)
+        relative = path[len(top) :] if path[: len(top)] == top else path
+        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], relative)
 
     @property
     def _base(self) -> str:

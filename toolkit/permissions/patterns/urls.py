@@ -230,5 +230,6 @@ def _fits_host(pattern: Sequence[str], host: Sequence[str]) -> bool:
             return False
     is_number = len(host) == 1 and not _LABEL.fullmatch(host[0])
     return len(pattern) == len(host) and all(
-        ours == theirs or (ours == "*" and not is_number) for ours, theirs in zip(pattern, host, strict=True)
+        label_pattern == label or (label_pattern == "*" and not is_number)
+        for label_pattern, label in zip(pattern, host, strict=True)
     )
