@@ -25,7 +25,10 @@ def shows(shown: Any, actual: Any) -> bool:
         if shown.keys() == actual.keys():
             return all(shows(shown[key], actual[key]) for key in actual)
         pairs = list(zip(shown.items(), actual.items(), strict=False))
-        return len(shown) == len(actual) and all(shows(key, real) and shows(a, b) for (key, a), (real, b) in pairs)
+        return len(shown) == len(actual) and all(
+            shows(key, actual_key) and shows(shown_value, actual_value)
+            for (key, shown_value), (actual_key, actual_value) in pairs
+        )
     if isinstance(shown, list) and isinstance(actual, list):
         return len(shown) == len(actual) and all(map(shows, shown, actual))
     return canonical(shown) == canonical(actual)

@@ -25,7 +25,7 @@ _MOST_BYTES = 2 * 1024 * 1024
 # A pipe must not block. A path that became a link since it was resolved is not followed. Windows knows only the last
 # flag.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-_MOST_PAIRS = 200_000
+_MAX_LINE_PAIRS = 200_000
 _CONTEXT = 3
 _RANGE = re.compile(r"@@ -(\d+)(.*) \+(\d+)(.*) @@\n\Z")
 
@@ -150,21 +150,24 @@ def _lines(text: str) -> list[str]:
 
 
 def _body(old: list[str], new: list[str]) -> Iterator[str]:
-    least = min(len(old), len(new))
-    first = next((index for index in range(least) if old[index] != new[index]), least)
+    shorter = min(len(old), len(new))
+    first_changed = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     # The number of equal lines at the end, without those that were already counted at the beginning.
-    same = next((count for count in range(least - first) if old[-1 - count] != new[-1 - count]), least - first)
-    if not first and not same and not (old and new):
+    equal_tail = next(
+        (count for count in range(shorter - first_changed) if old[-1 - count] != new[-1 - count]),
+        shorter - first_changed,
+    )
+    if not first_changed and not equal_tail and not (old and new):
         return (yield from _diff_replacing_all(old, new, 0, 0))
-    start = max(0, first - _CONTEXT)
-    stop = max(0, same - _CONTEXT)
+    start = max(0, first_changed - _CONTEXT)
+    stop = max(0, equal_tail - _CONTEXT)
     old, new = old[start : len(old) - stop], new[start : len(new) - stop]
-    if len(old) * len(new) > _MOST_PAIRS:
+    if len(old) * len(new) > _MAX_LINE_PAIRS:
         yield (
             f"too much for the shortest diff: {len(old):,} lines are shown as replaced by {len(new):,}, "
             "although some of them may be the same\n"
         )
-        return (yield from _diff_replacing_all(old, new, first - start, same - stop, start))
+        return (yield from _diff_replacing_all(old, new, first_changed - start, equal_tail - stop, start))
     for line in list(difflib.unified_diff(old, new, n=_CONTEXT))[2:]:
         if match := _RANGE.match(line):
             yield f"@@ -{int(match[1]) + start}{match[2]} +{int(match[3]) + start}{match[4]} @@\n"

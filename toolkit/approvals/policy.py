@@ -21,7 +21,7 @@ from .store import ApprovalStore
 __all__ = ["Approvals", "NewestNames"]
 
 _DAY_SECONDS = 24 * 60 * 60.0
-_MOST_LOST = 10_000
+_MAX_LOST = 10_000
 
 
 class Approvals:
@@ -77,7 +77,7 @@ class Approvals:
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
         if key is not None and store is not None:
             _sign(store, key)
-        self.lost = NewestNames(_MOST_LOST)
+        self.lost = NewestNames(_MAX_LOST)
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds

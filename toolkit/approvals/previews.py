@@ -32,7 +32,7 @@ __all__ = ["Preview", "PreviewFailed", "combined", "file_change", "preview_of", 
 
 _CUT = "preview cut: "
 _NO_GRANT = "it cannot be granted for the session"
-_MOST_CHARACTERS_OF_ERROR = 500
+_MAX_ERROR_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +77,25 @@ def file_change(
         root: The folder that a relative path starts from; by default the working folder.
         shown_as: The name to show for the file; by default *path* as it was given.
     """
-    named = os.path.join(os.getcwd() if root is None else root, path)
+    full_path = os.path.join(os.getcwd() if root is None else root, path)
     name = visible(os.fspath(path) if shown_as is None else shown_as, keep_lines=False)
     try:
-        real = os.path.realpath(named)
-        file = present(real)
+        real_path = os.path.realpath(full_path)
+        file = present(real_path)
     except (OSError, ValueError) as error:
         raise PreviewFailed(f"{name} cannot be compared: {visible(str(error), keep_lines=False)}") from error
     content = new.encode(errors="surrogatepass") if isinstance(new, str) else new
     digest = None if file is None else file.sha256
-    notes = [f"{name} leads to {visible(real, keep_lines=False)}\n"] if real != os.path.abspath(named) else []
+    notes = (
+        [f"{name} leads to {visible(real_path, keep_lines=False)}\n"] if real_path != os.path.abspath(full_path) else []
+    )
     if file is not None:
         notes += [f"{name} {fact}\n" for fact in file.facts]
     if file is not None and file.content is None:
         notes.append(f"{name} is too large to be compared: {file.measure} before, {measured(content)} after\n")
     else:
         notes.append(difference(None if file is None else file.content, content, name))
-    return Preview(text="".join(notes), preconditions=(Precondition(path=real, sha256=digest),))
+    return Preview(text="".join(notes), preconditions=(Precondition(path=real_path, sha256=digest),))
 
 
 def combined(*previews: Preview) -> Preview:
@@ -200,9 +202,9 @@ def _shown(preview: Preview, max_chars: int) -> Preview:
     """Return *preview* made visible, and cut to *max_chars*; the line that says so is not counted."""
     # The text is cut first, because it costs more to make a character visible than to count it.
     text = visible(preview.text[:max_chars])
-    whole = len(text) + max(0, len(preview.text) - max_chars)
-    if whole > max_chars:
-        line = f"{_CUT}{min(len(text), max_chars):,} of {whole:,} characters shown; {_NO_GRANT}"
+    total_chars = len(text) + max(0, len(preview.text) - max_chars)
+    if total_chars > max_chars:
+        line = f"{_CUT}{min(len(text), max_chars):,} of {total_chars:,} characters shown; {_NO_GRANT}"
         return replace(preview, text=f"{line}\n{text[:max_chars]}", is_cut=True)
     if preview.is_cut and not text.startswith(_CUT):
         text = f"{_CUT}its author left something out; {_NO_GRANT}\n{text}"
@@ -210,7 +212,7 @@ def _shown(preview: Preview, max_chars: int) -> Preview:
 
 
 def _failed(tool: Tool, why: str) -> PreviewFailed:
-    message = visible(why[:_MOST_CHARACTERS_OF_ERROR], keep_lines=False)
+    message = visible(why[:_MAX_ERROR_CHARS], keep_lines=False)
     return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {message}")
 
 

@@ -36,13 +36,13 @@ def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
     match = _OWNER.fullmatch(owner)
     if match is None or match[1] != _identify_machine(proc):
         return None
-    pid, then = int(match[2]), match[3]
-    now = _read_start_time(pid, proc)
+    pid, claimed_start = int(match[2]), match[3]
+    current_start = _read_start_time(pid, proc)
     if pid == os.getpid():
-        return owner == _owner(match[1], pid, now)
-    if now is None:
-        return _exists(pid)
-    return now != _ENDED and then in (now, "")
+        return owner == _owner(match[1], pid, current_start)
+    if current_start is None:
+        return _process_exists(pid)
+    return current_start != _ENDED and claimed_start in (current_start, "")
 
 
 @functools.cache
@@ -65,7 +65,7 @@ def _read_start_time(pid: int, proc: str) -> str | None:
     return _ENDED if fields[0] in ("Z", "X") else fields[19]
 
 
-def _exists(pid: int) -> bool | None:
+def _process_exists(pid: int) -> bool | None:
     """Return whether a process exists, where there is no /proc or where it shows users only their own processes."""
     if os.name != "posix":
         return None  # On other systems, signal 0 does not test a process: it interrupts it.

@@ -60,11 +60,11 @@ class Conversation:
         _drop_typed_text(self._answers)
         while True:
             answer = self._asked(question)
-            act = self._words.get(answer.lower())
-            if act is None:
+            action = self._words.get(answer.lower())
+            if action is None:
                 valid_answers = ", ".join(dict.fromkeys(self._words))
                 self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {valid_answers}")
-            elif (decision := act()) is not None:
+            elif (decision := action()) is not None:
                 return decision
 
     def _ended(self, reason: str) -> Decision:
@@ -107,10 +107,10 @@ class Conversation:
         grants = self._request.grants
         for number, grant in enumerate(grants, 1):
             self._screen.say(f"  {number}  {grant_in_words(grant)}")
-        numbers = {str(number): grant for number, grant in enumerate(grants, 1)}
+        grants_by_number = {str(number): grant for number, grant in enumerate(grants, 1)}
         while answer := self._asked("Which one? A number, or nothing to go back: "):
-            if answer in numbers:
-                return self._approve(grant=numbers[answer])
+            if answer in grants_by_number:
+                return self._approve(grant=grants_by_number[answer])
             self._screen.say(f"there is no such number; they go from 1 to {len(grants)}")
         return None
 
@@ -120,14 +120,14 @@ class Conversation:
 
         If the changed arguments cannot be used, or nothing was changed, say so and return None.
         """
-        before = _json(self._request.arguments)
+        original = _json(self._request.arguments)
         try:
-            self._draft = self._edit(before if self._draft is None else self._draft)
+            self._draft = self._edit(original if self._draft is None else self._draft)
             arguments = _checked(self._draft)
         except (ValueError, OSError) as error:
             self._screen.say(f"not changed: {visible(str(error), keep_lines=False)}")
             return None
-        if _json(arguments) == before:
+        if _json(arguments) == original:
             self._draft = None
             self._screen.say("nothing was changed")
             return None

@@ -70,8 +70,8 @@ class TerminalPrompt:
                     return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: in_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
-                talk = Conversation(request, answers, screen, edit=edit, by=self._by or _user())
-                return talk.decision(self._clock())
+                conversation = Conversation(request, answers, screen, edit=edit, by=self._by or _user())
+                return conversation.decision(self._clock())
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ _MOST_CHARACTERS = 20_000
 _NARROWEST = 20
 _STYLES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
 _DIFF_STYLES = (("+++ ", "bold"), ("--- ", "bold"), ("@@ ", "cyan"), ("+", "green"), ("-", "red"))
-_SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+_TIME_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 class Screen:
@@ -39,8 +39,8 @@ class Screen:
         self._output = output
         self._width = _width(output)
         if colour is None:
-            plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-            colour = self._width is not None and not plain
+            is_monochrome = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+            colour = self._width is not None and not is_monochrome
         self._colour = colour
 
     def show(self, request: ApprovalRequest, now: float) -> bool:
@@ -53,8 +53,8 @@ class Screen:
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
         is_whole = len(arguments) <= _MOST_CHARACTERS
         if request.arguments:
-            cut = "" if is_whole else f", cut: {_MOST_CHARACTERS:,} of {len(arguments):,} characters shown"
-            self.say(f"  with{cut}:")
+            cut_note = "" if is_whole else f", cut: {_MOST_CHARACTERS:,} of {len(arguments):,} characters shown"
+            self.say(f"  with{cut_note}:")
             self._block(visible(arguments[:_MOST_CHARACTERS]))
         if request.preview:
             self.say("  which would do:")
@@ -125,7 +125,7 @@ def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:
 
 
 def _span(seconds: float) -> str:
-    for length, unit in _SPANS:
+    for length, unit in _TIME_UNITS:
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"
     return "a moment"
