@@ -263,12 +263,12 @@ def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
         loop, due = asyncio.get_running_loop(), timer.when()
         if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
             return await run()
-        left = due - loop.time()
+        seconds_left = due - loop.time()
         timer.reschedule(None)
         try:
             return await run()
         finally:
-            timer.reschedule(loop.time() + left)
+            timer.reschedule(loop.time() + seconds_left)
 
     return untimed
 

@@ -13,7 +13,7 @@ from .base import Run
 
 __all__ = ["RateLimit"]
 
-_MOST_BUCKETS = 10_000
+_MAX_BUCKETS = 10_000
 
 
 class RateLimit:
@@ -80,7 +80,7 @@ class RateLimit:
         tokens, updated = self._buckets.pop(key, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self._per_second)
         self._buckets[key] = (tokens - 1, now)
-        if len(self._buckets) > _MOST_BUCKETS:
+        if len(self._buckets) > _MAX_BUCKETS:
             self._buckets.popitem(last=False)
         return max(0.0, (1 - tokens) / self._per_second)
 

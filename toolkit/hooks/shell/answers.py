@@ -24,8 +24,8 @@ from .records import Event
 
 __all__ = ["HookFailed", "answer_of"]
 
-_MOST_REASON = 4000
-_MOST_ERRORS = 500
+_MAX_REASON_CHARS = 4000
+_MAX_ERROR_CHARS = 500
 
 # For each action: the one field that it has besides its name, and the function that makes the outcome of it.
 _ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
@@ -69,12 +69,12 @@ def answer_of(ended: Ended, event: Event) -> Outcome:
     problem = ended.why or _exit_problem(ended.code or 0, event)
     if problem is None:
         if ended.code == 2:
-            return Deny(_text(ended.stderr, _MOST_REASON) or "a hook refused it, and gave no reason")
+            return Deny(_text(ended.stderr, _MAX_REASON_CHARS) or "a hook refused it, and gave no reason")
         try:
             return _read_outcome(ended.stdout, event) if ended.stdout.strip() else Proceed()
         except ValueError as error:
             problem = str(error)
-    raise HookFailed(problem, _text(ended.stderr, _MOST_ERRORS))
+    raise HookFailed(problem, _text(ended.stderr, _MAX_ERROR_CHARS))
 
 
 def _exit_problem(code: int, event: Event) -> str | None:
@@ -98,9 +98,9 @@ def _read_outcome(stdout: bytes, event: Event) -> Outcome:
         raise ValueError(f"what it printed cannot be read ({error}); print one JSON object, or nothing") from None
     if not isinstance(answer, dict):
         raise ValueError('it printed JSON that is no object; print {"action": ...}, or nothing')  # noqa: TRY004 -- as above
-    wrong = flaws(answer)
-    if wrong:
-        raise ValueError(f"it printed JSON that cannot be taken: {wrong[0]}")
+    problems = flaws(answer)
+    if problems:
+        raise ValueError(f"it printed JSON that cannot be taken: {problems[0]}")
     possible = _ACTIONS_BY_EVENT[event]
     if "action" not in answer:
         raise ValueError(f'it printed JSON without "action"; write one of {", ".join(possible)}')
@@ -116,8 +116,8 @@ def _field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
     expected = [] if key is None else [key]
     unknown = [name for name in answer if name not in expected]
     if unknown:
-        has = f"has `{key}` and nothing else" if key else "has nothing else"
-        raise ValueError(f'"{action}" {has}; remove {unknown[0]!r:.80}')
+        field_rule = f"has `{key}` and nothing else" if key else "has nothing else"
+        raise ValueError(f'"{action}" {field_rule}; remove {unknown[0]!r:.80}')
     if key is None:
         return None
     if key not in answer:
@@ -128,7 +128,7 @@ def _field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
     if key == "reason":
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{action}": `reason` has to be a text that says why')
-        return value.strip()[:_MOST_REASON]
+        return value.strip()[:_MAX_REASON_CHARS]
     return value
 
 

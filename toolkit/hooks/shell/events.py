@@ -20,7 +20,7 @@ from .records import Event
 __all__ = ["agent_shown", "arguments_of", "call_shown", "encoded", "name_of", "with_secrets_back"]
 
 _VERSION = 1
-_MOST_INPUT = 16 * 1024 * 1024
+_MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
 def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
         "principal": as_json(call.principal),
     }
     if result is not None:
-        if len(result.text) > _MOST_INPUT:
+        if len(result.text) > _MAX_INPUT_BYTES:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
         data["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
     return data
@@ -64,8 +64,8 @@ def agent_shown(
 def encoded(shown: Mapping[str, Any]) -> bytes:
     """Return *shown* as one line of JSON; raise `HookFailed` if it is too long for a command to read."""
     data = (json.dumps(shown) + "\n").encode("ascii")
-    if len(data) > _MOST_INPUT:
-        raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MOST_INPUT:,} is the most")
+    if len(data) > _MAX_INPUT_BYTES:
+        raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MAX_INPUT_BYTES:,} is the most")
     return data
 
 

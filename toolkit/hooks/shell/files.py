@@ -142,13 +142,13 @@ class _HookFile:
             self._problems.append(f"{path}: hooks: has to be a list; write [[hooks]] above each hook")
             return
         for index, table in enumerate(tables):
-            where = f"{path}: hooks[{index}]"
+            location = f"{path}: hooks[{index}]"
             if not isinstance(table, dict):
-                self._problems.append(f"{where}: has to be a table; write [[hooks]] above each hook")
+                self._problems.append(f"{location}: has to be a table; write [[hooks]] above each hook")
                 continue
-            wrong = self._find_mistakes(table)
-            self._problems += [f"{where}: {mistake}" for mistake in wrong]
-            if not wrong:
+            problems = self._find_mistakes(table)
+            self._problems += [f"{location}: {mistake}" for mistake in problems]
+            if not problems:
                 source = f"{self._whose} hooks, hooks[{index}] in {path}"
                 # A user's hook runs in the folder of its file, because the open project may be the work of others.
                 cwd = self._project if self._whose == "project" or path is None else path.parent
@@ -158,11 +158,13 @@ class _HookFile:
     def _find_mistakes(self, table: dict[str, Any]) -> list[str]:
         unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
         missing = [f"{key}: is missing; say {hint}" for key, hint in _REQUIRED_KEYS.items() if key not in table]
-        wrong = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
+        invalid = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
         if "files" in table:
-            wrong += self._check_files(table["files"])
+            invalid += self._check_files(table["files"])
         return (
-            unknown + missing + wrong or self._check_program_place(table["command"]) or self._check_command_files(table)
+            unknown + missing + invalid
+            or self._check_program_place(table["command"])
+            or self._check_command_files(table)
         )
 
     def _check_program_place(self, command: Any) -> list[str]:
@@ -183,14 +185,14 @@ class _HookFile:
         if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
             return ['files: has to be a list of paths in the project: files = ["tools/check.py"]']
         root = os.path.realpath(self._project)
-        wrong = []
+        problems = []
         for name in files:
             path = os.path.realpath(os.path.join(root, name))
             if os.path.isabs(name) or not Path(path).is_relative_to(root):
-                wrong.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
+                problems.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
             elif not os.path.isfile(path):
-                wrong.append(f"files: there is no file `{name:.80}` in the project; correct its name")
-        return wrong
+                problems.append(f"files: there is no file `{name:.80}` in the project; correct its name")
+        return problems
 
     def _check_command_files(self, table: dict[str, Any]) -> list[str]:
         """Return why trust cannot cover the files that a project's hook runs; a hook that lists its files is fine."""

@@ -185,8 +185,8 @@ class _Exchange:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, event, name)
         with _watched(start.exit_file(self._process.pid), self._selector) as max_wait:
-            while (left := due - time.monotonic()) > 0:
-                names = {key.data for key, _ in self._selector.select(min(left, max_wait))}
+            while (seconds_left := due - time.monotonic()) > 0:
+                names = {key.data for key, _ in self._selector.select(min(seconds_left, max_wait))}
                 if "stop" in names:
                     return "it was cancelled"
                 for name in names & _PIPES.keys():
@@ -245,8 +245,8 @@ class _Exchange:
 
     def _wait_for_exit(self, seconds: float) -> None:
         due = time.monotonic() + seconds
-        while not self._has_exited() and (left := due - time.monotonic()) > 0:
-            time.sleep(min(left, _TICK_SECONDS))
+        while not self._has_exited() and (seconds_left := due - time.monotonic()) > 0:
+            time.sleep(min(seconds_left, _TICK_SECONDS))
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or only those of another user

@@ -20,7 +20,7 @@ Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
 
 EVENTS: tuple[Event, ...] = get_args(Event)
 
-_FAILURES = ("block", "allow")
+_ON_FAILURE_VALUES = ("block", "allow")
 _MOST_SECONDS = 24 * 3600
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -130,7 +130,7 @@ def _seconds(value: Any) -> str | None:
 
 
 def _check_on_failure(value: Any) -> str | None:
-    return None if value in _FAILURES else one_of(value, _FAILURES)
+    return None if value in _ON_FAILURE_VALUES else one_of(value, _ON_FAILURE_VALUES)
 
 
 def _check_env(value: Any) -> str | None:

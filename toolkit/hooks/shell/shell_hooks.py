@@ -258,6 +258,9 @@ def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
 def _noted(result: ToolResult, note: dict[str, Any]) -> ToolResult:
     """Return a copy of *result* with *note* in its metadata. It is a copy, since other code may hold *result*."""
     copied = copy.copy(result)
-    before = (result.metadata or {}).get("hooks")
-    copied.metadata = {**(result.metadata or {}), "hooks": [*(before if isinstance(before, list) else []), note]}
+    earlier_notes = (result.metadata or {}).get("hooks")
+    copied.metadata = {
+        **(result.metadata or {}),
+        "hooks": [*(earlier_notes if isinstance(earlier_notes, list) else []), note],
+    }
     return copied
