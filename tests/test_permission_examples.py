@@ -16,10 +16,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def shown():
     """What each example printed, run once."""
     names = ("07_permissions.py", "08_approval_in_a_web_app.py")
-    return {name[:2]: _printed(EXAMPLES / name) for name in names}
+    return {name[:2]: _run_example(EXAMPLES / name) for name in names}
 
 
-def _printed(example: Path) -> str:
+def _run_example(example: Path) -> str:
     run = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=True, encoding="utf-8")
     return run.stdout
 

@@ -25,7 +25,10 @@ def shows(shown: Any, actual: Any) -> bool:
         if shown.keys() == actual.keys():
             return all(shows(shown[key], actual[key]) for key in actual)
         pairs = list(zip(shown.items(), actual.items(), strict=False))
-        return len(shown) == len(actual) and all(shows(key, real) and shows(a, b) for (key, a), (real, b) in pairs)
+        return len(shown) == len(actual) and all(
+            shows(key, actual_key) and shows(shown_value, actual_value)
+            for (key, shown_value), (actual_key, actual_value) in pairs
+        )
     if isinstance(shown, list) and isinstance(actual, list):
         return len(shown) == len(actual) and all(map(shows, shown, actual))
     return canonical(shown) == canonical(actual)
@@ -48,9 +51,9 @@ def _texts(value: Any) -> tuple[str, ...]:
     return (canonical(value), repr(value)) if isinstance(value, float) else (canonical(value),)
 
 
-def _fits(shown: str, text: str) -> bool:
-    """Return whether *text* consists of the pieces of *shown* in their order, with any text at the masked places."""
-    first, *between, last = shown.split(MASK)
+def _fits(masked: str, text: str) -> bool:
+    """Return whether *text* consists of the pieces of *masked* in their order, with any text at the masked places."""
+    first, *between, last = masked.split(MASK)
     end = len(text) - len(last)
     if not text.startswith(first) or not text.endswith(last) or end < len(first):
         return False

@@ -25,7 +25,7 @@ _MOST_BYTES = 2 * 1024 * 1024
 # A pipe must not block. A path that became a link since it was resolved is not followed. Windows knows only the last
 # flag.
 _FLAGS = sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
-_MOST_PAIRS = 200_000
+_MAX_LINE_PAIRS = 200_000
 _CONTEXT = 3
 _RANGE = re.compile(r"@@ -(\d+)(.*) \+(\d+)(.*) @@\n\Z")
 
@@ -68,11 +68,11 @@ def present(path: str) -> Present | None:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError("it is not a regular file")
-        digest, size, kept = hashlib.sha256(), 0, bytearray()
+        digest, size, content = hashlib.sha256(), 0, bytearray()
         while chunk := os.read(handle, 1 << 20):
             digest.update(chunk)
             size += len(chunk)
-            kept += chunk if size <= _MOST_BYTES else b""
+            content += chunk if size <= _MOST_BYTES else b""
     finally:
         os.close(handle)
     facts = []
@@ -80,7 +80,7 @@ def present(path: str) -> Present | None:
         facts.append(f"can be executed (mode {stat.S_IMODE(status.st_mode):o})")
     if status.st_nlink > 1:
         facts.append(f"has {status.st_nlink} names; the file behind all of them changes")
-    return Present(bytes(kept) if size <= _MOST_BYTES else None, size, digest.hexdigest(), tuple(facts))
+    return Present(bytes(content) if size <= _MOST_BYTES else None, size, digest.hexdigest(), tuple(facts))
 
 
 def unchanged(preconditions: Iterable[Precondition]) -> list[str]:
@@ -89,7 +89,7 @@ def unchanged(preconditions: Iterable[Precondition]) -> list[str]:
 
     A path fails if its content has changed, if it now leads through a link, or if it cannot be read.
     """
-    return [each.path for each in preconditions if not _holds(each)]
+    return [condition.path for condition in preconditions if not _holds(condition)]
 
 
 def _holds(condition: Precondition) -> bool:
@@ -150,29 +150,32 @@ def _lines(text: str) -> list[str]:
 
 
 def _body(old: list[str], new: list[str]) -> Iterator[str]:
-    least = min(len(old), len(new))
-    first = next((index for index in range(least) if old[index] != new[index]), least)
+    shorter = min(len(old), len(new))
+    first_changed = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     # The number of equal lines at the end, without those that were already counted at the beginning.
-    same = next((count for count in range(least - first) if old[-1 - count] != new[-1 - count]), least - first)
-    if not first and not same and not (old and new):
-        return (yield from _replaced(old, new, 0, 0))
-    start = max(0, first - _CONTEXT)
-    stop = max(0, same - _CONTEXT)
+    equal_tail = next(
+        (count for count in range(shorter - first_changed) if old[-1 - count] != new[-1 - count]),
+        shorter - first_changed,
+    )
+    if not first_changed and not equal_tail and not (old and new):
+        return (yield from _diff_replacing_all(old, new, 0, 0))
+    start = max(0, first_changed - _CONTEXT)
+    stop = max(0, equal_tail - _CONTEXT)
     old, new = old[start : len(old) - stop], new[start : len(new) - stop]
-    if len(old) * len(new) > _MOST_PAIRS:
+    if len(old) * len(new) > _MAX_LINE_PAIRS:
         yield (
             f"too much for the shortest diff: {len(old):,} lines are shown as replaced by {len(new):,}, "
             "although some of them may be the same\n"
         )
-        return (yield from _replaced(old, new, first - start, same - stop, start))
+        return (yield from _diff_replacing_all(old, new, first_changed - start, equal_tail - stop, start))
     for line in list(difflib.unified_diff(old, new, n=_CONTEXT))[2:]:
-        if found := _RANGE.match(line):
-            yield f"@@ -{int(found[1]) + start}{found[2]} +{int(found[3]) + start}{found[4]} @@\n"
+        if match := _RANGE.match(line):
+            yield f"@@ -{int(match[1]) + start}{match[2]} +{int(match[3]) + start}{match[4]} @@\n"
         else:
             yield _whole(line)
 
 
-def _replaced(old: Sequence[str], new: Sequence[str], head: int, tail: int, start: int = 0) -> Iterator[str]:
+def _diff_replacing_all(old: Sequence[str], new: Sequence[str], head: int, tail: int, start: int = 0) -> Iterator[str]:
     """
     Yield a diff that replaces all of *old* by all of *new*, except the first *head* and last *tail* lines.
 

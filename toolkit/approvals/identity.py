@@ -27,7 +27,7 @@ def identity_of(tool: Tool) -> str:
     """
     approval = tool.facts.approval
     # The digest of a tool of this program leaves out the description, so that older requests can still be answered.
-    described = () if tool.origin == _OWN_CODE else (tool.description,)
+    description_part = () if tool.origin == _OWN_CODE else (tool.description,)
     return digest(
         tool.origin,
         tool.name,
@@ -36,7 +36,7 @@ def identity_of(tool: Tool) -> str:
         canonical(as_json(tool.facts.as_json())),
         tool.facts.version,
         approval if isinstance(approval, str) else "by arguments",
-        *described,
+        *description_part,
     )
 
 
@@ -47,11 +47,11 @@ def canonical_arguments(tool: Tool, decoded: Mapping[str, Any], sent: Any) -> An
     If some of them have no JSON form, return the arguments as they were *sent*.
     """
     try:
-        form = as_json(tool.encode(decoded))
-        canonical(form)
+        encoded = as_json(tool.encode(decoded))
+        canonical(encoded)
     except Exception:  # noqa: BLE001 -- a default has no JSON form; the function fills it in again
         return as_json(sent)
-    return form
+    return encoded
 
 
 def digest_of_call(identity: str, arguments: Any, session: str | None, principal: str | None) -> str:

@@ -80,10 +80,10 @@ class MemoryApprovals(Changing):
         """Return the requests that can still be answered *now*, the oldest first."""
         now = time.time() if now is None else now
         with self._lock:
-            kept = list(self._kept.values())
+            records = list(self._kept.values())
         waiting = [
             packed
-            for packed in kept
+            for packed in records
             if packed.state == "pending"
             and not packed.is_expired(now)
             and session in (..., packed.session)
@@ -101,7 +101,7 @@ class MemoryApprovals(Changing):
             old = [
                 name
                 for name, packed in self._kept.items()
-                if self._can_go(packed, before) and packed.over_since is not None and packed.over_since < before
+                if self._may_forget(packed, before) and packed.over_since is not None and packed.over_since < before
             ]
             for name in old:
                 self._forget(name)
@@ -119,7 +119,7 @@ class MemoryApprovals(Changing):
             self._forget(request_id)
             self._make_room(replacement.size, 0, changed.decided_at or 0.0)
             if changed.outcome is not None and self._bytes + replacement.size > self._max_bytes:
-                replacement = self._shortened(changed)
+                replacement = self._pack_shortened(changed)
             self._put(request_id, replacement)
             self._remember(changed)
             return True
@@ -140,15 +140,15 @@ class MemoryApprovals(Changing):
         if self._has_room(size, count):
             return
         for name, packed in list(self._kept.items()):
-            if self._can_go(packed, now):
+            if self._may_forget(packed, now):
                 self._forget(name)
             elif packed.state == "done" and not packed.is_short:
                 self._forget(name)
-                self._put(name, self._shortened(packed.unpack()))
+                self._put(name, self._pack_shortened(packed.unpack()))
             if self._has_room(size, count):
                 return
 
-    def _shortened(self, record: Record) -> PackedRecord:
+    def _pack_shortened(self, record: Record) -> PackedRecord:
         return PackedRecord(self._signed(shorten_outcome(record)), is_checked=True, is_short=True)
 
     def _has_room(self, size: int, count: int) -> bool:
@@ -169,6 +169,6 @@ class MemoryApprovals(Changing):
                 why="store",
             )
 
-    def _can_go(self, packed: PackedRecord, now: float) -> bool:
+    def _may_forget(self, packed: PackedRecord, now: float) -> bool:
         is_answered = packed.state in ("denied", "done")
         return packed.state != "claimed" and (packed.is_expired(now) or (is_answered and not self._until_expired))

@@ -62,8 +62,8 @@ class PackedRecord:
         self.created_at, self.expires_at = request.created_at, request.expires_at
         self.over_since = record.over_since()
         # The values are compared as text, because 1 and true are equal in Python.
-        arguments, shown = _encode(record.arguments), _encode(dict(request.arguments))
-        self._arguments = None if arguments == shown else arguments
+        arguments, shown_arguments = _encode(record.arguments), _encode(dict(request.arguments))
+        self._arguments = None if arguments == shown_arguments else arguments
         outcome = record.outcome
         self._is_text_value = outcome is not None and _has_text_as_value(outcome)
         if self._is_text_value and outcome is not None:
@@ -87,17 +87,17 @@ class PackedRecord:
 
 def shorten_outcome(record: Record) -> Record:
     """Return *record* with an outcome that tells how the call ended, and only the beginning of what it returned."""
-    outcome = {name: _shortened(value) for name, value in (record.outcome or {}).items()}
+    outcome = {name: _shorten_value(value) for name, value in (record.outcome or {}).items()}
     if "truncated" in outcome:
         outcome["truncated"] = True
     return replace(record, outcome=outcome)
 
 
-def _shortened(value: Any) -> Any:
+def _shorten_value(value: Any) -> Any:
     if isinstance(value, str) and len(value) > _MOST_TEXT:
         return value[:_MOST_TEXT] + _CUT
     if isinstance(value, Mapping) and value.keys() == {"message", "details"}:  # the error of a failed call
-        return {"message": _shortened(value["message"]), "details": _shortened(value["details"])}
+        return {"message": _shorten_value(value["message"]), "details": _shorten_value(value["details"])}
     if len(_encode(value)) <= _MOST_TEXT:
         return value
     return [] if isinstance(value, list) else {} if isinstance(value, dict) else None

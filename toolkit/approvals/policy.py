@@ -21,7 +21,7 @@ from .store import ApprovalStore
 __all__ = ["Approvals", "NewestNames"]
 
 _DAY_SECONDS = 24 * 60 * 60.0
-_MOST_LOST = 10_000
+_MAX_LOST = 10_000
 
 
 class Approvals:
@@ -61,7 +61,7 @@ class Approvals:
     ) -> None:
         if store is not None and not hasattr(store, "settle"):
             raise TypeError(f"a store cannot be {type(store).__name__}; give SQLiteApprovals(path), or none")
-        _check_plain(store)
+        _refuse_async_methods(store)
         if isinstance(ask, type):
             raise TypeError(f"ask is an object; write {ask.__name__}()")
         if not (expires_seconds is None or expires_seconds > 0):
@@ -77,7 +77,7 @@ class Approvals:
         self.store: ApprovalStore = MemoryApprovals(until_expired=key is not None) if store is None else store
         if key is not None and store is not None:
             _sign(store, key)
-        self.lost = NewestNames(_MOST_LOST)
+        self.lost = NewestNames(_MAX_LOST)
         self.asker: Asker | None = ask if ask is None or hasattr(ask, "ask") else Callback(ask)
         self.expires_seconds = expires_seconds
         self.preview_seconds = preview_seconds
@@ -109,10 +109,10 @@ class Approvals:
         if asker is None:
             return None
         if getattr(asker, "blocking", False):
-            found = await in_thread(lambda: asker.ask(request))
+            reply = await in_thread(lambda: asker.ask(request))
         else:
-            found = asker.ask(request)
-        decision: Any = await found if inspect.isawaitable(found) else found
+            reply = asker.ask(request)
+        decision: Any = await reply if inspect.isawaitable(reply) else reply
         if decision is not None and not isinstance(decision, Decision):
             raise TypeError(f"an asker has to return a Decision or None, got {type(decision).__name__}")
         return decision
@@ -148,7 +148,7 @@ class NewestNames:
         return iter(list(self._names))
 
 
-def _check_plain(store: ApprovalStore | None) -> None:
+def _refuse_async_methods(store: ApprovalStore | None) -> None:
     """Raise `TypeError` for a store with async methods, because their coroutines would be taken for their answers."""
     for name in ("add", "get", "settle", "reclaim", "finish", "pending", "purge"):
         if inspect.iscoroutinefunction(getattr(store, name, None)):

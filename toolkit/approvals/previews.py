@@ -32,7 +32,7 @@ __all__ = ["Preview", "PreviewFailed", "combined", "file_change", "preview_of", 
 
 _CUT = "preview cut: "
 _NO_GRANT = "it cannot be granted for the session"
-_MOST_CHARACTERS_OF_ERROR = 500
+_MAX_ERROR_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +77,25 @@ def file_change(
         root: The folder that a relative path starts from; by default the working folder.
         shown_as: The name to show for the file; by default *path* as it was given.
     """
-    named = os.path.join(os.getcwd() if root is None else root, path)
+    full_path = os.path.join(os.getcwd() if root is None else root, path)
     name = visible(os.fspath(path) if shown_as is None else shown_as, keep_lines=False)
     try:
-        real = os.path.realpath(named)
-        file = present(real)
+        real_path = os.path.realpath(full_path)
+        file = present(real_path)
     except (OSError, ValueError) as error:
         raise PreviewFailed(f"{name} cannot be compared: {visible(str(error), keep_lines=False)}") from error
     content = new.encode(errors="surrogatepass") if isinstance(new, str) else new
     digest = None if file is None else file.sha256
-    notes = [f"{name} leads to {visible(real, keep_lines=False)}\n"] if real != os.path.abspath(named) else []
+    notes = (
+        [f"{name} leads to {visible(real_path, keep_lines=False)}\n"] if real_path != os.path.abspath(full_path) else []
+    )
     if file is not None:
         notes += [f"{name} {fact}\n" for fact in file.facts]
     if file is not None and file.content is None:
         notes.append(f"{name} is too large to be compared: {file.measure} before, {measured(content)} after\n")
     else:
         notes.append(difference(None if file is None else file.content, content, name))
-    return Preview(text="".join(notes), preconditions=(Precondition(path=real, sha256=digest),))
+    return Preview(text="".join(notes), preconditions=(Precondition(path=real_path, sha256=digest),))
 
 
 def combined(*previews: Preview) -> Preview:
@@ -136,12 +138,12 @@ async def preview_of(
     function = tool.facts.preview
     if function is None:
         return Preview(text="")
-    tried: list[str] = []
+    attempts: list[str] = []
     try:
-        with read_only() as tried:
+        with read_only() as attempts:
             # The task inherits the guard. The code after this block does not.
-            asked = told_of(function, copy.copy(call))
-            task = asyncio.create_task(_answer(asked, copy.deepcopy(dict(decoded)), in_thread))
+            make_preview = told_of(function, copy.copy(call))
+            task = asyncio.create_task(_answer(make_preview, copy.deepcopy(dict(decoded)), in_thread))
     except Exception as error:
         raise _failed(tool, redact(described(error))) from error
     try:
@@ -153,15 +155,15 @@ async def preview_of(
         raise _failed(tool, f"it took longer than {seconds:g} s")
     if task.cancelled():
         raise _failed(tool, "it was cancelled")
-    found, raised = task.result()
-    if isinstance(raised, KeyboardInterrupt):
-        raise raised
-    if tried:
-        raise _failed(tool, f"a preview may only read, and this one tried to {redact(tried[0])}") from raised
-    if raised is not None:
-        why = str(raised) if isinstance(raised, ToolkitError) else described(raised)
-        raise _failed(tool, redact(why)) from raised
-    return _shown(replace(found, text=redact(found.text)), max_chars)
+    preview, failure = task.result()
+    if isinstance(failure, KeyboardInterrupt):
+        raise failure
+    if attempts:
+        raise _failed(tool, f"a preview may only read, and this one tried to {redact(attempts[0])}") from failure
+    if failure is not None:
+        why = str(failure) if isinstance(failure, ToolkitError) else described(failure)
+        raise _failed(tool, redact(why)) from failure
+    return _shown(replace(preview, text=redact(preview.text)), max_chars)
 
 
 async def _answer(
@@ -174,35 +176,35 @@ async def _answer(
     """
     context = contextvars.copy_context()  # contains the guard, also if the thread has another context
     try:
-        found: Any = (
+        answer: Any = (
             function(arguments)
             if inspect.iscoroutinefunction(function)
             else await in_thread(lambda: context.run(function, arguments))
         )
-        if inspect.isawaitable(found):
-            found = await found
-        return _read(found), None
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return _read(answer), None
     except asyncio.CancelledError:
         raise
     except BaseException as error:  # noqa: BLE001 -- the author's code may raise anything; see the docstring
         return Preview(text=""), error
 
 
-def _read(found: Any) -> Preview:
-    if isinstance(found, Preview):
-        return found
-    if found is None or isinstance(found, str):
-        return Preview(text=found or "")
-    return Preview(text=json.dumps(as_json(found), ensure_ascii=False, indent=2))
+def _read(answer: Any) -> Preview:
+    if isinstance(answer, Preview):
+        return answer
+    if answer is None or isinstance(answer, str):
+        return Preview(text=answer or "")
+    return Preview(text=json.dumps(as_json(answer), ensure_ascii=False, indent=2))
 
 
 def _shown(preview: Preview, max_chars: int) -> Preview:
     """Return *preview* made visible, and cut to *max_chars*; the line that says so is not counted."""
     # The text is cut first, because it costs more to make a character visible than to count it.
     text = visible(preview.text[:max_chars])
-    whole = len(text) + max(0, len(preview.text) - max_chars)
-    if whole > max_chars:
-        line = f"{_CUT}{min(len(text), max_chars):,} of {whole:,} characters shown; {_NO_GRANT}"
+    total_chars = len(text) + max(0, len(preview.text) - max_chars)
+    if total_chars > max_chars:
+        line = f"{_CUT}{min(len(text), max_chars):,} of {total_chars:,} characters shown; {_NO_GRANT}"
         return replace(preview, text=f"{line}\n{text[:max_chars]}", is_cut=True)
     if preview.is_cut and not text.startswith(_CUT):
         text = f"{_CUT}its author left something out; {_NO_GRANT}\n{text}"
@@ -210,11 +212,11 @@ def _shown(preview: Preview, max_chars: int) -> Preview:
 
 
 def _failed(tool: Tool, why: str) -> PreviewFailed:
-    shown = visible(why[:_MOST_CHARACTERS_OF_ERROR], keep_lines=False)
-    return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {shown}")
+    message = visible(why[:_MAX_ERROR_CHARS], keep_lines=False)
+    return PreviewFailed(f"the preview of `{tool.name}` failed, so nobody can be asked: {message}")
 
 
-def _look_at(ended: asyncio.Future[Any]) -> None:
+def _look_at(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn about a task that is not awaited any more."""
-    if not ended.cancelled():
-        ended.exception()
+    if not future.cancelled():
+        future.exception()

@@ -30,14 +30,14 @@ def make_private(path: str) -> None:
         return
     # The file is created under a random name and closed before others can know it. Closing a file that
     # another thread has open through SQLite would drop the locks of that thread.
-    made = f"{path}-{secrets.token_hex(8)}"
-    os.close(os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    temporary_path = f"{path}-{secrets.token_hex(8)}"
+    os.close(os.open(temporary_path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     try:
-        os.link(made, path)
+        os.link(temporary_path, path)
     except FileExistsError:
         pass  # Another process or thread created the file first.
     finally:
-        os.unlink(made)
+        os.unlink(temporary_path)
 
 
 def check_private(path: str, *, user: int | None = None) -> None:

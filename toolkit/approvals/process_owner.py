@@ -28,21 +28,21 @@ def owner(*, proc: str = "/proc") -> str:
     *proc* is the folder in which the kernel shows processes.
     """
     pid = os.getpid()
-    return _owner(_machine(proc), pid, _began(pid, proc))
+    return _owner(_identify_machine(proc), pid, _read_start_time(pid, proc))
 
 
 def is_alive(owner: str, *, proc: str = "/proc") -> bool | None:
     """Return whether the process that *owner* stands for still runs; return None if that cannot be seen from here."""
     match = _OWNER.fullmatch(owner)
-    if match is None or match[1] != _machine(proc):
+    if match is None or match[1] != _identify_machine(proc):
         return None
-    pid, then = int(match[2]), match[3]
-    now = _began(pid, proc)
+    pid, claimed_start = int(match[2]), match[3]
+    current_start = _read_start_time(pid, proc)
     if pid == os.getpid():
-        return owner == _owner(match[1], pid, now)
-    if now is None:
-        return _exists(pid)
-    return now != _ENDED and then in (now, "")
+        return owner == _owner(match[1], pid, current_start)
+    if current_start is None:
+        return _process_exists(pid)
+    return current_start != _ENDED and claimed_start in (current_start, "")
 
 
 @functools.cache
@@ -51,7 +51,7 @@ def _owner(machine: str, pid: int, began: str | None) -> str:
     return f"{machine}/{pid}/{began or ''}/{secrets.token_hex(8)}"
 
 
-def _began(pid: int, proc: str) -> str | None:
+def _read_start_time(pid: int, proc: str) -> str | None:
     """
     Return when a process began, in the kernel's ticks.
 
@@ -65,7 +65,7 @@ def _began(pid: int, proc: str) -> str | None:
     return _ENDED if fields[0] in ("Z", "X") else fields[19]
 
 
-def _exists(pid: int) -> bool | None:
+def _process_exists(pid: int) -> bool | None:
     """Return whether a process exists, where there is no /proc or where it shows users only their own processes."""
     if os.name != "posix":
         return None  # On other systems, signal 0 does not test a process: it interrupts it.
@@ -78,7 +78,7 @@ def _exists(pid: int) -> bool | None:
     return True
 
 
-def _machine(proc: str) -> str:
+def _identify_machine(proc: str) -> str:
     """
     Return a digest of this boot of this kernel and of its process namespaces.
 

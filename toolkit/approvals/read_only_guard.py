@@ -35,11 +35,11 @@ def read_only() -> Iterator[list[str]]:
 
     The list collects the refused attempts. Code that catches the refusal has made the attempt all the same.
     """
-    tried: list[str] = []
-    token = _tried.set(tried)
+    attempts: list[str] = []
+    token = _tried.set(attempts)
     try:
         _install()
-        yield tried
+        yield attempts
     finally:
         _tried.reset(token)
 
@@ -59,26 +59,26 @@ def _install() -> None:
 
 
 def _is_watching() -> bool:
-    seen: list[bool] = []
-    sys.audit(_PROBE, seen)
-    return bool(seen)
+    answers: list[bool] = []
+    sys.audit(_PROBE, answers)
+    return bool(answers)
 
 
 # The variable is bound as a default, because the hook is still called after the interpreter has emptied this module.
 def _hook(event: str, args: tuple[Any, ...], tried: ContextVar[list[str] | None] = _tried) -> None:
-    found = tried.get()
-    if found is not None:
-        _judge(event, args, found)
+    attempts = tried.get()
+    if attempts is not None:
+        _judge(event, args, attempts)
 
 
-def _judge(event: str, args: tuple[Any, ...], tried: list[str]) -> None:
+def _judge(event: str, args: tuple[Any, ...], attempts: list[str]) -> None:
     if event == _PROBE:
         args[0].append(True)
         return
     reason = refusal(event, args)
     if reason is not None:
         if not _is_bytecode(args):
-            tried.append(reason)
+            attempts.append(reason)
         raise WriteRefused(f"a preview may only read, and this one tried to {reason}")
 
 

@@ -27,7 +27,7 @@ Why = Literal[
 
 _VERSION = 2
 # Version 1 had no field for a signature.
-_READABLE = (1, 2)
+_READABLE_VERSIONS = (1, 2)
 
 
 class ApprovalError(ToolkitError):
@@ -94,17 +94,17 @@ class Record:
     seal: str | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        given = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
-        if self.state not in _NEEDS:
-            raise ValueError(f"nobody knows the state {self.state!r}; use one of {', '.join(_NEEDS)}")
-        if given != _NEEDS[self.state]:
+        present_fields = (self.decided_at is not None, self.claim is not None, self.outcome is not None)
+        if self.state not in _FIELDS_BY_STATE:
+            raise ValueError(f"nobody knows the state {self.state!r}; use one of {', '.join(_FIELDS_BY_STATE)}")
+        if present_fields != _FIELDS_BY_STATE[self.state]:
             raise ValueError(f"a record that is {self.state} has to have {_WORDS[self.state]}")
 
     def is_expired(self, now: float) -> bool:
         """Return whether it is too late to answer the request."""
-        until = self.request.expires_at
+        expires_at = self.request.expires_at
         # With the comparison in this order, a time that is NaN counts as passed.
-        return until is not None and not now < until
+        return expires_at is not None and not now < expires_at
 
     def over_since(self) -> float | None:
         """
@@ -135,27 +135,27 @@ class Record:
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """Return the record that `to_json` wrote; raise `ValueError` if the version or the shape is unknown."""
         version = data.get("version") if isinstance(data, Mapping) else None
-        if type(version) is not int or version not in _READABLE:
-            readable = " and ".join(map(str, _READABLE))
+        if type(version) is not int or version not in _READABLE_VERSIONS:
+            readable = " and ".join(map(str, _READABLE_VERSIONS))
             raise ValueError(f"an approval record of version {version!r} cannot be read; versions {readable} can")
-        given = {name: value for name, value in data.items() if name != "version"}
-        if version == 1 and "seal" not in given:
-            given["seal"] = None
-        if given.keys() != _SHAPES.keys():
-            odd = ", ".join(sorted(map(str, given.keys() ^ _SHAPES.keys())))
-            raise ValueError(f"not an approval record: it lacks or adds {odd}")
-        for name, value in given.items():
+        fields = {name: value for name, value in data.items() if name != "version"}
+        if version == 1 and "seal" not in fields:
+            fields["seal"] = None
+        if fields.keys() != _SHAPES.keys():
+            differing_names = ", ".join(sorted(map(str, fields.keys() ^ _SHAPES.keys())))
+            raise ValueError(f"not an approval record: it lacks or adds {differing_names}")
+        for name, value in fields.items():
             if not isinstance(value, _SHAPES[name]) or (isinstance(value, bool) and name != "arguments"):
                 raise ValueError(f"not an approval record: {name!r} cannot be {type(value).__name__}")
-        claim = given.pop("claim")
+        claim = fields.pop("claim")
         return cls(
-            **{**given, "request": ApprovalRequest.from_json(given["request"])},
+            **{**fields, "request": ApprovalRequest.from_json(fields["request"])},
             claim=None if claim is None else _claim(claim),
         )
 
 
 # For each state: whether a record has a decision, a claim and an outcome.
-_NEEDS: dict[str, tuple[bool, bool, bool]] = {
+_FIELDS_BY_STATE: dict[str, tuple[bool, bool, bool]] = {
     "pending": (False, False, False),
     "denied": (True, False, False),
     "claimed": (True, True, False),

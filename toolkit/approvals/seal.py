@@ -27,7 +27,7 @@ from .records import ApprovalError, Record, dumped
 __all__ = ["RecordSeal", "Seal"]
 
 _VERSION = "v1"
-_LEAST_BYTES = 32
+_MIN_KEY_BYTES = 32
 _MOST_REMEMBERED = 10_000
 _CANONICAL = json.JSONEncoder(allow_nan=False, sort_keys=True, separators=(",", ":"))
 # How far a record has come in each state. No state follows the last step.
@@ -127,11 +127,11 @@ class RecordSeal:
 
 
 def _read_keys(key: bytes | str | Sequence[bytes | str]) -> list[bytes]:
-    is_one = isinstance(key, (bytes, str)) or not isinstance(key, Sequence)
-    keys: list[Any] = [key] if is_one else list(key)
+    is_single = isinstance(key, (bytes, str)) or not isinstance(key, Sequence)
+    keys: list[Any] = [key] if is_single else list(key)
     if not keys:
         raise ValueError(f"a seal needs a key; {_REMEDY}")
-    return [_checked(one) for one in keys]
+    return [_checked(single_key) for single_key in keys]
 
 
 _REMEDY = "make one with secrets.token_bytes(32), and keep it where only the dispatchers can read it"
@@ -141,8 +141,8 @@ def _checked(key: Any) -> bytes:
     if not isinstance(key, (bytes, str)):
         raise ValueError(f"a key has to be bytes or text, got {type(key).__name__}; {_REMEDY}")  # noqa: TRY004 -- options
     data = key.encode() if isinstance(key, str) else key
-    if len(data) < _LEAST_BYTES:
-        raise ValueError(f"a key needs at least {_LEAST_BYTES} bytes, got {len(data)}; {_REMEDY}")
+    if len(data) < _MIN_KEY_BYTES:
+        raise ValueError(f"a key needs at least {_MIN_KEY_BYTES} bytes, got {len(data)}; {_REMEDY}")
     return data
 
 

@@ -28,8 +28,8 @@ __all__ = ["SQLiteApprovals"]
 
 _log = logging.getLogger("toolkit")
 
-_FORMAT = 1
-_APPLICATION = 0x746B6170  # "tkap": tells a file of this store from any other SQLite file
+_FORMAT_VERSION = 1
+_APPLICATION_ID = 0x746B6170  # "tkap": tells a file of this store from any other SQLite file
 _SCHEMA = f"""
 CREATE TABLE approvals (
     id BLOB PRIMARY KEY,
@@ -39,8 +39,8 @@ CREATE TABLE approvals (
     record TEXT NOT NULL
 );
 CREATE INDEX approvals_by_state ON approvals (state, created_at);
-PRAGMA application_id = {_APPLICATION};
-PRAGMA user_version = {_FORMAT};
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_FORMAT_VERSION};
 """
 _SETTINGS = (
     # A journal that is deleted needs no shared memory. EXTRA makes sure that the deletion is on the disk, too.
@@ -112,7 +112,7 @@ class SQLiteApprovals(Changing):
                 "SELECT id, state, record FROM approvals WHERE state = 'pending' ORDER BY created_at, rowid"
             ).fetchall()
         records = filter(None, (self._listed(*row) for row in rows))
-        return [each.request for each in records if is_pending(each, session, principal, now)]
+        return [record.request for record in records if is_pending(record, session, principal, now)]
 
     def purge(self, *, before: float) -> int:
         """Delete the records that were denied, done or expired *before* that time, and return how many."""
@@ -157,23 +157,23 @@ class SQLiteApprovals(Changing):
             raise self._error(f"cannot be used: {error.strerror or error}; check the path and its folder") from error
         except UnicodeDecodeError as error:
             # SQLite quotes the file in its messages, and damaged content need not be text.
-            raise self._error(f"is damaged; {_MOVE_IT}") from error
+            raise self._error(f"is damaged; {_MOVE_REMEDY}") from error
         except UnsafeFileError as error:
             raise self._error(str(error)) from None
 
     def _check_format(self, connection: sqlite3.Connection, make: bool) -> None:
-        application, version, things = connection.execute(
+        application, version, object_count = connection.execute(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id, pragma_user_version"
         ).fetchone()
-        if make and (application, version, things) == (0, 0, 0):
+        if make and (application, version, object_count) == (0, 0, 0):
             for statement in _SCHEMA.split(";"):
                 connection.execute(statement)
-        elif application != _APPLICATION:
+        elif application != _APPLICATION_ID:
             raise self._error("is a SQLite file, but not one of approvals; give another path")
-        elif version != _FORMAT:
+        elif version != _FORMAT_VERSION:
             raise self._error(
-                f"has format {version}, and this version of toolkit reads format {_FORMAT}; "
+                f"has format {version}, and this version of toolkit reads format {_FORMAT_VERSION}; "
                 "update toolkit, or give another path"
             )
 
@@ -185,11 +185,11 @@ class SQLiteApprovals(Changing):
         try:
             record = loaded(text)
         except ValueError as error:
-            raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_IT}") from error
+            raise self._error(f"holds a record that cannot be read ({error}); {_MOVE_REMEDY}") from error
         if _key(record.request.id) != key:
-            raise self._error(f"holds a record under another's id; {_MOVE_IT}")
+            raise self._error(f"holds a record under another's id; {_MOVE_REMEDY}")
         if record.state != state:
-            raise self._error(f"holds a record in another state than its own; {_MOVE_IT}")
+            raise self._error(f"holds a record in another state than its own; {_MOVE_REMEDY}")
         return self._checked(record)
 
     def _listed(self, key: Any, state: Any, text: Any) -> Record | None:
@@ -210,15 +210,15 @@ class SQLiteApprovals(Changing):
         return ApprovalError(f"the approvals in {self._path!r}: the file {problem}", why="store")
 
 
-_MOVE_IT = "restore it from a copy, or move it away and ask again"
+_MOVE_REMEDY = "restore it from a copy, or move it away and ask again"
 _PROBLEMS = {
     sqlite3.SQLITE_BUSY: "is busy: other processes have been writing for too long; try again, or raise timeout_seconds",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full; make room",
     sqlite3.SQLITE_READONLY: "cannot be written; check its folder and the file system",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened; check its folder and the file system",
     sqlite3.SQLITE_IOERR: "cannot be read or written ({}); check the disk",
-    sqlite3.SQLITE_NOTADB: f"is not a SQLite file, or damaged; {_MOVE_IT}",
-    sqlite3.SQLITE_CORRUPT: f"is damaged ({{}}); {_MOVE_IT}",
+    sqlite3.SQLITE_NOTADB: f"is not a SQLite file, or damaged; {_MOVE_REMEDY}",
+    sqlite3.SQLITE_CORRUPT: f"is damaged ({{}}); {_MOVE_REMEDY}",
 }
 
 

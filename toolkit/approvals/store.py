@@ -163,7 +163,7 @@ class Changing(ABC):
 
     def reclaim(self, request_id: str, *, from_owner: str, owner: str, now: float) -> bool:
         """Take over the claim of an owner that is dead; return whether that owner still had the claim."""
-        return self._change(request_id, _reclaimed(from_owner=from_owner, owner=owner, now=now))
+        return self._change(request_id, _build_reclaim(from_owner=from_owner, owner=owner, now=now))
 
     def finish(self, request_id: str, outcome: Mapping[str, Any], *, owner: str) -> bool:
         """Keep the outcome of a call; return whether *owner* still had the claim."""
@@ -197,7 +197,7 @@ def _settled(
     return change
 
 
-def _reclaimed(*, from_owner: str, owner: str, now: float) -> Change:
+def _build_reclaim(*, from_owner: str, owner: str, now: float) -> Change:
     """Return the change from the claim of *from_owner* to the claim of *owner*."""
 
     def change(record: Record) -> Record | None:

@@ -40,9 +40,9 @@ class StoreTimeoutError(ApprovalError, TimeoutError):
 
     def __init__(self, store: ApprovalStore, operation: str, name: str, seconds: float, holders: str = "") -> None:
         late = f"did not answer within {seconds:.3g} s" if seconds > 0 else "no time was left for that"
-        held = f" ({holders})" if holders else ""
+        note = f" ({holders})" if holders else ""
         super().__init__(
-            f"{type(store).__name__} was to {operation} {name}".rstrip() + f", and {late}{held}; find out what holds "
+            f"{type(store).__name__} was to {operation} {name}".rstrip() + f", and {late}{note}; find out what holds "
             "it up, or give it more time: the call's timeout_seconds and Approvals(store_seconds=...) limit it",
             why="store",
         )
@@ -99,7 +99,7 @@ class StoreRunner:
             await asyncio.wait({future}, timeout=max(limit, 0.0))
             if job.give_up():
                 holders = "" if job.has_begun else self._threads.describe_holders()
-                self._leave(job, future, must_happen=must_happen)
+                self._abandon(job, future, must_happen=must_happen)
                 raise StoreTimeoutError(store, operation, name, limit, holders)
             return await asyncio.shield(future)  # The thread has done the work, and is about to report it.
         except asyncio.CancelledError:
@@ -109,11 +109,11 @@ class StoreRunner:
             if must_happen or on_late is not None:  # The caller should find it complete; the thread ends it anyway.
                 await _attend(future, self._cleanup_seconds)
             if is_under_way:
-                self._leave(job, future, must_happen=must_happen)
+                self._abandon(job, future, must_happen=must_happen)
             raise
         except GeneratorExit:  # Nothing may be awaited any more.
             if job.give_up():
-                self._leave(job, future, must_happen=must_happen)
+                self._abandon(job, future, must_happen=must_happen)
             elif on_late is not None:
                 self.detach(operation, lambda _: job.undo())
             raise
@@ -130,7 +130,7 @@ class StoreRunner:
             return
         job = _StoreJob(store, operation, work, None)
         job.give_up()
-        self._leave(job, self._start(job, operation, must_happen=True), must_happen=True)
+        self._abandon(job, self._start(job, operation, must_happen=True), must_happen=True)
 
     def _start(self, work: Callable[[], Any], operation: str, *, must_happen: bool) -> asyncio.Future[Any]:
         try:
@@ -143,7 +143,7 @@ class StoreRunner:
         future.add_done_callback(_look_at)
         return future
 
-    def _leave(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
+    def _abandon(self, job: _StoreJob[Any], future: asyncio.Future[Any], *, must_happen: bool) -> None:
         """Give up the thread of *job*. A job that has not begun leaves the queue, unless it *must_happen*."""
         if future.done():
             return
@@ -254,14 +254,14 @@ async def _attend(future: asyncio.Future[Any], seconds: float) -> None:
     """Wait for *future* for at most *seconds*, even if the waiting task is cancelled meanwhile."""
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
-    while not future.done() and (left := end - loop.time()) > 0:
+    while not future.done() and (seconds_left := end - loop.time()) > 0:
         try:
-            await asyncio.wait({future}, timeout=left)
+            await asyncio.wait({future}, timeout=seconds_left)
         except asyncio.CancelledError:
             continue  # The caller raises the first cancellation after this.
 
 
-def _look_at(ended: asyncio.Future[Any]) -> None:
+def _look_at(future: asyncio.Future[Any]) -> None:
     """Read the exception, so that asyncio does not warn that no code did."""
-    if not ended.cancelled():
-        ended.exception()
+    if not future.cancelled():
+        future.exception()

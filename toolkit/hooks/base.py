@@ -61,11 +61,11 @@ class HookRunner(Protocol):
         """Await *work*; if it is cancelled, its cleanup has a time limit."""
 
 
-class _Single(type):
+class _SingletonMeta(type):
     """The metaclass of a class with only one object: every call of the class returns that object."""
 
 
-class Proceed(metaclass=_Single):
+class Proceed(metaclass=_SingletonMeta):
     """An outcome that lets the call go on. There is only one object, because hooks return it for nearly every call."""
 
     __slots__ = ()
@@ -80,7 +80,7 @@ class Proceed(metaclass=_Single):
 PROCEED = Proceed()
 if not TYPE_CHECKING:
     # `__next__` of an endless iterator is the fastest function without arguments that always returns the same object.
-    _Single.__call__ = itertools.repeat(PROCEED).__next__
+    _SingletonMeta.__call__ = itertools.repeat(PROCEED).__next__
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,14 +153,14 @@ class ShownCall(ToolCall):
     @classmethod
     def of(cls, call: ToolCall, arguments: Any) -> ShownCall:
         """Return *call* as hooks see it, with the *arguments* that it has at this point."""
-        shown = cls()
-        shown.name = call.name
-        shown.number = call.id
-        shown.tool = call.tool
-        shown.actual = arguments
-        shown.seen = None
-        shown.belongs(call.session, call.principal, call)
-        return shown
+        shown_call = cls()
+        shown_call.name = call.name
+        shown_call.number = call.id
+        shown_call.tool = call.tool
+        shown_call.actual = arguments
+        shown_call.seen = None
+        shown_call.belongs(call.session, call.principal, call)
+        return shown_call
 
     def belongs(self, session: Session | None, principal: str | None, call: ToolCall | None) -> None:
         """Set the session and the principal, and the turn and the metadata if there is a *call*."""
@@ -243,32 +243,32 @@ class Step:
         if seconds is None:
             return await runner.attend(self._answer(runner, call, run), self)
         async with asyncio.timeout(seconds) as timer:
-            return await runner.attend(self._answer(runner, call, _untimed(run, timer)), self)
+            return await runner.attend(self._answer(runner, call, _exclude_from_timer(run, timer)), self)
 
     async def _answer(self, runner: HookRunner, *arguments: Any) -> Any:
         if self.is_blocking:
-            found = await runner.in_thread(lambda: self.function(*arguments), self.name)
+            answer = await runner.in_thread(lambda: self.function(*arguments), self.name)
         else:
-            found = self.function(*arguments)
-        return await found if inspect.isawaitable(found) else found
+            answer = self.function(*arguments)
+        return await answer if inspect.isawaitable(answer) else answer
 
     def _limit(self, limit: float | None) -> float | None:
-        return min((each for each in (limit, self.timeout_seconds) if each is not None), default=None)
+        return min((seconds for seconds in (limit, self.timeout_seconds) if seconds is not None), default=None)
 
 
-def _untimed(run: Run, timer: asyncio.Timeout) -> Run:
+def _exclude_from_timer(run: Run, timer: asyncio.Timeout) -> Run:
     """Return a function that calls *run* and stops *timer* meanwhile."""
 
     async def untimed() -> ToolResult:
         loop, due = asyncio.get_running_loop(), timer.when()
         if due is None:  # The timer is stopped already, because the hook awaits several runs at once.
             return await run()
-        left = due - loop.time()
+        seconds_left = due - loop.time()
         timer.reschedule(None)
         try:
             return await run()
         finally:
-            timer.reschedule(loop.time() + left)
+            timer.reschedule(loop.time() + seconds_left)
 
     return untimed
 
@@ -295,13 +295,13 @@ class Chain:
         steps: dict[str, list[Step]] = {"before": [], "around": [], "after": []}
         hooks = tuple(hooks)
         for hook in hooks:
-            found = [(name, getattr(hook, name, None)) for name in steps]
-            is_one = any(callable(getattr(hook, name, None)) for name in (*steps, *AGENT_METHODS))
-            if isinstance(hook, type) or not is_one:
+            named_methods = [(name, getattr(hook, name, None)) for name in steps]
+            has_method = any(callable(getattr(hook, name, None)) for name in (*steps, *AGENT_METHODS))
+            if isinstance(hook, type) or not has_method:
                 methods = ", ".join((*steps, *AGENT_METHODS))
-                what = "is a class; give an instance" if isinstance(hook, type) else f"has none of {methods}"
-                raise TypeError(f"{hook!r} is not a hook: it {what}")
-            for name, method in found:
+                problem = "is a class; give an instance" if isinstance(hook, type) else f"has none of {methods}"
+                raise TypeError(f"{hook!r} is not a hook: it {problem}")
+            for name, method in named_methods:
                 if callable(method):
                     steps[name].append(_step(hook, method))
         return cls(tuple(steps["before"]), tuple(steps["around"]), tuple(steps["after"]), hooks)

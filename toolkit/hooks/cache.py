@@ -46,7 +46,7 @@ class Cache:
             raise ValueError("a cache needs room for one result, and a time above 0")
         self._size = size
         self._seconds = seconds
-        self._extra = key
+        self._extra_key = key
         self._clock = clock
         self._kept: OrderedDict[_Key, tuple[float, ToolResult]] = OrderedDict()
         self._running: dict[_Key, asyncio.Future[ToolResult | None]] = {}
@@ -64,33 +64,33 @@ class Cache:
         if key is None:
             return await run()
         while True:
-            kept = self._found(key)
-            if kept is not None:
-                return _copy(kept)
+            cached = self._found(key)
+            if cached is not None:
+                return _copy(cached)
             leader = self._running.get(key)
             if leader is None or leader.get_loop() is not asyncio.get_running_loop():
-                return await self._lead(key, run)
+                return await self._run_and_share(key, run)
             # The wait is shielded, because each waiting call may be cancelled without stopping the call that runs.
             result = await asyncio.shield(leader)
             # None means that the call was cancelled, or that its result may not be kept. Then another call runs.
             if result is not None:
                 return _copy(result)
 
-    async def _lead(self, key: _Key, run: Run) -> ToolResult:
+    async def _run_and_share(self, key: _Key, run: Run) -> ToolResult:
         future: asyncio.Future[ToolResult | None] = asyncio.get_running_loop().create_future()
         self._running[key] = future
-        good: ToolResult | None = None
+        cacheable: ToolResult | None = None
         try:
             result = await run()
             if result.kind == "ok" and self._running.get(key) is future:
-                good = _copy(result)
-                self._keep(key, good)
+                cacheable = _copy(result)
+                self._keep(key, cacheable)
             return result
         finally:
             if self._running.get(key) is future:
                 del self._running[key]
             if not future.done():
-                future.set_result(good)
+                future.set_result(cacheable)
 
     def _found(self, key: _Key) -> ToolResult | None:
         with self._lock:
@@ -119,9 +119,9 @@ class Cache:
     def _key(self, call: ToolCall) -> _Key | None:
         extra = None
         if call.tool.signature.wanted:
-            if self._extra is None:
+            if self._extra_key is None:
                 return None
-            extra = self._extra(call)
+            extra = self._extra_key(call)
         identity = (call.tool.origin, call.tool.about, call.tool.facts.version)
         return (call.session_key, call.principal, identity, call.digest(), extra)
 

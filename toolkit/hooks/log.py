@@ -40,6 +40,6 @@ class Log:
                 "session": call.session_key or None,
                 "principal": call.principal,
             }
-            shown = json.dumps({name: value for name, value in record.items() if value is not None})
-            self._logger.log(level, "%s", shown, extra={"toolkit": record})
+            text = json.dumps({name: value for name, value in record.items() if value is not None})
+            self._logger.log(level, "%s", text, extra={"toolkit": record})
         return result

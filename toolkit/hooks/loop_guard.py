@@ -9,7 +9,7 @@ from .base import Deny, Outcome, Proceed
 
 __all__ = ["LoopGuard"]
 
-_MOST_SESSIONS = 10_000
+_MAX_SESSIONS = 10_000
 
 
 class LoopGuard:
@@ -31,7 +31,7 @@ class LoopGuard:
         last, times = self._seen.pop(key, ("", 0))
         times = times + 1 if digest == last else 1
         self._seen[key] = (digest, times)
-        if len(self._seen) > _MOST_SESSIONS:
+        if len(self._seen) > _MAX_SESSIONS:
             self._seen.popitem(last=False)
         if times > self._most:
             return Deny(f"`{call.name}` was called {times} times in a row with the same arguments; try something else")

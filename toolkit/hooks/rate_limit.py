@@ -13,7 +13,7 @@ from .base import Run
 
 __all__ = ["RateLimit"]
 
-_MOST_BUCKETS = 10_000
+_MAX_BUCKETS = 10_000
 
 
 class RateLimit:
@@ -54,9 +54,9 @@ class RateLimit:
 
     async def around(self, call: ToolCall, run: Run) -> ToolResult:
         key = self._key(call)
-        delay = self._taken(key)
+        delay = self._take_token(key)
         if delay > (self._wait_max if self._wait else 0.0):
-            self._give_back(key)
+            self._return_token(key)
             return ToolResult.error(
                 "transient",
                 f"too many calls; the next may come in {delay:.1f} s",
@@ -66,11 +66,11 @@ class RateLimit:
             try:
                 await self._sleep(delay)
             except BaseException:
-                self._give_back(key)
+                self._return_token(key)
                 raise
         return await run()
 
-    def _taken(self, key: tuple[str, str]) -> float:
+    def _take_token(self, key: tuple[str, str]) -> float:
         """
         Take a token, and return how long to wait for it.
 
@@ -80,11 +80,11 @@ class RateLimit:
         tokens, updated = self._buckets.pop(key, (self._capacity, now))
         tokens = min(self._capacity, tokens + (now - updated) * self._per_second)
         self._buckets[key] = (tokens - 1, now)
-        if len(self._buckets) > _MOST_BUCKETS:
+        if len(self._buckets) > _MAX_BUCKETS:
             self._buckets.popitem(last=False)
         return max(0.0, (1 - tokens) / self._per_second)
 
-    def _give_back(self, key: tuple[str, str]) -> None:
+    def _return_token(self, key: tuple[str, str]) -> None:
         if key in self._buckets:
             tokens, updated = self._buckets[key]
             self._buckets[key] = (tokens + 1, updated)

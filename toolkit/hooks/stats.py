@@ -102,7 +102,7 @@ class Stats:
             raise ValueError(f"max_tools has to be at least 1, got {max_tools}")
         self._window = window
         self._max_tools = max_tools
-        self._cost = cost or _stated_cost
+        self._cost = cost or _read_stated_cost
         self._tallies: dict[str, _Tally] = {}
         # Calls may end in several event loops, and another thread may take a snapshot at the same time.
         self._lock = unlock_in_children(threading.Lock())
@@ -139,7 +139,7 @@ class Stats:
         return tally
 
 
-def _stated_cost(call: ToolCall, result: ToolResult) -> float:
+def _read_stated_cost(call: ToolCall, result: ToolResult) -> float:
     metadata = None if call.tool is None else call.tool.facts.metadata
     cost = (metadata or {}).get("cost", 0)
     return float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else 0.0

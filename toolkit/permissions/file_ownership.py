@@ -29,9 +29,9 @@ def find_foreign_writer(path: str | os.PathLike[str]) -> str | None:
     """
     if os.name != "posix":
         return None
-    folder, waiting, links = "/", _steps(os.path.abspath(path)), 0
-    while waiting and links <= _MOST_LINKS:
-        step = waiting.pop()
+    folder, remaining, links = "/", _steps(os.path.abspath(path)), 0
+    while remaining and links <= _MOST_LINKS:
+        step = remaining.pop()
         if step == "..":  # comes from the target of a link
             folder = os.path.dirname(folder)
             continue
@@ -42,15 +42,15 @@ def find_foreign_writer(path: str | os.PathLike[str]) -> str | None:
             return _check_folder(folder, is_nearest=True)
         is_link = stat.S_ISLNK(status.st_mode)
         is_ours = not is_link or status.st_uid in (os.geteuid(), 0)
-        problem = _check_folder(folder, is_nearest=not waiting or not is_ours)
+        problem = _check_folder(folder, is_nearest=not remaining or not is_ours)
         if problem is not None:
             return problem
         if is_link:
             links += 1
             target = os.readlink(entry)
-            waiting += _steps(target)
+            remaining += _steps(target)
         folder = entry if not is_link else "/" if os.path.isabs(target) else folder
-    return f"{path} leads through too many links; give the file itself" if waiting else None
+    return f"{path} leads through too many links; give the file itself" if remaining else None
 
 
 def _steps(path: str) -> list[str]:

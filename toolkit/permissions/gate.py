@@ -29,16 +29,16 @@ class PermissionGate:
     def judge(self, request: PermissionRequest) -> Verdict | Awaitable[Verdict]:
         if not request.tool.facts.destructive:
             return Verdict("allow", "PermissionGate", "it is not destructive")
-        said = self._says_yes(request.call)
-        return _awaited(said, request) if inspect.isawaitable(said) else _verdict(said, request)
+        answer = self._says_yes(request.call)
+        return _awaited(answer, request) if inspect.isawaitable(answer) else _verdict_for_answer(answer, request)
 
 
-async def _awaited(said: Awaitable[bool], request: PermissionRequest) -> Verdict:
-    return _verdict(await said, request)
+async def _awaited(awaitable: Awaitable[bool], request: PermissionRequest) -> Verdict:
+    return _verdict_for_answer(await awaitable, request)
 
 
-def _verdict(said: object, request: PermissionRequest) -> Verdict:
+def _verdict_for_answer(answer: object, request: PermissionRequest) -> Verdict:
     # Only True counts as yes, because another truthy object may have been meant as something else.
-    if said is True:
+    if answer is True:
         return Verdict("allow", "PermissionGate", "the gate said yes")
     return Verdict("deny", "PermissionGate", f"`{request.tool.name}` is destructive, and the gate did not say yes")

@@ -45,7 +45,7 @@ def covered(request: PermissionRequest) -> Grant | None:
         return None
     identity = identity_of(request.tool)
     return next(
-        (each for each in session.grants if each.tool == identity and _covers(each, request)),
+        (grant for grant in session.grants if grant.tool == identity and _covers(grant, request)),
         None,
     )
 
@@ -54,13 +54,13 @@ def offered(request: PermissionRequest) -> Iterator[Grant]:
     """Yield the grants that a person could give for *request*, the narrowest first."""
     identity, name = identity_of(request.tool), request.tool.name
     possible: list[Grant] = []
-    for command in _of(request, Command):
-        prefix = _prefix(command.target)
+    for command in _accesses_of(request, Command):
+        prefix = _command_prefix(command.target)
         if prefix is not None:
             possible.append(Grant(tool=identity, scope="command", target=prefix))
-    for path in _of(request, Reads, Writes):
+    for access in _accesses_of(request, Reads, Writes):
         try:
-            place = resolved(path.target, request.root)
+            place = resolved(access.target, request.root)
         except ValueError:
             continue
         folder = place if os.path.isdir(place) else os.path.dirname(place)
@@ -102,21 +102,21 @@ def _covers(grant: Grant, request: PermissionRequest) -> bool:
         return True
     # A grant covers only accesses of its own kind: a grant for a folder says nothing about a command run in it.
     if grant.scope == "command":
-        return _are_all(request, Command) and all(
-            commands_allowed(each.target, [f"{grant.target}:*"]) for each in request.accesses
+        return _has_only_kinds(request, Command) and all(
+            commands_allowed(access.target, [f"{grant.target}:*"]) for access in request.accesses
         )
-    return _are_all(request, Reads, Writes) and all(
-        _is_under(each.target, grant.target, request.root) for each in request.accesses
+    return _has_only_kinds(request, Reads, Writes) and all(
+        _is_under(access.target, grant.target, request.root) for access in request.accesses
     )
 
 
-def _are_all(request: PermissionRequest, *kinds: type[Access]) -> bool:
-    return bool(request.accesses) and len(_of(request, *kinds)) == len(set(request.accesses))
+def _has_only_kinds(request: PermissionRequest, *kinds: type[Access]) -> bool:
+    return bool(request.accesses) and len(_accesses_of(request, *kinds)) == len(set(request.accesses))
 
 
-def _of(request: PermissionRequest, *kinds: type[Access]) -> list[Access]:
-    wanted = {kind.kind for kind in kinds}
-    return list(dict.fromkeys(each for each in request.accesses if each.kind in wanted))
+def _accesses_of(request: PermissionRequest, *kinds: type[Access]) -> list[Access]:
+    kind_names = {kind.kind for kind in kinds}
+    return list(dict.fromkeys(access for access in request.accesses if access.kind in kind_names))
 
 
 def _is_under(path: str, folder: str, root: str) -> bool:
@@ -127,7 +127,7 @@ def _is_under(path: str, folder: str, root: str) -> bool:
     return os.path.commonpath([place, folder]) == folder
 
 
-def _prefix(command: str) -> str | None:
+def _command_prefix(command: str) -> str | None:
     """Return the words of a single plain command that a person would call "this command"; None if there are none."""
     try:
         script = parsed(command)

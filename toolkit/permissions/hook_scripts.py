@@ -41,17 +41,17 @@ _RUNNERS = (
 )
 # Words of the shell itself that stand before a command.
 _KEYWORDS = ("if", "then", "elif", "else", "while", "until", "do", "!", "{", "}", "time", "coproc")
-_IS_CODE = re.compile(r"-[A-Za-z]*[ce]|--eval")
+_CODE_OPTION = re.compile(r"-[A-Za-z]*[ce]|--eval")
 _LOADS = re.compile(r"\b(?:require|import|load|include)", re.IGNORECASE)
 _EXPANSION = re.compile(r"\$[\w{(@*]|[*?]|\[[^\]]+\]|\{[^}]*[,.][^}]*\}|\{\}|^~[^/]+/")
 # Variables with files and folders from which programs load code.
-_LOADING = re.compile(
+_LOAD_PATH_SETTING = re.compile(
     r"(PATH|BASH_ENV|PYTHON(?:PATH|HOME|STARTUP)|NODE_(?:PATH|OPTIONS)|PERL5(?:LIB|OPT)|RUBY(?:LIB|OPT)"
     r"|(?:LD|DYLD)_\w+|CLASSPATH|MAKEFILES)=(.*)",
     re.DOTALL,
 )
 _ELSEWHERE = re.compile(r"/|~/|\$HOME/|\$(?!PWD\b)\{?(?!PWD\b)\w+\}?\Z")
-_SETS = re.compile(r"\w+=(.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"\w+=(.*)", re.DOTALL)
 _SEPARATORS = re.compile(r"[;&|()<>]+")
 
 
@@ -63,7 +63,7 @@ def find_scripts(project: str | os.PathLike[str]) -> list[str]:
     """
     root = os.path.realpath(project)
     names: set[str] = set()
-    for table in _tables(os.path.join(root, _FILE)):
+    for table in _read_hook_tables(os.path.join(root, _FILE)):
         files = table.get("files")
         listed = files if isinstance(files, list) else None
         words = [*(listed or ()), *_words(table.get("command"), only_run=listed is not None)]
@@ -89,7 +89,7 @@ def _why_loading(word: str, root: str) -> str | None:
 
     Only a word that sets a variable such as `PATH` or `PYTHONPATH` to a place that may lie in the project can do that.
     """
-    setting = _LOADING.fullmatch(word)
+    setting = _LOAD_PATH_SETTING.fullmatch(word)
     if setting is None or all(_is_elsewhere(place, root) for place in setting[2].split(":")):
         return None
     return f"`{setting[1]}` makes programs load files that the command does not name"
@@ -106,23 +106,23 @@ def _why_unresolved(program: str, words: Sequence[str], root: str) -> str | None
     is_fed = name in ("xargs", "parallel") and any(_name(word) in _INTERPRETERS for word in words)
     if name == "eval" or is_fed or (name in _INTERPRETERS and _reads_input(name, words)):
         return f"`{name}` runs what it is given"
-    runs = _run_words(program, words)
-    for at, word in enumerate(runs):
-        tool = _name(word)
-        if tool in _RUNNERS or (tool in _INTERPRETERS and _has_module(runs[at + 1 :])):
-            return f"`{tool}` runs files that the command does not name"
-        if tool in _INTERPRETERS and (why := _why_loading_code(tool, runs[at + 1 :])):
+    runnable = _runnable_words(program, words)
+    for at, word in enumerate(runnable):
+        inner_program = _name(word)
+        if inner_program in _RUNNERS or (inner_program in _INTERPRETERS and _has_module(runnable[at + 1 :])):
+            return f"`{inner_program}` runs files that the command does not name"
+        if inner_program in _INTERPRETERS and (why := _why_loading_code(inner_program, runnable[at + 1 :])):
             return why
-        if at and tool in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and tool != ".":
-            return _why_unresolved(word, runs[at + 1 :], root)
-        if name in _INTERPRETERS and _IS_CODE.fullmatch(runs[at - 1]):
+        if at and inner_program in (*_INTERPRETERS, *_LAUNCHERS) and name in _LAUNCHERS and inner_program != ".":
+            return _why_unresolved(word, runnable[at + 1 :], root)
+        if name in _INTERPRETERS and _CODE_OPTION.fullmatch(runnable[at - 1]):
             continue  # This word is the code itself. For a shell, `_commands` also yields the commands in it.
         if _EXPANSION.search(word) and not word.startswith("$HOME/"):
             return f"`{word:.60}` is known only when it runs"
         if name in _INTERPRETERS and at and os.path.isdir(os.path.join(root, word)):
             return f"`{name}` runs a file of the folder `{word:.60}`"
     for word in (program, *words):
-        if not os.path.isabs(word) and _leads_out(root, word):
+        if not os.path.isabs(word) and _leads_outside(root, word):
             return f"`{word:.60}` leads out of the project"
     return None
 
@@ -134,11 +134,11 @@ _CHANGES_FOLDER = re.compile(r"-C|-D|--chdir\b")
 def _reads_input(name: str, words: Sequence[str]) -> bool:
     """Return whether an interpreter runs the text from its standard input, because it has no file and no code."""
     options = _options(words)
-    if any(map(_IS_CODE.fullmatch, options)) or _has_module(words):
+    if any(map(_CODE_OPTION.fullmatch, options)) or _has_module(words):
         return False
     after = words[len(options) : len(options) + 1]
-    is_told = name in _SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
-    return is_told or not after or after[0] == "-" or after[0].startswith(("/dev/stdin", "/dev/fd/"))
+    is_stdin_option = name in _SHELLS and any(re.fullmatch("-[a-z]*s", option) for option in options)
+    return is_stdin_option or not after or after[0] == "-" or after[0].startswith(("/dev/stdin", "/dev/fd/"))
 
 
 def _has_module(words: Sequence[str]) -> bool:
@@ -149,7 +149,7 @@ def _has_module(words: Sequence[str]) -> bool:
 def _why_loading_code(tool: str, words: Sequence[str]) -> str | None:
     """Return why code on the command line of an interpreter may load files of the project; None if it may not."""
     options = _options(words)
-    if tool in _SHELLS or not options or not _IS_CODE.fullmatch(options[-1]):
+    if tool in _SHELLS or not options or not _CODE_OPTION.fullmatch(options[-1]):
         return None
     if tool in ("python", "pypy"):
         # Without these options, Python looks for modules in the current folder first, even for its own modules.
@@ -170,12 +170,12 @@ def _options(words: Sequence[str]) -> list[str]:
         if not is_value and (not word.startswith("-") or word == "-"):
             break
         options.append(word)
-        if _IS_CODE.fullmatch(word):
+        if _CODE_OPTION.fullmatch(word):
             break
     return options
 
 
-def _run_words(program: str, words: Sequence[str]) -> list[str]:
+def _runnable_words(program: str, words: Sequence[str]) -> list[str]:
     """Return the words of a command that may be run: its program, and the words that this program may run."""
     return [program, *words] if _name(program) in (*_INTERPRETERS, *_LAUNCHERS) else [program]
 
@@ -189,7 +189,7 @@ def _words(command: Any, *, only_run: bool) -> Iterator[str]:
     """Yield every word of a hook's command; with *only_run*, yield only the words that may be run."""
     if isinstance(command, str) or (isinstance(command, list) and all(isinstance(word, str) for word in command)):
         for program, words in _commands(command):
-            for word in _run_words(program, words) if only_run else (program, *words):
+            for word in _runnable_words(program, words) if only_run else (program, *words):
                 yield word
                 if setting := re.search(r"=(.+)", word):  # `--config=tools/check.cfg`
                     yield setting[1]
@@ -198,16 +198,16 @@ def _words(command: Any, *, only_run: bool) -> Iterator[str]:
 def _commands(command: str | Sequence[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield each command with its words, also the commands inside a word: `sh -c 'tools/check.sh'`."""
     words = _split(command) if isinstance(command, str) else list(command)
-    here: list[str] = []
+    current: list[str] = []
     for word in words:
         if isinstance(command, str) and _SEPARATORS.fullmatch(word):
-            if here:
-                yield here[0], here[1:]
-            here = []
-        elif here or not (isinstance(command, str) and (_SETS.fullmatch(word) or word in _KEYWORDS)):
-            here.append(word)
-    if here:
-        yield here[0], here[1:]
+            if current:
+                yield current[0], current[1:]
+            current = []
+        elif current or not (isinstance(command, str) and (_ASSIGNMENT.fullmatch(word) or word in _KEYWORDS)):
+            current.append(word)
+    if current:
+        yield current[0], current[1:]
     for word in words:
         if word != command and any(letter.isspace() for letter in word):
             yield from _commands(word)
@@ -226,7 +226,7 @@ def _split(text: str) -> list[str]:
         return text.split()
 
 
-def _tables(path: str) -> list[dict[str, Any]]:
+def _read_hook_tables(path: str) -> list[dict[str, Any]]:
     try:
         with open(path, "rb") as file:
             hooks = tomllib.loads(file.read(_MOST_BYTES).decode("utf-8-sig")).get("hooks")
@@ -247,7 +247,7 @@ def _find_file(root: str, word: str) -> str | None:
         return None
 
 
-def _leads_out(root: str, word: str) -> bool:
+def _leads_outside(root: str, word: str) -> bool:
     """Return whether *word* names a file that is reached from the project but lies outside of it."""
     try:
         path = os.path.realpath(os.path.join(root, word))

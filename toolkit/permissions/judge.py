@@ -38,8 +38,8 @@ class Judge(Protocol):
 async def verdict_of(judge: Any, request: PermissionRequest) -> Verdict:
     """Return the verdict of *judge* on *request*."""
     try:
-        found = judge.judge(request)
-        return _as_verdict(judge, await found if inspect.isawaitable(found) else found)
+        answer = judge.judge(request)
+        return _as_verdict(judge, await answer if inspect.isawaitable(answer) else answer)
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
         return _failed(judge, error)
 
@@ -51,10 +51,10 @@ def verdict_now(judge: Any, request: PermissionRequest) -> Verdict:
     A judge that returns an awaitable denies the call, because it cannot be awaited while a tool runs.
     """
     try:
-        found = judge.judge(request)
-        if not inspect.isawaitable(found):
-            return _as_verdict(judge, found)
-        _give_up(found)
+        answer = judge.judge(request)
+        if not inspect.isawaitable(answer):
+            return _as_verdict(judge, answer)
+        _give_up(answer)
         return _said("deny", type(judge).__name__, "it cannot be asked while a tool runs")
     except Exception as error:  # noqa: BLE001 -- a judge that fails denies the call
         return _failed(judge, error)
@@ -65,20 +65,20 @@ def _failed(judge: Any, error: Exception) -> Verdict:
     return _said("deny", by, f"{by} could not judge it: {described(error)}")
 
 
-def _as_verdict(judge: Any, found: Any) -> Verdict:
+def _as_verdict(judge: Any, answer: Any) -> Verdict:
     by = type(judge).__name__
-    if isinstance(found, Verdict) and _is_word(found.word):
+    if isinstance(answer, Verdict) and _is_word(answer.word):
         # A verdict that asks needs a finding that asks: a person is asked, and answers, by these findings.
-        is_told = any(each.word == found.word for each in found.findings)
-        said = Finding(found.word, found.by, found.reason, "judge")
-        return found if is_told else replace(found, findings=(said, *found.findings))
-    if _is_word(found):
-        return _said(found, by, f"{by} says {found}")
-    return _said("deny", by, f"{by} has to say allow, ask or deny, got {described(found)}")
+        has_finding = any(finding.word == answer.word for finding in answer.findings)
+        own_finding = Finding(answer.word, answer.by, answer.reason, "judge")
+        return answer if has_finding else replace(answer, findings=(own_finding, *answer.findings))
+    if _is_word(answer):
+        return _said(answer, by, f"{by} says {answer}")
+    return _said("deny", by, f"{by} has to say allow, ask or deny, got {described(answer)}")
 
 
-def _is_word(found: Any) -> bool:
-    return isinstance(found, str) and found in get_args(Word)
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value in get_args(Word)
 
 
 def _said(word: Word, by: str, reason: str) -> Verdict:
@@ -94,9 +94,9 @@ def _give_up(awaitable: Any) -> None:
 def of_findings(findings: Sequence[Finding]) -> Verdict:
     """Return the verdict where there are no modes: a finding that denies decides first, then one that asks."""
     for word in ("deny", "ask"):
-        decisive = [each for each in findings if each.word == word]
+        decisive = [finding for finding in findings if finding.word == word]
         if decisive:
-            reason = "; ".join(dict.fromkeys(each.reason for each in decisive))
-            others = [each for each in findings if each not in decisive]
+            reason = "; ".join(dict.fromkeys(finding.reason for finding in decisive))
+            others = [finding for finding in findings if finding not in decisive]
             return Verdict(decisive[0].word, decisive[0].by, reason, (*decisive, *others))
     return Verdict("allow", "no permissions", "nothing speaks against it", tuple(findings))

@@ -52,7 +52,7 @@ class Judgement:
 
     @property
     def asks(self) -> tuple[Finding, ...]:
-        return tuple(each for each in self.verdict.findings if each.word == "ask")
+        return tuple(finding for finding in self.verdict.findings if finding.word == "ask")
 
 
 class Judges:
@@ -73,15 +73,15 @@ class Judges:
     ) -> None:
         self._safety = safety
         self._own_files = tuple(own_files)
-        given = () if permissions is None else permissions
-        self._judges: tuple[Any, ...] = tuple(given) if isinstance(given, Sequence) else (given,)
+        judges = () if permissions is None else permissions
+        self._judges: tuple[Any, ...] = tuple(judges) if isinstance(judges, Sequence) else (judges,)
         for judge in self._judges:
             if isinstance(judge, type) or not callable(getattr(judge, "judge", None)):
                 raise TypeError(f"{judge!r} cannot give permission: it has to be an object with a method `judge`")
         # The class is asked, not the object: a judge that forwards unknown attributes to another judge is still a
         # judge of its own.
         self._settles = any(getattr(type(judge), "settles", False) for judge in self._judges)
-        self._foreseeing = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
+        self._visibility_checks = [judge.could_allow for judge in self._judges if hasattr(type(judge), "could_allow")]
 
     def find(self, kind: type[T]) -> T | None:
         """Return the first judge of this *kind*; None if there is none."""
@@ -90,7 +90,7 @@ class Judges:
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """Return the mistakes that the judges find in their own rules, for these *tools*."""
         tools = list(tools)
-        return [each for judge in self._judges if hasattr(judge, "mistakes") for each in judge.mistakes(tools)]
+        return [mistake for judge in self._judges if hasattr(judge, "mistakes") for mistake in judge.mistakes(tools)]
 
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> tuple[str, ...]:
         """Return the judges' warnings about rules that may miss what their author meant, for the call of *request*."""
@@ -131,7 +131,7 @@ class Judges:
         A judge without `could_allow` counts as yes. If a `could_allow` raises, the answer is False.
         """
         try:
-            return all(could(tool, names, session) for could in self._foreseeing)
+            return all(check(tool, names, session) for check in self._visibility_checks)
         except Exception:  # noqa: BLE001 -- a judge that fails permits nothing
             _log.warning("nobody can tell whether `%s` could be allowed", tool.name, exc_info=True)
             return False
@@ -139,7 +139,7 @@ class Judges:
     def foreseen_by(self, could_allow: Callable[[Tool, frozenset[str], Session | None], bool]) -> Judges:
         """Return a copy with the same judges, and with *could_allow* as one more condition for tools to be shown."""
         judges = copy.copy(self)
-        judges._foreseeing = [*self._foreseeing, could_allow]  # noqa: SLF001 -- an object of this class
+        judges._visibility_checks = [*self._visibility_checks, could_allow]  # noqa: SLF001 -- an object of this class
         return judges
 
     def possible(self, catalog: CatalogView, session: Session | None) -> Callable[[Tool], bool] | None:
@@ -148,13 +148,13 @@ class Judges:
 
         The function looks up the names that the tool has in *catalog*.
         """
-        names = _Answering(catalog)
-        return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._foreseeing else None
+        names = _NamesByTool(catalog)
+        return (lambda tool: self.could_allow(tool, names.of(tool), session)) if self._visibility_checks else None
 
     def permitted(self, catalog: CatalogView, session: Session | None) -> CatalogView:
         """Return a view of *catalog* with the tools that could ever be allowed in *session*."""
-        keep = self.possible(catalog, session)
-        return catalog if keep is None else catalog.filtered(keep)
+        predicate = self.possible(catalog, session)
+        return catalog if predicate is None else catalog.filtered(predicate)
 
     async def judged(
         self,
@@ -166,14 +166,14 @@ class Judges:
     ) -> Judgement:
         """Return the verdict on a call with *decoded* arguments; *asked* are the findings of hooks."""
         accesses: tuple[Access, ...] = ()
-        stated: list[Finding] = []
+        preflight_findings: list[Finding] = []
         try:
             accesses = await touched(
                 tool, decoded, call, lambda: AccessJudge(self, self.request(tool, names, call, decoded))
             )
         except Exception as error:  # noqa: BLE001 -- if the tool cannot tell what it touches, the call is denied
-            stated = [unknown(tool, error)]
-        findings = [*stated, *self._checked(accesses), *await by_author(tool, decoded), *asked]
+            preflight_findings = [unknown(tool, error)]
+        findings = [*preflight_findings, *self._checked(accesses), *await by_author(tool, decoded), *asked]
         if tool.facts.read_only and any(access.kind == Writes.kind for access in accesses):
             findings.append(contradiction(tool))
         request = self.request(tool, names, call, decoded, accesses, findings)
@@ -216,10 +216,10 @@ class Judges:
         """Return the verdict on a further *access* of a running call, when no person can be asked any more."""
         # A rule about a parameter is about the target in that parameter. The value that the model sent there says
         # nothing about this access, so the target replaces it.
-        instead = dict.fromkeys(naming(request.tool, access), access.target)
+        replacements = dict.fromkeys(naming(request.tool, access), access.target)
         request = replace(
             request,
-            arguments=MappingProxyType({**request.arguments, **instead}),
+            arguments=MappingProxyType({**request.arguments, **replacements}),
             accesses=(access,),
             root=self.safety.root,
             findings=tuple(self._checked([access])),
@@ -232,11 +232,14 @@ class Judges:
         accesses = list(accesses)
         if not accesses:
             return []
-        own = [finding for access in accesses if (finding := self._of_own_files(access))]
+        own_findings = [finding for access in accesses if (finding := self._check_own_files(access))]
         findings = self.safety.judge(accesses)
-        return own + [each if each.source == "arguments" else replace(each, source="check") for each in findings]
+        return own_findings + [
+            check_finding if check_finding.source == "arguments" else replace(check_finding, source="check")
+            for check_finding in findings
+        ]
 
-    def _of_own_files(self, access: Access) -> Finding | None:
+    def _check_own_files(self, access: Access) -> Finding | None:
         if not self._own_files or access.kind not in ("read", "write"):
             return None
         from ..safety.paths import resolved
@@ -291,16 +294,16 @@ class AccessJudge:
         if verdict.word == "allow":
             return
         if verdict.word == "ask":
-            asks = [each for each in verdict.findings if each.word == "ask"]
+            asks = [finding for finding in verdict.findings if finding.word == "ask"]
             # A person agreed that this tool may run in this mode. They are not asked again for each further access.
-            if asks and all(each.source == "mode" and each.by in self._answered for each in asks):
+            if asks and all(finding.source == "mode" and finding.by in self._answered for finding in asks):
                 return
             raise ToolError(f"{access!r} needs approval, and nobody can be asked while the tool runs: {verdict.reason}")
-        by_check = any(each.word == "deny" and each.source == "check" for each in verdict.findings)
+        by_check = any(finding.word == "deny" and finding.source == "check" for finding in verdict.findings)
         raise (Safety if by_check else ToolError)(f"{access!r} is denied: {verdict.reason}")
 
 
-class _Answering:
+class _NamesByTool:
     """The names of each tool of a catalog, looked up once for as long as the catalog does not change."""
 
     def __init__(self, catalog: CatalogView) -> None:
@@ -308,13 +311,13 @@ class _Answering:
         self._known: tuple[Mapping[str, str], dict[str, dict[str, str]]] | None = None
 
     def of(self, tool: Tool) -> frozenset[str]:
-        aliases, known = self._catalog.table.aliases, self._known
-        if known is None or known[0] is not aliases:
-            answering: dict[str, dict[str, str]] = {}
+        aliases, cached = self._catalog.table.aliases, self._known
+        if cached is None or cached[0] is not aliases:
+            aliases_by_name: dict[str, dict[str, str]] = {}
             for alias, name in aliases.items():
-                answering.setdefault(name, {})[alias] = name
-            self._known = known = aliases, answering
-        return names_of(tool, known[1].get(tool.name, {}))
+                aliases_by_name.setdefault(name, {})[alias] = name
+            self._known = cached = aliases, aliases_by_name
+        return names_of(tool, cached[1].get(tool.name, {}))
 
 
 def names_of(tool: Tool, aliases: Mapping[str, str]) -> frozenset[str]:

@@ -55,8 +55,8 @@ class Permissions:
         self.ignored: tuple[str, ...] = ()
         # The same rules concern every call of a tool, so they are cached. The cache is weak, because tools come and
         # go, and are large.
-        self._concerning: weakref.WeakKeyDictionary[Tool, tuple[frozenset[str], tuple[Rule, ...]]]
-        self._concerning = weakref.WeakKeyDictionary()
+        self._rules_by_tool: weakref.WeakKeyDictionary[Tool, tuple[frozenset[str], tuple[Rule, ...]]]
+        self._rules_by_tool = weakref.WeakKeyDictionary()
 
     @classmethod
     def from_files(
@@ -77,15 +77,15 @@ class Permissions:
         Raises:
             RuleFileError: There are mistakes in the files or in *rules*; the error lists all of them.
         """
-        found: RuleSet = read_rules(
+        rule_set: RuleSet = read_rules(
             user=user_rules() if user is None else Path(user),
             project=None if project is None else Path(project),
             trust=Trust() if trust is None else trust,
             session=rules,
         )
-        made = cls(mode or checked_mode(found.mode or "default"), found.rules)
-        made.ignored = tuple(map(str, found.ignored))
-        return made
+        permissions = cls(mode or checked_mode(rule_set.mode or "default"), rule_set.rules)
+        permissions.ignored = tuple(map(str, rule_set.ignored))
+        return permissions
 
     # The application may change these while it runs. A tool, a hook or a model may not.
 
@@ -107,8 +107,8 @@ class Permissions:
 
     def mode_of(self, session: Session | None) -> Mode:
         """Return the mode that counts for a call of *session*."""
-        own = None if session is None else session.mode
-        return self._mode if own is None else checked_mode(own)
+        session_mode = None if session is None else session.mode
+        return self._mode if session_mode is None else checked_mode(session_mode)
 
     @staticmethod
     def grant(session: Session, grant: Grant) -> None:
@@ -119,26 +119,26 @@ class Permissions:
     @staticmethod
     def revoke(session: Session, grant: Grant | None = None) -> None:
         """Take back *grant*, or all grants of *session* if none is named."""
-        left = () if grant is None else tuple(each for each in session.grants if each != grant)
-        session._grants = left  # noqa: SLF001 -- only this class may set it
+        remaining = () if grant is None else tuple(other for other in session.grants if other != grant)
+        session._grants = remaining  # noqa: SLF001 -- only this class may set it
 
     def mistakes(self, tools: Iterable[Tool]) -> list[str]:
         """Return the rules that can never match a call of one of *tools*, each with the reason."""
         tools = list(tools)
-        wrong = [
+        messages = [
             f"{_named(rule)}: {mistake}"
             for tool in tools
             for rule in self._rules
             if rule.concerns(tool, frozenset({tool.name})) and (mistake := rule.mistake(tool))
         ]
-        known = {name for tool in tools for name in (tool.name, *tool.facts.aliases, *tool.former)}
+        tool_names = {name for tool in tools for name in (tool.name, *tool.facts.aliases, *tool.former)}
         for rule in self._rules:
             name = rule.text.partition("(")[0]
             # A rule in a file may be meant for other programs. A rule without a source is meant for these tools.
-            if not rule.source and name not in known and name.isidentifier():
-                near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.75)
-                wrong += [f"{_named(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
-        return wrong
+            if not rule.source and name not in tool_names and name.isidentifier():
+                near = difflib.get_close_matches(name.lower(), tool_names, n=1, cutoff=0.75)
+                messages += [f"{_named(rule)}: there is no tool `{name}`; did you mean `{near[0]}`?"] if near else []
+        return messages
 
     def warnings(self, tools: Iterable[Tool], request: PermissionRequest) -> list[str]:
         """Return a warning for each tool that does what a rule forbids another tool to do."""
@@ -150,11 +150,11 @@ class Permissions:
         """Return the rules that concern *tool*, which has or had *names*."""
         if not self._rules:
             return ()
-        known = self._concerning.get(tool)
-        if known is None or known[0] != names:
-            known = names, tuple(rule for rule in self._rules if rule.concerns(tool, names))
-            self._concerning[tool] = known
-        return known[1]
+        cached = self._rules_by_tool.get(tool)
+        if cached is None or cached[0] != names:
+            cached = names, tuple(rule for rule in self._rules if rule.concerns(tool, names))
+            self._rules_by_tool[tool] = cached
+        return cached[1]
 
     def judge(self, request: PermissionRequest) -> Verdict:
         """Return the verdict on whether the call may run."""
@@ -178,10 +178,10 @@ class Permissions:
         if any(rule.needs_arguments for rule in rules):
             return None
         request = PermissionRequest(call=ToolCall(tool.name, tool=tool), tool=tool, names=names)
-        sure = {mode for mode in MODES if _judged(request, rules, mode).word == "allow"}
+        allowing_modes = {mode for mode in MODES if _judged(request, rules, mode).word == "allow"}
 
         def may_run(session: Session | None) -> bool:
-            return (self._mode if session is None or session._mode is None else session._mode) in sure  # noqa: SLF001
+            return (self._mode if session is None or session._mode is None else session._mode) in allowing_modes  # noqa: SLF001
 
         return may_run
 
@@ -201,31 +201,31 @@ class Permissions:
 
 
 def _judged(request: PermissionRequest, rules: Sequence[Rule], mode: Mode) -> Verdict:
-    findings = [*request.findings, *_of_rules(request, rules)]
-    refusals = [each for each in findings if each.word == "deny"]
+    findings = [*request.findings, *_rule_findings(request, rules)]
+    refusals = [finding for finding in findings if finding.word == "deny"]
     if refusals:
-        return _verdict("deny", refusals, findings)
-    row, own = _row(request.tool), _own_word(request.tool, mode)
-    by_mode = Finding(own, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
-    if mode == "plan" and own == "deny":  # No rule and no grant lifts this denial.
-        return _verdict("deny", [by_mode], [*findings, by_mode])
-    asks = [each for each in findings if each.word == "ask"]
+        return _build_verdict("deny", refusals, findings)
+    row, mode_word = _row(request.tool), _own_word(request.tool, mode)
+    by_mode = Finding(mode_word, f"mode `{mode}`", _MODE_REASONS.get((row, mode), f"`{mode}` lets it run"), "mode")
+    if mode == "plan" and mode_word == "deny":  # No rule and no grant lifts this denial.
+        return _build_verdict("deny", [by_mode], [*findings, by_mode])
+    asks = [finding for finding in findings if finding.word == "ask"]
     allows = [rule for rule in rules if rule.word == "allow"]
-    if request.tool.facts.open_world and not _says_where(allows, request):
-        asks.append(_open_world(request))
-    if own != "allow" and not (allows and allows_together(allows, request)):
+    if request.tool.facts.open_world and not _names_place(allows, request):
+        asks.append(_open_world_finding(request))
+    if mode_word != "allow" and not (allows and allows_together(allows, request)):
         asks.append(by_mode)
     if mode == "bypass" or not asks:
-        decisive = [each for each in findings if each.word == "allow"] or [by_mode]
-        return _verdict("allow", decisive, [*findings, by_mode])
+        decisive = [finding for finding in findings if finding.word == "allow"] or [by_mode]
+        return _build_verdict("allow", decisive, [*findings, by_mode])
     grant = covered(request)
-    left = [each for each in asks if grant is None or not is_answerable(each, request.tool)]
-    if not left and grant is not None:
+    unanswered = [finding for finding in asks if grant is None or not is_answerable(finding, request.tool)]
+    if not unanswered and grant is not None:
         granted = Finding(
             "allow", f"grant `{grant.shown or grant.scope}`", "a person agreed to it for this session", "grant"
         )
-        return _verdict("allow", [granted], [*findings, *asks])
-    return _verdict(TABLE["asked"][mode], left, [*findings, *asks], mode)
+        return _build_verdict("allow", [granted], [*findings, *asks])
+    return _build_verdict(TABLE["asked"][mode], unanswered, [*findings, *asks], mode)
 
 
 def _row(tool: Tool) -> Row:
@@ -247,9 +247,9 @@ def _is_contained(tool: Tool) -> bool:
     return tool.origin == "python" and isinstance(sandbox, Mapping) and sandbox.get("contained") is True
 
 
-def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
-    found = [
-        Finding(rule.word, _named(rule), f"a rule says {rule.word}: {rule.text}{_doubt(rule, request)}", "rule")
+def _rule_findings(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding]:
+    findings = [
+        Finding(rule.word, _named(rule), f"a rule says {rule.word}: {rule.text}{_explain_doubt(rule, request)}", "rule")
         for rule in rules
         if rule.word != "allow" and rule.matches(request)
     ]
@@ -257,13 +257,15 @@ def _of_rules(request: PermissionRequest, rules: Sequence[Rule]) -> list[Finding
     if allows and allows_together(allows, request):
         touching = (rule for rule in allows if rule.access is not None and rule.values(request))
         first = next((rule for rule in allows if rule.matches(request)), None) or next(touching, allows[0])
-        found.append(Finding("allow", _named(first), "a rule allows it", "rule"))
-    return found
+        findings.append(Finding("allow", _named(first), "a rule allows it", "rule"))
+    return findings
 
 
-def _doubt(rule: Rule, request: PermissionRequest) -> str:
+def _explain_doubt(rule: Rule, request: PermissionRequest) -> str:
     """Return the reason why a rule holds although it is unknown whether the rule is about the command."""
-    commands = [each.target for each in request.accesses if each.kind == "command"] if rule.needs_arguments else []
+    commands = (
+        [access.target for access in request.accesses if access.kind == "command"] if rule.needs_arguments else []
+    )
     why = next(filter(None, map(unreadable, commands)), None)
     if why is None and rule.has_unknown_file(request):
         why = "a redirection in the command leads to a file that cannot be told"
@@ -274,7 +276,7 @@ def _named(rule: Rule) -> str:
     return f"rule `{rule}`" + (f" ({rule.source})" if rule.source else "")
 
 
-def _says_where(allows: Sequence[Rule], request: PermissionRequest) -> bool:
+def _names_place(allows: Sequence[Rule], request: PermissionRequest) -> bool:
     """
     Return whether an allow rule covers the call and names the place that the call goes to.
 
@@ -282,27 +284,29 @@ def _says_where(allows: Sequence[Rule], request: PermissionRequest) -> bool:
     """
     takes_nothing = not request.tool.schema.get("properties")
     places = request.tool.signature.accesses
-    where = [
+    placing_rules = [
         rule
         for rule in allows
         # If a tool marks the parameters that hold the place, a rule about another parameter names no place.
         if takes_nothing or (rule.names_where and (not places or rule.argument is None or rule.argument in places))
     ]
-    return bool(where) and allows_together(where, request)
+    return bool(placing_rules) and allows_together(placing_rules, request)
 
 
-def _open_world(request: PermissionRequest) -> Finding:
+def _open_world_finding(request: PermissionRequest) -> Finding:
     return Finding(
         "ask", "fact `open_world`", f"`{request.tool.name}` reaches outside, and no rule says where to", "open_world"
     )
 
 
-def _verdict(word: Word, decisive: Sequence[Finding], findings: Sequence[Finding], mode: Mode | None = None) -> Verdict:
+def _build_verdict(
+    word: Word, decisive: Sequence[Finding], findings: Sequence[Finding], mode: Mode | None = None
+) -> Verdict:
     first = decisive[0]
-    reason = "; ".join(dict.fromkeys(each.reason for each in decisive))
+    reason = "; ".join(dict.fromkeys(finding.reason for finding in decisive))
     if word == "deny" and mode == "dont_ask":
         reason = f"{reason}; nobody may be asked in mode `dont_ask`"
-    others = [each for each in findings if each not in decisive]
+    others = [finding for finding in findings if finding not in decisive]
     return Verdict(word, first.by, reason, (*decisive, *dict.fromkeys(others)))
 
 

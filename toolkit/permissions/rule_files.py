@@ -106,25 +106,35 @@ def read_rules(
         RuleFileError: There are mistakes; the error lists all of them.
     """
     problems: list[str] = []
-    own = _Rules("user", None if user is None else Path(user), problems)
-    within = None if project is None else Path(project)
-    theirs = _Rules("project", None if within is None else within / PROJECT_FOLDER / _NAME, problems, within)
-    added = _session_rules(session, problems)
+    from_user = _RuleFile("user", None if user is None else Path(user), problems)
+    project_folder = None if project is None else Path(project)
+    from_project = _RuleFile(
+        "project", None if project_folder is None else project_folder / PROJECT_FOLDER / _NAME, problems, project_folder
+    )
+    session_rules = _read_session_rules(session, problems)
     if problems:
         raise RuleFileError(problems)
-    why = _why_not(trust, within, theirs.file) if within is not None and theirs.loosens else None
-    counts = [rule for rule in theirs.rules if why is None or rule.word != "allow"]
-    ignored = [] if why is None else [Ignored(each, why) for each in theirs.loosens]
-    modes = [own.mode, theirs.mode if why is None else None]
+    why = (
+        _why_not_loosen(trust, project_folder, from_project.file)
+        if project_folder is not None and from_project.loosens
+        else None
+    )
+    counted_rules = [rule for rule in from_project.rules if why is None or rule.word != "allow"]
+    ignored = [] if why is None else [Ignored(setting, why) for setting in from_project.loosens]
+    modes = [from_user.mode, from_project.mode if why is None else None]
     return RuleSet(
-        rules=(*own.rules, *counts, *added),
-        mode=next((each for each in reversed(modes) if each is not None), None),
+        rules=(*from_user.rules, *counted_rules, *session_rules),
+        mode=next((mode for mode in reversed(modes) if mode is not None), None),
         ignored=tuple(ignored),
-        files=tuple(each.file.path for each in (own, theirs) if each.file.path is not None and each.file.is_there),
+        files=tuple(
+            source.file.path
+            for source in (from_user, from_project)
+            if source.file.path is not None and source.file.is_there
+        ),
     )
 
 
-def _why_not(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
+def _why_not_loosen(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
     """Return why a project may not loosen rules; return None if the user trusts it."""
     why = distrust(trust, project)
     if why is None and not file.is_unchanged():
@@ -133,17 +143,17 @@ def _why_not(trust: Trust | None, project: Path, file: TomlFile) -> str | None:
     return why
 
 
-def _session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[Rule]:
+def _read_session_rules(session: Sequence[Rule | str], problems: list[str]) -> list[Rule]:
     rules = []
-    for index, each in enumerate([session] if isinstance(session, (str, Rule)) else session):
+    for index, rule in enumerate([session] if isinstance(session, (str, Rule)) else session):
         try:
-            rules.append(each if isinstance(each, Rule) else read_rule(each, source=f"session rules, [{index}]"))
+            rules.append(rule if isinstance(rule, Rule) else read_rule(rule, source=f"session rules, [{index}]"))
         except RuleError as error:
             problems.append(f"session rules, [{index}]: {error}")
     return rules
 
 
-class _Rules:
+class _RuleFile:
     """The rules of one file; its mistakes are added to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], within: Path | None = None) -> None:
@@ -163,7 +173,7 @@ class _Rules:
 
     def _take(self, key: str, value: Any) -> None:
         if key in _WORDS:
-            self._take_rules(key, value)
+            self._add_rules(key, value)
         elif key != "mode":
             self._problems.append(f"{self.file.path}: {one_of(key, ('mode', *_WORDS))}")
         elif isinstance(value, str) and value in _MODES:
@@ -171,7 +181,7 @@ class _Rules:
         else:
             self._problems.append(f"{self.file.path}: mode: {one_of(value, _MODES)}")
 
-    def _take_rules(self, word: Word, texts: Any) -> None:
+    def _add_rules(self, word: Word, texts: Any) -> None:
         if not isinstance(texts, list):
             self._problems.append(f'{self.file.path}: {word}: has to be a list of rules: {word} = ["bash(npm test)"]')
             return

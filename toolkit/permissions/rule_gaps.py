@@ -20,7 +20,7 @@ __all__ = ["find_gaps"]
 
 _VERBS = {"read": "reads files", "write": "writes files", "url": "reaches addresses", "command": "runs commands"}
 _MANY = {"read": "read files", "write": "write files", "url": "reach addresses", "command": "run commands"}
-_MOST_NAMED = 5
+_MAX_NAMED_TOOLS = 5
 
 
 def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionRequest) -> list[str]:
@@ -34,34 +34,34 @@ def find_gaps(rules: Iterable[Rule], tools: Sequence[Tool], request: PermissionR
     covering = [rule for rule in rules if rule.word != "allow" and rule.access is not None]
     warnings = []
     for rule in forbidding:
-        named = [tool for tool in tools if _is_about(rule, tool)]
-        for kind in _kinds(rule, named):
+        named_tools = [tool for tool in tools if _is_about(rule, tool)]
+        for kind in _kinds(rule, named_tools):
             if any(_covers(other, rule, kind) for other in covering):
                 continue
             others = [tool for tool in tools if not _is_stopped(tool, rule, forbidding)]
-            same = [tool for tool in others if kind in _stated(tool, request)]
-            if request.tool in named or request.tool in same:
-                warnings += [_worded(rule, kind, same)] if same else []
+            similar_tools = [tool for tool in others if kind in _stated(tool, request)]
+            if request.tool in named_tools or request.tool in similar_tools:
+                warnings += [_worded(rule, kind, similar_tools)] if similar_tools else []
             shells = [tool for tool in others if Command.kind in _stated(tool, request)]
-            if kind_of_access(kind) == "path" and shells and (request.tool in named or request.tool in shells):
-                warnings.append(_worded_for_commands(rule, kind, shells))
-    warnings += [warning for rule in covering for warning in _unstated(rule, request)]
+            if kind_of_access(kind) == "path" and shells and (request.tool in named_tools or request.tool in shells):
+                warnings.append(_warn_of_commands(rule, kind, shells))
+    warnings += [warning for rule in covering for warning in _warn_of_unstated_access(rule, request)]
     return list(dict.fromkeys(warnings))
 
 
-def _unstated(rule: Rule, request: PermissionRequest) -> Iterator[str]:
+def _warn_of_unstated_access(rule: Rule, request: PermissionRequest) -> Iterator[str]:
     """Yield a warning for each access that the current tool may make without stating it, if *rule* is about it."""
-    tool, way = request.tool, kind_of_access(str(rule.access))
-    stated = _stated(tool, request)
+    tool, kind = request.tool, kind_of_access(str(rule.access))
+    stated_kinds = _stated(tool, request)
     if not _is_about(rule, tool):
         return
-    if way == "path" and Command.kind in stated:
+    if kind == "path" and Command.kind in stated_kinds:
         yield (
             f"`{rule}` holds for the redirections of `{tool.name}`, not for what its programs do with files; only a "
             "sandbox or a rule about commands can stop that"
         )
-    names = [name for name in parameters(tool) if kind_of_name(name) == way]
-    if names and not stated and tool.facts.preflight is None:
+    names = [name for name in parameters(tool) if kind_of_name(name) == kind]
+    if names and not stated_kinds and tool.facts.preflight is None:
         yield (
             f"`{rule}` cannot hold for `{tool.name}`, which does not state what it touches; "
             f"write a rule about its parameter: `{rule.word} {_call(tool, names[0], rule)}`"
@@ -93,8 +93,8 @@ def _first_kinds(marked: Sequence[type[Access]], *, only_paths: bool) -> list[st
 
     With *only_paths*, only paths count.
     """
-    for way in ("path",) if only_paths else ("command", "url", "path", "text"):
-        if kinds := [access.kind for access in marked if kind_of(access) == way]:
+    for kind in ("path",) if only_paths else ("command", "url", "path", "text"):
+        if kinds := [access.kind for access in marked if kind_of(access) == kind]:
             return kinds
     return []
 
@@ -126,13 +126,13 @@ def _covers(other: Rule, rule: Rule, kind: str) -> bool:
 
 def _worded(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
     verb = (_VERBS if len(tools) == 1 else _MANY).get(kind, f"touch{'es' if len(tools) == 1 else ''} a {kind}")
-    return f"`{rule}` {_does_not(rule)} {_named(tools)}, which {verb} too; write `{_wider(rule, kind)}`"
+    return f"`{rule}` {_does_not(rule)} {_named(tools)}, which {verb} too; write `{_wider_rule(rule, kind)}`"
 
 
-def _worded_for_commands(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
+def _warn_of_commands(rule: Rule, kind: str, tools: Sequence[Tool]) -> str:
     return (
         f"`{rule}` {_does_not(rule)} {_named(tools)}, whose commands can {kind} files too; "
-        f"`{_wider(rule, kind)}` holds for redirections, and what programs do with files only a sandbox or a rule "
+        f"`{_wider_rule(rule, kind)}` holds for redirections, and what programs do with files only a sandbox or a rule "
         "about commands can stop"
     )
 
@@ -141,12 +141,12 @@ def _does_not(rule: Rule) -> str:
     return "does not stop" if rule.word == "deny" else "does not ask about"
 
 
-def _wider(rule: Rule, kind: str) -> str:
+def _wider_rule(rule: Rule, kind: str) -> str:
     return f"{rule.word} access:{kind}" + ("" if rule.pattern is None else f"({rule.pattern})")
 
 
 def _named(tools: Sequence[Tool]) -> str:
-    names = [f"`{tool.name}`" for tool in tools[:_MOST_NAMED]]
-    if len(tools) > _MOST_NAMED:
-        names.append(f"{len(tools) - _MOST_NAMED} more")
+    names = [f"`{tool.name}`" for tool in tools[:_MAX_NAMED_TOOLS]]
+    if len(tools) > _MAX_NAMED_TOOLS:
+        names.append(f"{len(tools) - _MAX_NAMED_TOOLS} more")
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -81,9 +81,9 @@ def _read_access(name: str) -> tuple[str, str | None]:
     kinds = ("path", *access_kinds())
     if kind not in kinds:
         near = _MEANT.get(kind) or next(iter(nearest(kind, kinds, most=1)), None)
-        meant = f"did you mean `{_ACCESS}{near}`?" if near else f"write one of {', '.join(kinds)};"
+        suggestion = f"did you mean `{_ACCESS}{near}`?" if near else f"write one of {', '.join(kinds)};"
         raise ValueError(
-            f"{kind!r:.40} is no kind of access; {meant} a kind of your own is known once its class is defined"
+            f"{kind!r:.40} is no kind of access; {suggestion} a kind of your own is known once its class is defined"
         )
     return f"{origin}{slash}*", kind
 

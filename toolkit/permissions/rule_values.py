@@ -40,14 +40,14 @@ def values_of(request: PermissionRequest, argument: str | None, form: Kind | Non
     compared too, and a text may be a command.
     """
     if argument is None:
-        values = _touched(request.accesses) or _of_first(request, form)
+        values = _values_of_first_kind(request.accesses) or _values_of_first_parameter(request, form)
         if widely and form == "command":
-            values += [each._replace(kind=form) for each in values if each.kind == "text"]
+            values += [value._replace(kind=form) for value in values if value.kind == "text"]
         return values
     values = []
     is_declared = argument in parameters(request.tool)
     if argument in request.arguments:
-        values = _of_parameter(request, argument, form)
+        values = _values_of_parameter(request, argument, form)
     if widely or not is_declared:
         values += values_of_access(request, argument)
     return values
@@ -55,8 +55,10 @@ def values_of(request: PermissionRequest, argument: str | None, form: Kind | Non
 
 def values_of_access(request: PermissionRequest, access: str) -> list[Value]:
     """Return the targets that the call states for this kind of *access*; "path" means reads and writes."""
-    stated = [touched for touched in request.accesses if access in (touched.kind, _path_word(touched))]
-    return [Value(touched.target, kind_of(type(touched))) for touched in stated]
+    accesses = [
+        stated_access for stated_access in request.accesses if access in (stated_access.kind, _path_word(stated_access))
+    ]
+    return [Value(stated_access.target, kind_of(type(stated_access))) for stated_access in accesses]
 
 
 def parameters(tool: Tool) -> tuple[str, ...]:
@@ -83,36 +85,36 @@ def _path_word(access: Access) -> str | None:
     return "path" if kind_of(type(access)) == "path" else None
 
 
-def _touched(accesses: Iterable[Access]) -> list[Value]:
+def _values_of_first_kind(accesses: Iterable[Access]) -> list[Value]:
     """
     Return the accesses of the first kind that is present: commands, else URLs, else paths, else others.
 
     The first kind says what the call does; accesses of the later kinds only say where.
     """
-    values = [Value(each.target, kind_of(type(each))) for each in accesses]
+    values = [Value(access.target, kind_of(type(access))) for access in accesses]
     for kind in ("command", "url", "path", "text"):
-        if found := [each for each in values if each.kind == kind]:
-            return found
+        if matches := [value for value in values if value.kind == kind]:
+            return matches
     return []
 
 
-def _of_first(request: PermissionRequest, form: Kind | None) -> list[Value]:
+def _values_of_first_parameter(request: PermissionRequest, form: Kind | None) -> list[Value]:
     first = next(iter(parameters(request.tool)), None)
-    return [] if first is None else _of_parameter(request, first, form)
+    return [] if first is None else _values_of_parameter(request, first, form)
 
 
-def _of_parameter(request: PermissionRequest, name: str, form: Kind | None) -> list[Value]:
+def _values_of_parameter(request: PermissionRequest, name: str, form: Kind | None) -> list[Value]:
     value = request.arguments.get(name)
     leaves = list(_leaves(value))
     marked = request.tool.signature.accesses.get(name)
     kind = _NAMED.get(name, "text") if marked is None else kind_of(marked)
-    if kind == "text" and any(isinstance(each, PurePath) for each in leaves):
+    if kind == "text" and any(isinstance(leaf, PurePath) for leaf in leaves):
         kind = "path"
     if kind == "text" and form == "url":
         kind = form
-    if not all(isinstance(each, PurePath) or type(each) is str for each in leaves):
+    if not all(isinstance(leaf, PurePath) or type(leaf) is str for leaf in leaves):
         leaves = list(_leaves(request.tool.encode({name: value})[name]))
-    return [Value(_text(each), kind) for each in leaves]
+    return [Value(_text(leaf), kind) for leaf in leaves]
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -120,8 +122,8 @@ def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         value = [*value.keys(), *value.values()]
     if isinstance(value, Collection) and not isinstance(value, (str, bytes, bytearray, PathLike)):
-        for each in value:
-            yield from _leaves(each)
+        for item in value:
+            yield from _leaves(item)
     elif value is not None:
         yield value
 

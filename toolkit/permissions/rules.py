@@ -127,28 +127,30 @@ class Rule:
         """
         if self.word == "allow":
             return self._name.fits_exactly(tool.name, tool.facts.group, tool.origin)
-        every = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
-        return self._name.fits(every, tool.facts.group, tool.origin)
+        all_names = {*names, *tool.facts.aliases, tool.name, tool.original or tool.name}
+        return self._name.fits(all_names, tool.facts.group, tool.origin)
 
     def mistake(self, tool: Tool) -> str | None:
         """Return why this rule, which concerns *tool*, cannot be compared with any of its calls; None if it can."""
         if self.pattern is None or self.access is not None:
             return None
-        known = parameters(tool)
+        parameter_names = parameters(tool)
         marked = tool.signature.accesses
         if self.argument is None:
-            kinds = [kind_of(each) for each in marked.values()]
+            kinds = [kind_of(access) for access in marked.values()]
         else:
             kinds = [kind_of(marked[self.argument])] if self.argument in marked else []
             is_open = tool.facts.preflight is not None or tool.signature.schema.get("additionalProperties") is not False
-            if not (self.argument in known or kind_of_name(self.argument) or is_open):
-                names = ", ".join(f"`{each}`" for each in nearest(self.argument, known, most=1) or known[:5])
+            if not (self.argument in parameter_names or kind_of_name(self.argument) or is_open):
+                names = ", ".join(
+                    f"`{name}`" for name in nearest(self.argument, parameter_names, most=1) or parameter_names[:5]
+                )
                 return f"`{tool.name}` has no parameter `{self.argument}`" + (f"; it has {names}" if names else "")
-        kind = next((each for each in ("command", "url", "path") if each in kinds), None)
+        kind = next((candidate for candidate in ("command", "url", "path") if candidate in kinds), None)
         if self.ignores_case and kind is not None:
             return f"`{tool.name}` takes a {kind} here, and `~=` compares texts; write `=`"
         try:
-            _read_as(kind, self.pattern)
+            _check_pattern_kind(kind, self.pattern)
         except ValueError as error:
             return f"`{tool.name}` takes a {kind} here: {error}"
         return None
@@ -193,14 +195,14 @@ class Rule:
 
     def _concerns_files(self, request: PermissionRequest) -> bool:
         """Return whether a rule about files matches a file that a command of the call redirects to or from."""
-        paths = self._redirected(request)
+        paths = self._find_redirected_paths(request)
         return any(path is None or self._concerns(Value(path, "path"), request.root) for path in paths)
 
     def has_unknown_file(self, request: PermissionRequest) -> bool:
         """Return whether this rule is about files and a command of the call redirects to or from an unknown file."""
-        return None in self._redirected(request)
+        return None in self._find_redirected_paths(request)
 
-    def _redirected(self, request: PermissionRequest) -> list[str | None]:
+    def _find_redirected_paths(self, request: PermissionRequest) -> list[str | None]:
         ways = _WAYS.get(self.access or "", ())
         commands = [access.target for access in request.accesses if access.kind == Command.kind] if ways else []
         return [path for command in commands for writes in ways for path in redirected_paths(command, writes=writes)]
@@ -243,8 +245,8 @@ def allows_together(rules: Sequence[Rule], request: PermissionRequest) -> bool:
         for rule in allows:
             patterns.setdefault(tuple(rule.values(request)), []).append(str(rule.pattern))
         return any(
-            commands and all(each.kind == "command" and commands_allowed(each.text, several) for each in commands)
-            for commands, several in patterns.items()
+            commands and all(value.kind == "command" and commands_allowed(value.text, allowed) for value in commands)
+            for commands, allowed in patterns.items()
         )
     except Exception:  # noqa: BLE001 -- see `Rule.matches`
         return False
@@ -257,12 +259,12 @@ def _accesses_allowed(rules: Sequence[Rule], request: PermissionRequest) -> bool
 
 
 def _is_allowed(access: Access, rules: Sequence[Rule], request: PermissionRequest) -> bool:
-    alone = replace(request, accesses=(access,))
-    values = [(rule, rule.values(alone)) for rule in rules]
-    about = [(rule, stated) for rule, stated in values if stated]
+    single_request = replace(request, accesses=(access,))
+    values = [(rule, rule.values(single_request)) for rule in rules]
+    relevant = [(rule, targets) for rule, targets in values if targets]
     if access.kind == Command.kind:  # Each simple command of the line may have its own rule.
-        return bool(about) and commands_allowed(access.target, [rule.pattern or "*" for rule, _ in about])
-    return any(all(rule.allows_value(value, request.root) for value in stated) for rule, stated in about)
+        return bool(relevant) and commands_allowed(access.target, [rule.pattern or "*" for rule, _ in relevant])
+    return any(all(rule.allows_value(value, request.root) for value in targets) for rule, targets in relevant)
 
 
 def _climbs(value: Value, pattern: str) -> bool:
@@ -306,7 +308,7 @@ def _path(pattern: str) -> PathPattern:
 _READERS: dict[Kind, Callable[[str], object]] = {"command": CommandPattern.read, "url": _url, "path": _path}
 
 
-def _read_as(kind: Kind | None, pattern: str) -> None:
+def _check_pattern_kind(kind: Kind | None, pattern: str) -> None:
     """Raise `ValueError` if *pattern* is no valid pattern of this *kind*."""
     if kind in _READERS:
         _READERS[kind](pattern)
@@ -333,7 +335,7 @@ def _check_pattern(parts: RuleParts) -> None:
             f"`~=` compares texts, and this is a {kind}; write `=`: "
             "a deny of a path ignores case anyway, and so does the host of an address"
         )
-    _read_as(kind or _form(parts.pattern, parts.argument), parts.pattern)
+    _check_pattern_kind(kind or _form(parts.pattern, parts.argument), parts.pattern)
 
 
 def _shown(text: object) -> str:

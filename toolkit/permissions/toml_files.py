@@ -52,8 +52,8 @@ class TomlFile:
 
     def _read(self, path: Path, within: Path | None) -> None:
         if within is not None and os.path.lexists(path):
-            end, home = (Path(os.path.realpath(each)) for each in (path, within))
-            if not end.is_relative_to(home):
+            real_path, real_folder = (Path(os.path.realpath(location)) for location in (path, within))
+            if not real_path.is_relative_to(real_folder):
                 raise ValueError(f"it is a link that leads out of {within}")
         content = _content(path)
         if content is not None:

@@ -40,7 +40,7 @@ async def touched(
 
     If `preflight` has a parameter `permissions`, it gets the value that *make_permissions* returns.
     """
-    found = [
+    accesses = [
         access
         for name, kind in tool.signature.accesses.items()
         if name in decoded
@@ -48,18 +48,20 @@ async def touched(
     ]
     preflight = tool.facts.preflight
     if preflight is not None:
-        asked = told_of(preflight, copy.copy(call))
+        function = told_of(preflight, copy.copy(call))
         if make_permissions is not None and takes(preflight, "permissions"):
-            asked = functools.partial(asked, permissions=make_permissions())
-        stated: Any = asked(own_copy(decoded))
+            function = functools.partial(function, permissions=make_permissions())
+        stated: Any = function(own_copy(decoded))
         if inspect.isawaitable(stated):
             stated = await stated
         listed = [stated] if isinstance(stated, Access) else list(stated or ())
-        wrong = [each for each in listed if not isinstance(each, Access)]
-        if wrong:
-            raise TypeError(f"preflight has to return what it touches, such as Writes(path); got {described(wrong[0])}")
-        found += listed
-    return tuple(dict.fromkeys(found))
+        invalid = [item for item in listed if not isinstance(item, Access)]
+        if invalid:
+            raise TypeError(
+                f"preflight has to return what it touches, such as Writes(path); got {described(invalid[0])}"
+            )
+        accesses += listed
+    return tuple(dict.fromkeys(accesses))
 
 
 def naming(tool: Tool, access: Access) -> Iterator[str]:
@@ -68,10 +70,10 @@ def naming(tool: Tool, access: Access) -> Iterator[str]:
     for name in parameters(tool):
         marked = tool.signature.accesses.get(name)
         if marked is None:
-            is_one = kind_of_name(name) == kind
+            is_same_kind = kind_of_name(name) == kind
         else:
-            is_one = kind_of(marked) == kind and (kind != "text" or marked.kind == access.kind)
-        if is_one:
+            is_same_kind = kind_of(marked) == kind and (kind != "text" or marked.kind == access.kind)
+        if is_same_kind:
             yield name
 
 
@@ -99,8 +101,8 @@ async def by_author(tool: Tool, decoded: Mapping[str, Any]) -> list[Finding]:
     if approval == "always":
         return [Finding("ask", by, f"`{tool.name}` needs approval every time", "approval")]
     try:
-        found: Any = approval(own_copy(decoded))
-        needed = await found if inspect.isawaitable(found) else found
+        answer: Any = approval(own_copy(decoded))
+        needed = await answer if inspect.isawaitable(answer) else answer
     except Exception as error:  # noqa: BLE001 -- a tool that cannot tell whether to ask has to ask
         reason = f"`{tool.name}` could not tell whether it needs approval ({type(error).__name__})"
         return [Finding("ask", by, reason, "approval")]

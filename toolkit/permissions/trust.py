@@ -44,9 +44,9 @@ def configuration_folder() -> Path:
 
     That is `$XDG_CONFIG_HOME/toolkit`, or `~/.config/toolkit`.
     """
-    given = os.environ.get("XDG_CONFIG_HOME", "")
+    config_home = os.environ.get("XDG_CONFIG_HOME", "")
     # The XDG specification says to ignore a relative path. A relative path would lie in the project.
-    base = Path(given) if os.path.isabs(given) else Path.home() / ".config"
+    base = Path(config_home) if os.path.isabs(config_home) else Path.home() / ".config"
     return base / "toolkit"
 
 
@@ -82,13 +82,13 @@ class Trust:
         that the trust file cannot be used.
         """
         try:
-            known = self._read().get(_key(folder))
-            if known is None:
+            entry = self._read().get(_key(folder))
+            if entry is None:
                 return "unknown"
         except (TrustError, OSError):
             return "unknown"
         try:
-            return "trusted" if content_digest(folder) == known["sha256"] else "changed"
+            return "trusted" if content_digest(folder) == entry["sha256"] else "changed"
         except TrustError:
             return "changed"
 
@@ -103,17 +103,17 @@ class Trust:
         *digest* is the `content_digest` of the content that the user was shown. If it is given and the content has
         changed since, `TrustError` is raised.
         """
-        now = content_digest(folder)
-        if digest is not None and digest != now:
+        current_digest = content_digest(folder)
+        if digest is not None and digest != current_digest:
             raise TrustError(f"{_key(folder)} has changed since it was shown; look at it again")
-        with self._locked():
+        with self._hold_lock():
             folders = self._read()
-            folders[_key(folder)] = {"sha256": now, "trusted_at": int(time.time())}
+            folders[_key(folder)] = {"sha256": current_digest, "trusted_at": int(time.time())}
             self._write(folders)
 
     def revoke(self, folder: str | os.PathLike[str]) -> None:
         """Remove *folder* from the trusted folders; it need not exist any more, and need not have been trusted."""
-        with self._locked():
+        with self._hold_lock():
             folders = self._read()
             if folders.pop(_key(folder), None) is not None:
                 self._write(folders)
@@ -132,8 +132,8 @@ class Trust:
             if problem is not None:
                 raise TrustError(f"{self.path} trusts nothing: {problem}")
             with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if os.name == "posix" and (found.st_mode & 0o022 or found.st_uid not in (os.geteuid(), 0)):
+                status = os.fstat(file.fileno())
+                if os.name == "posix" and (status.st_mode & 0o022 or status.st_uid not in (os.geteuid(), 0)):
                     raise TrustError(f"{self.path} can be written by others, so it trusts nothing; {remedy}")
                 data = json.loads(file.read())
         except FileNotFoundError:
@@ -146,7 +146,7 @@ class Trust:
             raise TrustError(f"{self.path} is not a trust file of version {_VERSION}, so it trusts nothing; {remedy}")
         folders = data.get("folders")
         if not isinstance(folders, dict) or not all(
-            isinstance(each, dict) and isinstance(each.get("sha256"), str) for each in folders.values()
+            isinstance(entry, dict) and isinstance(entry.get("sha256"), str) for entry in folders.values()
         ):
             raise TrustError(f"{self.path}: `folders` has not the right shape, so it trusts nothing; {remedy}")
         return folders
@@ -170,7 +170,7 @@ class Trust:
             raise TrustError(f"{self.path} cannot be written: {error}") from error
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """Hold a lock against other writers. It is a separate lock file, because the trust file itself is replaced."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -205,10 +205,10 @@ def distrust(trust: Trust | None, project: str | os.PathLike[str]) -> str | None
     if problem is not None:
         return problem
     scripts = "".join(f" and at {script}" for script in find_scripts(project))
-    look = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
+    remedy = f"look at its {PROJECT_FOLDER} folder{scripts}, then trust it"
     if state == "changed":
-        return f"{project} has changed since you trusted it; {look} again"
-    return f"you have not trusted {project}; {look}"
+        return f"{project} has changed since you trusted it; {remedy} again"
+    return f"you have not trusted {project}; {remedy}"
 
 
 def content_digest(folder: str | os.PathLike[str]) -> str:
@@ -230,16 +230,16 @@ def content_digest(folder: str | os.PathLike[str]) -> str:
         if top.is_symlink() or (top.exists() and not top.is_dir()):
             raise TrustError(f"{top} has to be a folder, and no link; make it one")
         if top.is_dir():
-            walk = _Walk(top, digest)
-            walk.take(top, 0)
+            folder_digest = _FolderDigest(top, digest)
+            folder_digest.take(top, 0)
             for script in find_scripts(root):
-                walk.take_script(root, script)
+                folder_digest.take_script(root, script)
     except OSError as error:
         raise TrustError(f"{top} cannot be read whole ({error}); make it readable, or remove what is not") from error
     return digest.hexdigest()
 
 
-class _Walk:
+class _FolderDigest:
     """One pass over a folder in a fixed order, which adds everything in it to a digest."""
 
     def __init__(self, top: Path, digest: Any) -> None:
@@ -252,7 +252,7 @@ class _Walk:
         if depth > _MOST_DEPTH:
             raise TrustError(f"{folder} is nested too deeply; {PROJECT_FOLDER} is for rules, hooks and skills")
         with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda each: os.fsencode(each.name)):
+            for entry in sorted(entries, key=lambda item: os.fsencode(item.name)):
                 self._files += 1
                 if self._files > _MOST_FILES:
                     raise TrustError(f"{self._top} holds more than {_MOST_FILES} files; keep data elsewhere")
@@ -269,8 +269,8 @@ class _Walk:
         path = Path(entry.path)
         if entry.is_symlink():
             target = os.readlink(path)
-            end = Path(os.path.realpath(path))
-            if not end.is_relative_to(self._top):
+            real_path = Path(os.path.realpath(path))
+            if not real_path.is_relative_to(self._top):
                 raise TrustError(f"{path} is a link that leads out of {self._top}; put a copy there instead")
             self._note(b"link", path, os.fsencode(target))
         elif entry.is_dir():
@@ -284,12 +284,12 @@ class _Walk:
     def _content(self, path: Path) -> bytes:
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         with open(os.open(path, flags), "rb") as file:
-            found = os.fstat(file.fileno())
-            data = file.read(_MOST_BYTES + 1 - self._bytes) if stat.S_ISREG(found.st_mode) else b""
+            status = os.fstat(file.fileno())
+            data = file.read(_MOST_BYTES + 1 - self._bytes) if stat.S_ISREG(status.st_mode) else b""
         self._bytes += len(data)
         if self._bytes > _MOST_BYTES:
             raise TrustError(f"{self._top} holds more than {_MOST_BYTES // 2**20} MB; keep data elsewhere")
-        is_executable = b"x" if found.st_mode & 0o111 else b"-"
+        is_executable = b"x" if status.st_mode & 0o111 else b"-"
         return is_executable + hashlib.sha256(data).digest()
 
     def _note(self, *parts: bytes | Path) -> None:

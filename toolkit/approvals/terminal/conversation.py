@@ -39,7 +39,7 @@ class Conversation:
         self._by = by
         self._draft: str | None = None
         self._words: dict[str, Callable[[], Decision | None]] = {
-            **dict.fromkeys(("y", "yes"), self._approved),
+            **dict.fromkeys(("y", "yes"), self._approve),
             **dict.fromkeys(("n", "no"), self._refused),
             **dict.fromkeys(("q", "quit"), self._denied),
         }
@@ -57,14 +57,14 @@ class Conversation:
 
     def _talk(self, now: float) -> Decision:
         question = self._offer(is_whole=self._screen.show(self._request, now))
-        _forget_typed(self._answers)
+        _drop_typed_text(self._answers)
         while True:
             answer = self._asked(question)
-            act = self._words.get(answer.lower())
-            if act is None:
-                known = ", ".join(dict.fromkeys(self._words))
-                self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {known}")
-            elif (decision := act()) is not None:
+            action = self._words.get(answer.lower())
+            if action is None:
+                valid_answers = ", ".join(dict.fromkeys(self._words))
+                self._screen.say(f"{visible(answer[:40], keep_lines=False)!r} is no answer; these are: {valid_answers}")
+            elif (decision := action()) is not None:
                 return decision
 
     def _ended(self, reason: str) -> Decision:
@@ -80,7 +80,7 @@ class Conversation:
         if is_whole and self._request.grants:
             self._words |= dict.fromkeys(("a", "always"), self._granted)
             offered.append("[a]lways")
-        self._words |= dict.fromkeys(("e", "edit"), self._edited)
+        self._words |= dict.fromkeys(("e", "edit"), self._approve_edited)
         return f"May it run? {', '.join([*offered, '[e]dit'])}: "
 
     def _asked(self, question: str) -> str:
@@ -90,7 +90,7 @@ class Conversation:
             raise EOFError
         return line.strip()
 
-    def _approved(self, **more: Any) -> Decision:
+    def _approve(self, **more: Any) -> Decision:
         return Decision.approve(by=self._by, principal=self._request.principal, **more)
 
     def _denied(self, reason: str = "") -> Decision:
@@ -107,31 +107,31 @@ class Conversation:
         grants = self._request.grants
         for number, grant in enumerate(grants, 1):
             self._screen.say(f"  {number}  {grant_in_words(grant)}")
-        numbers = {str(number): grant for number, grant in enumerate(grants, 1)}
+        grants_by_number = {str(number): grant for number, grant in enumerate(grants, 1)}
         while answer := self._asked("Which one? A number, or nothing to go back: "):
-            if answer in numbers:
-                return self._approved(grant=numbers[answer])
+            if answer in grants_by_number:
+                return self._approve(grant=grants_by_number[answer])
             self._screen.say(f"there is no such number; they go from 1 to {len(grants)}")
         return None
 
-    def _edited(self) -> Decision | None:
+    def _approve_edited(self) -> Decision | None:
         """
         Return an approval with the arguments that the person has changed.
 
         If the changed arguments cannot be used, or nothing was changed, say so and return None.
         """
-        before = _json(self._request.arguments)
+        original = _json(self._request.arguments)
         try:
-            self._draft = self._edit(before if self._draft is None else self._draft)
+            self._draft = self._edit(original if self._draft is None else self._draft)
             arguments = _checked(self._draft)
         except (ValueError, OSError) as error:
             self._screen.say(f"not changed: {visible(str(error), keep_lines=False)}")
             return None
-        if _json(arguments) == before:
+        if _json(arguments) == original:
             self._draft = None
             self._screen.say("nothing was changed")
             return None
-        return self._approved(arguments=arguments)
+        return self._approve(arguments=arguments)
 
 
 def _checked(text: str) -> dict[str, Any]:
@@ -139,8 +139,8 @@ def _checked(text: str) -> dict[str, Any]:
     arguments = loads(text)
     if not isinstance(arguments, dict):
         raise ValueError("the arguments have to be a JSON object")  # noqa: TRY004 -- the text is wrong, not its type
-    if found := flaws(arguments):
-        raise ValueError(str(found[0]))
+    if problems := flaws(arguments):
+        raise ValueError(str(problems[0]))
     if MASK in json.dumps(arguments):
         # The masked value is not known here, so the tool would get the mask itself instead of the value.
         raise ValueError(f"write the value in place of {MASK}, or answer yes or no")
@@ -161,11 +161,11 @@ def in_editor(text: str, answers: TextIO, output: TextIO, *, environment: Mappin
         path = os.path.join(folder, "arguments.json")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
-        ended = subprocess.run(  # noqa: S603 -- it runs the editor that the person has chosen
-            [*command, path], check=False, stdin=_real(answers), stdout=_real(output)
+        process = subprocess.run(  # noqa: S603 -- it runs the editor that the person has chosen
+            [*command, path], check=False, stdin=_file_descriptor(answers), stdout=_file_descriptor(output)
         )
-        if ended.returncode:
-            raise ValueError(f"the editor ended with {ended.returncode}")
+        if process.returncode:
+            raise ValueError(f"the editor ended with {process.returncode}")
         with open(path, encoding="utf-8") as file:
             return file.read()
 
@@ -176,14 +176,14 @@ def _json(arguments: Mapping[str, Any]) -> str:
     return text if visible(text) == text else json.dumps(dict(arguments), indent=2)
 
 
-def _real(stream: TextIO) -> int | None:
+def _file_descriptor(stream: TextIO) -> int | None:
     """Return the file descriptor of *stream*, for another program; return None if it has none."""
     with contextlib.suppress(OSError, ValueError):
         return stream.fileno()
     return None
 
 
-def _forget_typed(stream: TextIO) -> None:
+def _drop_typed_text(stream: TextIO) -> None:
     """Drop the text that was typed before the question was shown, because it cannot be meant as an answer."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import termios

@@ -70,24 +70,24 @@ class TerminalPrompt:
                     return Decision.deny("nobody is there to ask", by="nobody", principal=request.principal)
                 edit = self._edit or (lambda text: in_editor(text, answers, output))
                 screen = Screen(output, colour=self._colour)
-                talk = Conversation(request, answers, screen, edit=edit, by=self._by or _user())
-                return talk.decision(self._clock())
+                conversation = Conversation(request, answers, screen, edit=edit, by=self._by or _user())
+                return conversation.decision(self._clock())
 
 
 @contextlib.contextmanager
 def _streams(
-    given: TextIO | None, shown: TextIO | None, terminal: str
+    answers: TextIO | None, output: TextIO | None, terminal: str
 ) -> Iterator[tuple[TextIO | None, TextIO | None]]:
     """Yield the streams for answers and for output: the ones that were given, the terminal, or the standard streams."""
     with contextlib.ExitStack() as stack:
         try:
-            if given is None:
-                given = stack.enter_context(open(terminal, errors="replace"))
-            if shown is None:
-                shown = stack.enter_context(open(terminal, "w", errors="backslashreplace"))
+            if answers is None:
+                answers = stack.enter_context(open(terminal, errors="replace"))
+            if output is None:
+                output = stack.enter_context(open(terminal, "w", errors="backslashreplace"))
         except OSError:
-            given, shown = given or sys.stdin, shown or sys.stdout
-        yield given, shown
+            answers, output = answers or sys.stdin, output or sys.stdout
+        yield answers, output
 
 
 def _user() -> str:

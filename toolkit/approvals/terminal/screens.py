@@ -23,7 +23,7 @@ _MOST_CHARACTERS = 20_000
 _NARROWEST = 20
 _STYLES = {"bold": "1", "red": "31", "green": "32", "cyan": "36"}
 _DIFF_STYLES = (("+++ ", "bold"), ("--- ", "bold"), ("@@ ", "cyan"), ("+", "green"), ("-", "red"))
-_SPANS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+_TIME_UNITS = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 class Screen:
@@ -39,8 +39,8 @@ class Screen:
         self._output = output
         self._width = _width(output)
         if colour is None:
-            plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-            colour = self._width is not None and not plain
+            is_monochrome = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+            colour = self._width is not None and not is_monochrome
         self._colour = colour
 
     def show(self, request: ApprovalRequest, now: float) -> bool:
@@ -49,12 +49,12 @@ class Screen:
         self.say()
         self.say(f"`{tool}` needs credentials" if request.auth else f"`{tool}` asks for permission", style="bold")
         for label, text in _facts(request, now):
-            self._fact(label, text)
+            self._show_fact(label, text)
         arguments = json.dumps(dict(request.arguments), ensure_ascii=False, indent=2, default=str)
         is_whole = len(arguments) <= _MOST_CHARACTERS
         if request.arguments:
-            cut = "" if is_whole else f", cut: {_MOST_CHARACTERS:,} of {len(arguments):,} characters shown"
-            self.say(f"  with{cut}:")
+            cut_note = "" if is_whole else f", cut: {_MOST_CHARACTERS:,} of {len(arguments):,} characters shown"
+            self.say(f"  with{cut_note}:")
             self._block(visible(arguments[:_MOST_CHARACTERS]))
         if request.preview:
             self.say("  which would do:")
@@ -64,13 +64,13 @@ class Screen:
 
     def say(self, text: str = "", *, style: str | None = None, end: str = "\n") -> None:
         """Print a line of this program. The caller has made any text from outside in it visible."""
-        self._write(self._styled(text, style) + end)
+        self._write(self._add_style(text, style) + end)
         self._output.flush()
 
-    def _fact(self, label: str, text: str) -> None:
-        shown = f"  {label}: {_line(text)}"
-        if self._width is None or _cells(shown) <= self._width:
-            self.say(shown)
+    def _show_fact(self, label: str, text: str) -> None:
+        line = f"  {label}: {_line(text)}"
+        if self._width is None or _count_cells(line) <= self._width:
+            self.say(line)
         else:
             self.say(f"  {label}:")
             self._block(_line(text))
@@ -79,9 +79,9 @@ class Screen:
         for line in text.removesuffix("\n").split("\n"):
             style = next((style for start, style in _DIFF_STYLES if is_diff and line.startswith(start)), None)
             for piece in _wrapped(line, None if self._width is None else self._width - len(_BAR)):
-                self._write(f"{_BAR}{self._styled(piece, style)}\n")
+                self._write(f"{_BAR}{self._add_style(piece, style)}\n")
 
-    def _styled(self, text: str, style: str | None) -> str:
+    def _add_style(self, text: str, style: str | None) -> str:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._colour and style and text else text
 
     def _write(self, text: str) -> None:
@@ -125,7 +125,7 @@ def _auth_facts(auth: AuthRequest) -> Iterator[tuple[str, str]]:
 
 
 def _span(seconds: float) -> str:
-    for length, unit in _SPANS:
+    for length, unit in _TIME_UNITS:
         if seconds >= 2 * length:
             return f"{seconds // length:.0f} {unit}"
     return "a moment"
@@ -152,7 +152,7 @@ def _wrapped(line: str, width: int | None) -> Iterator[str]:
         return
     start = used = 0
     for index, character in enumerate(line):
-        cells = _cells(character)
+        cells = _count_cells(character)
         if used + cells > width:
             yield line[start:index]
             start, used = index, 0
@@ -160,5 +160,7 @@ def _wrapped(line: str, width: int | None) -> Iterator[str]:
     yield line[start:]
 
 
-def _cells(text: str) -> int:
-    return sum(8 if each == "\t" else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+def _count_cells(text: str) -> int:
+    return sum(
+        8 if character == "\t" else 2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text
+    )

@@ -24,8 +24,8 @@ from .records import Event
 
 __all__ = ["HookFailed", "answer_of"]
 
-_MOST_REASON = 4000
-_MOST_ERRORS = 500
+_MAX_REASON_CHARS = 4000
+_MAX_ERROR_CHARS = 500
 
 # For each action: the one field that it has besides its name, and the function that makes the outcome of it.
 _ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
@@ -38,7 +38,7 @@ _ACTIONS: dict[str, tuple[str | None, Callable[[Any], Outcome]]] = {
 }
 
 # After a call, a command can neither ask nor change the arguments. If it denies, the result is withheld.
-_POSSIBLE: dict[Event, tuple[str, ...]] = {
+_ACTIONS_BY_EVENT: dict[Event, tuple[str, ...]] = {
     "before": tuple(_ACTIONS),
     "after": ("proceed", "replace", "deny", "halt"),
     "agent_start": ("proceed", "deny", "halt"),
@@ -69,16 +69,16 @@ def answer_of(ended: Ended, event: Event) -> Outcome:
     problem = ended.why or _exit_problem(ended.code or 0, event)
     if problem is None:
         if ended.code == 2:
-            return Deny(_text(ended.stderr, _MOST_REASON) or "a hook refused it, and gave no reason")
+            return Deny(_text(ended.stderr, _MAX_REASON_CHARS) or "a hook refused it, and gave no reason")
         try:
-            return _printed(ended.stdout, event) if ended.stdout.strip() else Proceed()
+            return _read_outcome(ended.stdout, event) if ended.stdout.strip() else Proceed()
         except ValueError as error:
             problem = str(error)
-    raise HookFailed(problem, _text(ended.stderr, _MOST_ERRORS))
+    raise HookFailed(problem, _text(ended.stderr, _MAX_ERROR_CHARS))
 
 
 def _exit_problem(code: int, event: Event) -> str | None:
-    if code == 2 and "deny" not in _POSSIBLE[event]:
+    if code == 2 and "deny" not in _ACTIONS_BY_EVENT[event]:
         return "it exited with code 2, and there is nothing to block any more"
     if code in (0, 2):
         return None
@@ -90,45 +90,45 @@ def _exit_problem(code: int, event: Event) -> str | None:
         return f"it was ended by signal {-code}"
 
 
-def _printed(stdout: bytes, event: Event) -> Outcome:
+def _read_outcome(stdout: bytes, event: Event) -> Outcome:
     """Return the outcome that *stdout* describes; raise `ValueError` with the mistake if it describes none."""
     try:
-        said = loads(stdout)
+        answer = loads(stdout)
     except ValueError as error:
         raise ValueError(f"what it printed cannot be read ({error}); print one JSON object, or nothing") from None
-    if not isinstance(said, dict):
+    if not isinstance(answer, dict):
         raise ValueError('it printed JSON that is no object; print {"action": ...}, or nothing')  # noqa: TRY004 -- as above
-    wrong = flaws(said)
-    if wrong:
-        raise ValueError(f"it printed JSON that cannot be taken: {wrong[0]}")
-    possible = _POSSIBLE[event]
-    if "action" not in said:
+    problems = flaws(answer)
+    if problems:
+        raise ValueError(f"it printed JSON that cannot be taken: {problems[0]}")
+    possible = _ACTIONS_BY_EVENT[event]
+    if "action" not in answer:
         raise ValueError(f'it printed JSON without "action"; write one of {", ".join(possible)}')
-    action = said.pop("action")
+    action = answer.pop("action")
     if not isinstance(action, str) or action not in possible:
         raise ValueError(f'"action": {one_of(action, possible)}')
-    key, made = _ACTIONS[action]
-    return made(_field(action, key, said))
+    key, build_outcome = _ACTIONS[action]
+    return build_outcome(_field(action, key, answer))
 
 
-def _field(action: str, key: str | None, said: dict[str, Any]) -> Any:
+def _field(action: str, key: str | None, answer: dict[str, Any]) -> Any:
     """Return the value of the one field that *action* has; raise `ValueError` if the fields are wrong."""
-    known = [] if key is None else [key]
-    unknown = [each for each in said if each not in known]
+    expected = [] if key is None else [key]
+    unknown = [name for name in answer if name not in expected]
     if unknown:
-        has = f"has `{key}` and nothing else" if key else "has nothing else"
-        raise ValueError(f'"{action}" {has}; remove {unknown[0]!r:.80}')
+        field_rule = f"has `{key}` and nothing else" if key else "has nothing else"
+        raise ValueError(f'"{action}" {field_rule}; remove {unknown[0]!r:.80}')
     if key is None:
         return None
-    if key not in said:
+    if key not in answer:
         raise ValueError(f'"{action}" needs `{key}`; it is missing')
-    value = said[key]
+    value = answer[key]
     if key == "arguments" and not isinstance(value, dict):
         raise ValueError(f'"{action}": `arguments` has to be an object with all arguments')
     if key == "reason":
         if not isinstance(value, str) or not value.strip():
             raise ValueError(f'"{action}": `reason` has to be a text that says why')
-        return value.strip()[:_MOST_REASON]
+        return value.strip()[:_MAX_REASON_CHARS]
     return value
 
 

@@ -20,7 +20,7 @@ from .records import Event
 __all__ = ["agent_shown", "arguments_of", "call_shown", "encoded", "name_of", "with_secrets_back"]
 
 _VERSION = 1
-_MOST_INPUT = 16 * 1024 * 1024
+_MAX_INPUT_BYTES = 16 * 1024 * 1024
 
 
 def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult | None = None) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
     """
     if event == "before" and not is_plain(arguments):
         raise HookFailed("the arguments are not plain JSON, so it cannot be shown what would run")
-    shown = {
+    data = {
         "version": _VERSION,
         "event": event,
         "tool": cleaned(name_of(call)),
@@ -42,10 +42,10 @@ def call_shown(call: ToolCall, arguments: Any, event: Event, result: ToolResult 
         "principal": as_json(call.principal),
     }
     if result is not None:
-        if len(result.text) > _MOST_INPUT:
+        if len(result.text) > _MAX_INPUT_BYTES:
             raise HookFailed(f"the result has {len(result.text):,} characters, which is too long to be shown")
-        shown["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
-    return shown
+        data["result"] = _redaction(call, arguments).value(as_json(result.to_json()))
+    return data
 
 
 def agent_shown(
@@ -64,8 +64,8 @@ def agent_shown(
 def encoded(shown: Mapping[str, Any]) -> bytes:
     """Return *shown* as one line of JSON; raise `HookFailed` if it is too long for a command to read."""
     data = (json.dumps(shown) + "\n").encode("ascii")
-    if len(data) > _MOST_INPUT:
-        raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MOST_INPUT:,} is the most")
+    if len(data) > _MAX_INPUT_BYTES:
+        raise HookFailed(f"it would have to read {len(data):,} bytes, and {_MAX_INPUT_BYTES:,} is the most")
     return data
 
 
@@ -80,8 +80,8 @@ def arguments_of(call: ToolCall) -> Any:
     """Return the arguments of a call as JSON, of any form, because the call may have been refused for them."""
     # `call.arguments` is not used here, because it makes a copy, which does not end for arguments that nest endlessly.
     actual = getattr(call, "actual", None)
-    found = call.arguments if actual is None else actual
-    return found if is_plain(found) else as_json(found)
+    arguments = call.arguments if actual is None else actual
+    return arguments if is_plain(arguments) else as_json(arguments)
 
 
 def _hidden(call: ToolCall) -> frozenset[str]:
@@ -105,8 +105,8 @@ def _masked(call: ToolCall, arguments: Any) -> Any:
 
 def _redaction(call: ToolCall, arguments: Any) -> Redaction:
     hidden = _hidden(call)
-    named = arguments.items() if hidden and isinstance(arguments, dict) else ()
-    return Redaction().with_secrets(value for key, value in named if _folded(key) in hidden)
+    items = arguments.items() if hidden and isinstance(arguments, dict) else ()
+    return Redaction().with_secrets(value for key, value in items if _folded(key) in hidden)
 
 
 def with_secrets_back(given: Mapping[str, Any], arguments: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:

@@ -82,28 +82,32 @@ def read_hooks(
     """
     problems: list[str] = []
     folder = None if project is None else Path(os.path.abspath(project))
-    own = _Hooks("user", None if user is None else Path(user), problems, folder)
-    theirs = _Hooks("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
+    from_user = _HookFile("user", None if user is None else Path(user), problems, folder)
+    from_project = _HookFile("project", None if folder is None else folder / PROJECT_FOLDER / _NAME, problems, folder)
     if problems:
         raise HookFileError(problems)
-    hooks = [ShellHook(**fields) for fields in own.hooks]
+    hooks = [ShellHook(**fields) for fields in from_user.hooks]
     ignored: list[Ignored] = []
-    if folder is not None and theirs.hooks:
-        guard = _Guard(trust, folder, theirs.file)
+    if folder is not None and from_project.hooks:
+        guard = _TrustGuard(trust, folder, from_project.file)
         why = guard()
         if why is None:
-            hooks += [ShellHook(**fields, may_start=guard) for fields in theirs.hooks]
+            hooks += [ShellHook(**fields, may_start=guard) for fields in from_project.hooks]
         else:
-            ignored = [Ignored(_shown(fields), why) for fields in theirs.hooks]
+            ignored = [Ignored(_shown(fields), why) for fields in from_project.hooks]
     return HookSet(
         hooks=tuple(hooks),
         ignored=tuple(ignored),
-        files=tuple(each.file.path for each in (own, theirs) if each.file.path is not None and each.file.is_there),
+        files=tuple(
+            source.file.path
+            for source in (from_user, from_project)
+            if source.file.path is not None and source.file.is_there
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Guard:
+class _TrustGuard:
     """A check that returns why a project's hooks may not run now. It runs before each start, since content changes."""
 
     trust: Trust | None
@@ -117,7 +121,7 @@ class _Guard:
         return why
 
 
-class _Hooks:
+class _HookFile:
     """The hooks of one file, as checked fields; its mistakes are added to *problems*."""
 
     def __init__(self, whose: str, path: Path | None, problems: list[str], project: Path | None) -> None:
@@ -138,29 +142,33 @@ class _Hooks:
             self._problems.append(f"{path}: hooks: has to be a list; write [[hooks]] above each hook")
             return
         for index, table in enumerate(tables):
-            where = f"{path}: hooks[{index}]"
+            location = f"{path}: hooks[{index}]"
             if not isinstance(table, dict):
-                self._problems.append(f"{where}: has to be a table; write [[hooks]] above each hook")
+                self._problems.append(f"{location}: has to be a table; write [[hooks]] above each hook")
                 continue
-            wrong = self._mistakes(table)
-            self._problems += [f"{where}: {each}" for each in wrong]
-            if not wrong:
+            problems = self._find_mistakes(table)
+            self._problems += [f"{location}: {mistake}" for mistake in problems]
+            if not problems:
                 source = f"{self._whose} hooks, hooks[{index}] in {path}"
                 # A user's hook runs in the folder of its file, because the open project may be the work of others.
                 cwd = self._project if self._whose == "project" or path is None else path.parent
                 fields = {key: value for key, value in table.items() if key != "files"}
                 self.hooks.append({**fields, "cwd": cwd, "source": source})
 
-    def _mistakes(self, table: dict[str, Any]) -> list[str]:
+    def _find_mistakes(self, table: dict[str, Any]) -> list[str]:
         unknown = [one_of(key, _KEYS) for key in table if key not in _KEYS]
-        missing = [f"{key}: is missing; say {what}" for key, what in _NEEDED.items() if key not in table]
-        wrong = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
+        missing = [f"{key}: is missing; say {hint}" for key, hint in _REQUIRED_KEYS.items() if key not in table]
+        invalid = mistakes({key: value for key, value in table.items() if key in _KEYS and key != "files"})
         if "files" in table:
-            wrong += self._wrong_files(table["files"])
-        return unknown + missing + wrong or self._misplaced(table["command"]) or self._unresolved(table)
+            invalid += self._check_files(table["files"])
+        return (
+            unknown + missing + invalid
+            or self._check_program_place(table["command"])
+            or self._check_command_files(table)
+        )
 
-    def _misplaced(self, command: Any) -> list[str]:
-        program = _program(command)
+    def _check_program_place(self, command: Any) -> list[str]:
+        program = _find_program(command)
         if "/" not in program or program.startswith(("/", "~", "$")):
             return []
         if self._whose == "user":
@@ -170,23 +178,23 @@ class _Hooks:
             return [f"command: `{program:.80}` lies outside {PROJECT_FOLDER}, where tools may write; put it in there"]
         return []
 
-    def _wrong_files(self, files: Any) -> list[str]:
+    def _check_files(self, files: Any) -> list[str]:
         """Return the mistakes in the list of files that a hook runs."""
         if self._whose == "user" or self._project is None:
             return ["files: is for the hooks of a project, where trust has to cover what they run; leave it out"]
         if not isinstance(files, list) or not all(isinstance(name, str) for name in files):
             return ['files: has to be a list of paths in the project: files = ["tools/check.py"]']
         root = os.path.realpath(self._project)
-        wrong = []
+        problems = []
         for name in files:
             path = os.path.realpath(os.path.join(root, name))
             if os.path.isabs(name) or not Path(path).is_relative_to(root):
-                wrong.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
+                problems.append(f"files: `{name:.80}` is not in the project; write a path relative to it")
             elif not os.path.isfile(path):
-                wrong.append(f"files: there is no file `{name:.80}` in the project; correct its name")
-        return wrong
+                problems.append(f"files: there is no file `{name:.80}` in the project; correct its name")
+        return problems
 
-    def _unresolved(self, table: dict[str, Any]) -> list[str]:
+    def _check_command_files(self, table: dict[str, Any]) -> list[str]:
         """Return why trust cannot cover the files that a project's hook runs; a hook that lists its files is fine."""
         if self._whose == "user" or self._project is None or "files" in table:
             return []
@@ -197,16 +205,16 @@ class _Hooks:
         return [f"command: {why}, so trust cannot cover that; list the project's files that it runs: {remedy}"]
 
 
-_SETS = re.compile(r"\w+=")
-_NEEDED = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
+_ASSIGNMENT = re.compile(r"\w+=")
+_REQUIRED_KEYS = {"on": "when it runs: before, after, agent_start or agent_end", "command": "what runs"}
 
 
-def _program(command: str | list[str]) -> str:
+def _find_program(command: str | list[str]) -> str:
     """Return the program that a command runs: its first word that sets no variable."""
     if not isinstance(command, str):
         return command[0]
     try:
-        return next((word for word in shlex.split(command) if not _SETS.match(word)), "")
+        return next((word for word in shlex.split(command) if not _ASSIGNMENT.match(word)), "")
     except ValueError:  # The quotes do not close; the shell reports that.
         return ""
 

@@ -24,10 +24,10 @@ from ...errors import ToolError
 __all__ = ["Ended", "NotRun", "Start", "Stop", "ended", "exit_file", "reap"]
 
 _CHUNK = 65_536
-_MOST_IN_A_PIPE = 1024 * 1024
+_MAX_PIPE_BYTES = 1024 * 1024
 _TICK_SECONDS = 0.02
 _PIPES = {"stdin": selectors.EVENT_WRITE, "stdout": selectors.EVENT_READ, "stderr": selectors.EVENT_READ}
-_LOST = 256
+_EXIT_CODE_LOST = 256
 _LOST_MESSAGE = "how it ended is not known, because this program ignores SIGCHLD; let it have that signal"
 
 
@@ -113,15 +113,15 @@ def ended(start: Start, stop: Stop) -> Ended:
         raise NotRun(why or "it was cancelled")
     # All resources are acquired before the command starts, because a failure after that has to end the command.
     with selectors.DefaultSelector() as selector, _running(start) as process:
-        talk = _Talk(process, start, selector)
+        exchange = _Exchange(process, start, selector)
         why = "it could not be talked to"
         try:
-            why = talk.until_over(stop)
+            why = exchange.until_over(stop)
         finally:
             if why is not None:
-                talk.end()
-    kept = {name: bytes(data) for name, data in talk.kept.items()}
-    return Ended(code=talk.code if why is None else None, why=why, **kept)
+                exchange.end()
+    outputs = {name: bytes(data) for name, data in exchange.kept.items()}
+    return Ended(code=exchange.code if why is None else None, why=why, **outputs)
 
 
 @contextlib.contextmanager
@@ -160,11 +160,11 @@ def _started(start: Start) -> subprocess.Popen[bytes]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        named = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
-        raise NotRun(f"it could not be started ({named})") from error
+        reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
+        raise NotRun(f"it could not be started ({reason})") from error
 
 
-class _Talk:
+class _Exchange:
     """The exchange with a running command: it writes the input and reads the output."""
 
     def __init__(self, process: subprocess.Popen[bytes], start: Start, selector: selectors.BaseSelector) -> None:
@@ -184,9 +184,9 @@ class _Talk:
             pipe = getattr(self._process, name)
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, event, name)
-        with _watched(start.exit_file(self._process.pid), self._selector) as longest:
-            while (left := due - time.monotonic()) > 0:
-                names = {key.data for key, _ in self._selector.select(min(left, longest))}
+        with _watched(start.exit_file(self._process.pid), self._selector) as max_wait:
+            while (seconds_left := due - time.monotonic()) > 0:
+                names = {key.data for key, _ in self._selector.select(min(seconds_left, max_wait))}
                 if "stop" in names:
                     return "it was cancelled"
                 for name in names & _PIPES.keys():
@@ -197,12 +197,12 @@ class _Talk:
                 if len(self.kept["stdout"]) > start.max_stdout_bytes:
                     return f"it printed more than {start.max_stdout_bytes:,} bytes"
                 if has_exited:
-                    return _LOST_MESSAGE if self.code == _LOST else None
+                    return _LOST_MESSAGE if self.code == _EXIT_CODE_LOST else None
         return f"it took longer than {start.timeout_seconds:g} s"
 
     def end(self) -> None:
         """End the command and its process group."""
-        if self.code == _LOST:
+        if self.code == _EXIT_CODE_LOST:
             # Another process may have its number by now. In all other cases it keeps its number until it is reaped.
             return
         self._signal(signal.SIGTERM)
@@ -218,8 +218,9 @@ class _Talk:
                 is_done = not self._left
             else:
                 data = os.read(pipe.fileno(), _CHUNK)
-                kept = self.kept[name]
-                kept += data[: self._limits[name] - len(kept)]  # The rest is read and dropped, so that it can go on.
+                output = self.kept[name]
+                # The rest is read and dropped, so that the command can go on.
+                output += data[: self._limits[name] - len(output)]
                 is_done = not data
         except BlockingIOError:
             return False
@@ -233,19 +234,19 @@ class _Talk:
     def _read_rest(self) -> None:
         """Read what the command printed before it exited; others may hold the pipe open and print without end."""
         for name in self.kept:
-            for _ in range(_MOST_IN_A_PIPE // _CHUNK):
+            for _ in range(_MAX_PIPE_BYTES // _CHUNK):
                 if getattr(self._process, name).closed or not self._turn(name):
                     break
 
     def _has_exited(self) -> bool:
         if self.code is None:
-            self.code = _peeked(self._process)
+            self.code = _peek_exit_code(self._process)
         return self.code is not None
 
     def _wait_for_exit(self, seconds: float) -> None:
         due = time.monotonic() + seconds
-        while not self._has_exited() and (left := due - time.monotonic()) > 0:
-            time.sleep(min(left, _TICK_SECONDS))
+        while not self._has_exited() and (seconds_left := due - time.monotonic()) > 0:
+            time.sleep(min(seconds_left, _TICK_SECONDS))
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or only those of another user
@@ -265,14 +266,14 @@ def _watched(file: int | None, selector: selectors.BaseSelector) -> Iterator[flo
         os.close(file)
 
 
-def _peeked(process: subprocess.Popen[bytes]) -> int | None:
+def _peek_exit_code(process: subprocess.Popen[bytes]) -> int | None:
     """Return the exit code of a process without reaping it; return None while it runs."""
     if not hasattr(os, "waitid"):  # pragma: no cover -- macOS before Python 3.13
         return process.poll()
     try:
-        found = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        status = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
-        return _LOST  # `Popen` would report success here.
-    if found is None:
+        return _EXIT_CODE_LOST  # `Popen` would report success here.
+    if status is None:
         return None
-    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    return status.si_status if status.si_code == os.CLD_EXITED else -status.si_status

@@ -20,7 +20,7 @@ Event: TypeAlias = Literal["before", "after", "agent_start", "agent_end"]
 
 EVENTS: tuple[Event, ...] = get_args(Event)
 
-_FAILURES = ("block", "allow")
+_ON_FAILURE_VALUES = ("block", "allow")
 _MOST_SECONDS = 24 * 3600
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -59,9 +59,9 @@ class ShellHook:
     patterns: tuple[NamePattern, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found = mistakes({name: getattr(self, name) for name in _CHECKS})
-        if found:
-            raise ValueError("; ".join(found))
+        problems = mistakes({name: getattr(self, name) for name in _CHECKS})
+        if problems:
+            raise ValueError("; ".join(problems))
         for name in ("on", "tools", "env"):
             object.__setattr__(self, name, tuple(_listed(getattr(self, name))))
         if not isinstance(self.command, str):
@@ -93,14 +93,14 @@ def _texts(value: Any) -> list[str] | None:
     if not isinstance(value, (str, list, tuple)):
         return None
     items = list(_listed(value))
-    return items if all(isinstance(each, str) for each in items) else None
+    return items if all(isinstance(item, str) for item in items) else None
 
 
-def _on(value: Any) -> str | None:
+def _check_events(value: Any) -> str | None:
     events = _texts(value)
     if not events:
         return f"has to be one or more of {', '.join(EVENTS)}"
-    return next((one_of(each, EVENTS) for each in events if each not in EVENTS), None)
+    return next((one_of(event, EVENTS) for event in events if event not in EVENTS), None)
 
 
 def _tools(value: Any) -> str | None:
@@ -129,11 +129,11 @@ def _seconds(value: Any) -> str | None:
     return f"has to be a number of seconds above 0, at most {_MOST_SECONDS:,}; got {value!r:.40}"
 
 
-def _on_failure(value: Any) -> str | None:
-    return None if value in _FAILURES else one_of(value, _FAILURES)
+def _check_on_failure(value: Any) -> str | None:
+    return None if value in _ON_FAILURE_VALUES else one_of(value, _ON_FAILURE_VALUES)
 
 
-def _env(value: Any) -> str | None:
+def _check_env(value: Any) -> str | None:
     names = _texts(value)
     if names is None:
         return 'has to be a list of names of variables: env = ["GITHUB_TOKEN"]'
@@ -142,10 +142,10 @@ def _env(value: Any) -> str | None:
 
 
 _CHECKS: dict[str, Callable[[Any], str | None]] = {
-    "on": _on,
+    "on": _check_events,
     "tools": _tools,
     "command": _command,
     "timeout_seconds": _seconds,
-    "on_failure": _on_failure,
-    "env": _env,
+    "on_failure": _check_on_failure,
+    "env": _check_env,
 }

@@ -27,17 +27,17 @@ async def run_command(start: Start) -> Ended:
     stop = Stop()
 
     def work() -> None:
-        found: Ended | NotRun
+        outcome: Ended | NotRun
         try:
-            found = ended(start, stop)
+            outcome = ended(start, stop)
         except NotRun as error:
-            found = error
+            outcome = error
         except Exception as error:  # noqa: BLE001 -- it is raised again in the task that waits for the command
-            found = NotRun(f"it could not be run: {type(error).__name__}: {error}")
+            outcome = NotRun(f"it could not be run: {type(error).__name__}: {error}")
         finally:
             stop.close_reader()
         with contextlib.suppress(RuntimeError):  # The event loop is closed, so no task waits any more.
-            loop.call_soon_threadsafe(future.set_result, found)
+            loop.call_soon_threadsafe(future.set_result, outcome)
 
     try:
         _start_thread(work, stop)
@@ -48,10 +48,10 @@ async def run_command(start: Start) -> Ended:
         raise
     finally:
         stop.close_writer()
-    found = future.result()
-    if isinstance(found, NotRun):
-        raise found
-    return found
+    outcome = future.result()
+    if isinstance(outcome, NotRun):
+        raise outcome
+    return outcome
 
 
 def _start_thread(work: Callable[[], None], stop: Stop) -> None:
@@ -68,9 +68,9 @@ def environment(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str
 
     It has a few variables of this process, further variables of this process that *names* lists, and those in *given*.
     """
-    wanted = {*_FROM_OUTSIDE, *names}
-    ours = {name: value for name, value in os.environ.items() if name in wanted or name.startswith("LC_")}
+    inherited_names = {*_FROM_OUTSIDE, *names}
+    inherited = {name: value for name, value in os.environ.items() if name in inherited_names or name.startswith("LC_")}
     # A relative entry would be looked up in the folder that the command runs in, and others may write there.
-    folders = [each for each in ours.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]
+    folders = [folder for folder in inherited.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(folder)]
     # Without this, Python would load modules from the folder that it runs in before its own modules.
-    return {**ours, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **given}
+    return {**inherited, "PATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1", **given}

@@ -36,7 +36,7 @@ __all__ = ["ShellHook", "ShellHooks"]
 
 _log = logging.getLogger("toolkit.hooks")
 
-_MOST_NAME = 200
+_MAX_NAME_CHARS = 200
 
 
 class ShellHooks:
@@ -63,7 +63,7 @@ class ShellHooks:
             id(hook): visible(hook.source, keep_lines=False) or f"shell hook {number}"
             for number, hook in enumerate(self.hooks, 1)
         }
-        self._on: dict[Event, list[ShellHook]] = {
+        self._hooks_by_event: dict[Event, list[ShellHook]] = {
             event: [hook for hook in self.hooks if event in hook.on] for event in EVENTS
         }
 
@@ -84,22 +84,22 @@ class ShellHooks:
         Raises:
             HookFileError: There are mistakes in the files; the error lists all of them.
         """
-        found = read_hooks(
+        hook_set = read_hooks(
             user=user_hooks() if user is None else user,
             project=project,
             trust=Trust() if trust is None else trust,
         )
-        made = cls(found.hooks)
-        made.ignored = tuple(map(str, found.ignored))
-        made.files = found.files
-        return made
+        shell_hooks = cls(hook_set.hooks)
+        shell_hooks.ignored = tuple(map(str, hook_set.ignored))
+        shell_hooks.files = hook_set.files
+        return shell_hooks
 
     def __iter__(self) -> Iterator[ShellHooks]:
         """Yield the same hooks, each in a `ShellHooks` object of its own."""
         for hook in self.hooks:
-            alone = ShellHooks([hook])
-            alone._labels = self._labels
-            yield alone
+            single = ShellHooks([hook])
+            single._labels = self._labels
+            yield single
 
     # These methods are not async, so that a call for which no hook is meant does not have to wait.
 
@@ -113,7 +113,7 @@ class ShellHooks:
 
     async def _before(self, hooks: list[ShellHook], call: ToolCall) -> Outcome:
         arguments, changed_by = call.arguments, ""
-        asked: list[tuple[str, str]] = []
+        asks: list[tuple[str, str]] = []
         for hook in hooks:
             label = self._labels[id(hook)]
             try:
@@ -121,27 +121,27 @@ class ShellHooks:
             except HookFailed as failure:
                 if self._is_forgiven(hook, failure):
                     continue
-                return Deny(_blocked(label, failure))
+                return Deny(_explain_block(label, failure))
             match outcome:
                 case Modify(given):
                     arguments, changed_by = with_secrets_back(given, arguments, call), label
                 case Ask(reason):
-                    asked.append((label, reason))
+                    asks.append((label, reason))
                 case Deny() | Halt():
                     return outcome
                 case Replace():
-                    return Deny(_at_odds(label, asked[0][0])) if asked else outcome
-        if asked and changed_by:
-            return Deny(_at_odds(changed_by, asked[0][0]))
-        if asked:
-            return Ask("; ".join(reason for _, reason in asked))
+                    return Deny(_explain_conflict(label, asks[0][0])) if asks else outcome
+        if asks and changed_by:
+            return Deny(_explain_conflict(changed_by, asks[0][0]))
+        if asks:
+            return Ask("; ".join(reason for _, reason in asks))
         return Modify(arguments) if changed_by else Proceed()
 
     async def _after(self, hooks: list[ShellHook], call: ToolCall, result: ToolResult) -> ToolResult:
         for hook in hooks:
             try:
-                shown = call_shown(call, arguments_of(call), "after", result)
-                result = _answered(result, await _answer(hook, "after", name_of(call), shown))
+                event_data = call_shown(call, arguments_of(call), "after", result)
+                result = _answered(result, await _answer(hook, "after", name_of(call), event_data))
             except HookFailed as failure:
                 self._report(hook, failure)
                 result = _noted(result, {"event": "after", "hook": self._labels[id(hook)], "problem": str(failure)})
@@ -157,14 +157,14 @@ class ShellHooks:
         details: Mapping[str, Any] | None = None,
     ) -> Proceed | Halt:
         """Tell the hooks that an agent is about to start; return a `Halt` with the reason if it must not start."""
-        for hook in self._on["agent_start"]:
+        for hook in self._hooks_by_event["agent_start"]:
             try:
                 outcome = await _answer(
                     hook, "agent_start", "", agent_shown("agent_start", session, principal, details)
                 )
             except HookFailed as failure:
                 if not self._is_forgiven(hook, failure):
-                    return Halt(_blocked(self._labels[id(hook)], failure))
+                    return Halt(_explain_block(self._labels[id(hook)], failure))
                 continue
             if isinstance(outcome, (Deny, Halt)):
                 return Halt(outcome.reason)
@@ -179,7 +179,7 @@ class ShellHooks:
     ) -> tuple[str, ...]:
         """Tell the hooks that an agent has ended; return the failures, which have no further effect."""
         problems = []
-        for hook in self._on["agent_end"]:
+        for hook in self._hooks_by_event["agent_end"]:
             try:
                 await _answer(hook, "agent_end", "", agent_shown("agent_end", session, principal, details))
             except HookFailed as failure:
@@ -188,7 +188,7 @@ class ShellHooks:
         return tuple(problems)
 
     def _meant(self, event: Event, call: ToolCall) -> list[ShellHook]:
-        hooks, tool = self._on[event], call.tool
+        hooks, tool = self._hooks_by_event[event], call.tool
         if not hooks:
             return hooks
         if tool is None:
@@ -205,13 +205,13 @@ class ShellHooks:
         _log.warning("%s failed: %s", self._labels[id(hook)], visible(failure.problem, keep_lines=False))
 
 
-async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, Any]) -> Outcome:
+async def _answer(hook: ShellHook, event: Event, tool: str, event_data: Mapping[str, Any]) -> Outcome:
     """Run the command of *hook* and return its answer; raise `HookFailed` if it fails."""
     # A model can invent a tool name with NUL characters or of any length; an environment variable takes neither.
-    name = visible(tool, keep_lines=False)[:_MOST_NAME]
+    name = visible(tool, keep_lines=False)[:_MAX_NAME_CHARS]
     start = Start(
         argv=hook.argv,
-        stdin=encoded(shown),
+        stdin=encoded(event_data),
         env=environment(hook.env, {"HOOK_EVENT": event, "HOOK_TOOL_NAME": name}),
         cwd=hook.cwd,
         timeout_seconds=hook.timeout_seconds,
@@ -223,11 +223,11 @@ async def _answer(hook: ShellHook, event: Event, tool: str, shown: Mapping[str, 
         raise HookFailed(str(error)) from error
 
 
-def _blocked(label: str, failure: HookFailed) -> str:
+def _explain_block(label: str, failure: HookFailed) -> str:
     return f'{label} failed, so this was blocked: {failure}. The user can mend it, or set on_failure = "allow"'
 
 
-def _at_odds(label: str, asker: str) -> str:
+def _explain_conflict(label: str, asker: str) -> str:
     return (
         f"{label} changed or answered the call and {asker} asked for a person, and one hook of a dispatcher cannot "
         "say both; the user can give them one by one: hooks=[*shell_hooks]"
@@ -246,10 +246,10 @@ def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
         return changed
     ran, notes = result.attempts > 0, (result.metadata or {}).get("hooks")
     kind: Kind = "halted" if isinstance(outcome, Halt) else "denied"
-    what = "stopped the run" if isinstance(outcome, Halt) else "withheld its result"
+    effect = "stopped the run" if isinstance(outcome, Halt) else "withheld its result"
     return ToolResult.error(
         kind,
-        f"the tool ran, but a hook {what}: {outcome.reason}" if ran else outcome.reason,
+        f"the tool ran, but a hook {effect}: {outcome.reason}" if ran else outcome.reason,
         details={"ran": ran},
         metadata=None if notes is None else {"hooks": notes},
     )
@@ -257,7 +257,10 @@ def _answered(result: ToolResult, outcome: Outcome) -> ToolResult:
 
 def _noted(result: ToolResult, note: dict[str, Any]) -> ToolResult:
     """Return a copy of *result* with *note* in its metadata. It is a copy, since other code may hold *result*."""
-    noted = copy.copy(result)
-    before = (result.metadata or {}).get("hooks")
-    noted.metadata = {**(result.metadata or {}), "hooks": [*(before if isinstance(before, list) else []), note]}
-    return noted
+    copied = copy.copy(result)
+    earlier_notes = (result.metadata or {}).get("hooks")
+    copied.metadata = {
+        **(result.metadata or {}),
+        "hooks": [*(earlier_notes if isinstance(earlier_notes, list) else []), note],
+    }
+    return copied

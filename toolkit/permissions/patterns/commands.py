@@ -35,7 +35,7 @@ from ...safety.shell.wrappers import SHELLS
 __all__ = ["CommandPattern", "commands_allowed", "commands_concerned", "unreadable"]
 
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""")
-_REPLACES = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
+_REPLACE_OPTION = re.compile(r"-[A-Za-z0-9]*?[Ii](.*)|--rep[a-z]*(?:=(.*))?", re.DOTALL)
 _FEEDERS = ("xargs", "parallel")
 _FINDERS = ("find", "fd", "fdfind")
 _SYNTAX = re.compile(r"[|;&<>$`()\n\r\0]")
@@ -62,8 +62,8 @@ class CommandPattern:
     def allows(self, command: SimpleCommand) -> bool:
         """Return whether *command* certainly matches the pattern."""
         count = len(self.words)
-        same = command.words[:count] == self.words and (self.more or len(command.words) == count)
-        return same and all(command.literal)
+        is_same = command.words[:count] == self.words and (self.more or len(command.words) == count)
+        return is_same and all(command.literal)
 
     def concerns(self, command: SimpleCommand) -> bool:
         """Return whether *command* could match the pattern."""
@@ -86,8 +86,8 @@ class CommandPattern:
     def _fits(self, place: int, word: str) -> bool:
         if place >= len(self.words):
             return False
-        ours = self.words[place]
-        return ours == word or (place == 0 and ours.casefold() in (word.casefold(), _program(word)))
+        expected = self.words[place]
+        return expected == word or (place == 0 and expected.casefold() in (word.casefold(), _program_name(word)))
 
 
 def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
@@ -102,16 +102,16 @@ def commands_allowed(text: str, patterns: Sequence[str]) -> bool:
         return False
     if script.has_redirection or script.has_assignment or script.has_substitution or script.functions:
         return False
-    read = tuple(map(_read, patterns))
-    seen = set(map(id, script.top))
-    inner = [command for command in script.commands if id(command) not in seen]
-    spelled = [pair for each in patterns for pair in _spelled_out(each)] if inner else []
+    parsed_patterns = tuple(map(_read, patterns))
+    top_ids = set(map(id, script.top))
+    inner = [command for command in script.commands if id(command) not in top_ids]
+    inner_patterns = [pair for pattern in patterns for pair in _read_inner_patterns(pattern)] if inner else []
     return (
         bool(script.top)
-        and all(any(each.allows(command) for each in read) for command in script.top)
+        and all(any(pattern.allows(command) for pattern in parsed_patterns) for command in script.top)
         and all(
-            any(each.allows(command) for each in read if each.more or not _is_fed(command))
-            or any(command.via == via and each.allows(command) for via, each in spelled)
+            any(pattern.allows(command) for pattern in parsed_patterns if pattern.more or not _has_added_words(command))
+            or any(command.via == via and pattern.allows(command) for via, pattern in inner_patterns)
             for command in inner
         )
     )
@@ -123,10 +123,14 @@ def commands_concerned(text: str, pattern: str) -> bool:
         script = _script(text)
     except CannotParse:
         return True
-    own = _read(pattern)
+    parsed_pattern = _read(pattern)
     if any(map(runs_unseen_text, script.commands)):
         return True
-    if any(own.concerns(each) for command in script.commands for each in _readings(_as_run(command))):
+    if any(
+        parsed_pattern.concerns(reading)
+        for command in script.commands
+        for reading in _readings(_mark_unknown_words(command))
+    ):
         return True
     return any(
         not isinstance(outcome, WrittenText) or commands_concerned(outcome.text, pattern)
@@ -145,7 +149,7 @@ def _readings(command: SimpleCommand) -> Iterator[SimpleCommand]:
                 break
 
 
-def _as_run(command: SimpleCommand) -> SimpleCommand:
+def _mark_unknown_words(command: SimpleCommand) -> SimpleCommand:
     """
     Return the command as a wrapper such as `xargs` runs it.
 
@@ -156,18 +160,18 @@ def _as_run(command: SimpleCommand) -> SimpleCommand:
     while outer is not None:
         if outer.name in (*_FEEDERS, *_FINDERS):
             options = outer.words[: len(outer.words) - len(inside.words)]
-            found = [(at, match) for at, word in enumerate(options) if (match := _REPLACES.fullmatch(word))]
-            holes += ["{", *(match[1] or match[2] or "".join(options[at + 1 : at + 2]) for at, match in found)]
+            replacing = [(at, match) for at, word in enumerate(options) if (match := _REPLACE_OPTION.fullmatch(word))]
+            holes += ["{", *(match[1] or match[2] or "".join(options[at + 1 : at + 2]) for at, match in replacing)]
         inside, outer = outer, outer.outer
-    literal = [known and not any(hole in word for hole in holes) for word, known in _words(command)]
-    if _is_fed(command):
+    literal = [is_literal and not any(hole in word for hole in holes) for word, is_literal in _words(command)]
+    if _has_added_words(command):
         return replace(command, words=(*command.words, "..."), literal=(*literal, False))
     return replace(command, literal=tuple(literal)) if holes else command
 
 
-def _is_fed(command: SimpleCommand) -> bool:
+def _has_added_words(command: SimpleCommand) -> bool:
     """Return whether a wrapper such as `xargs` adds further words to the command."""
-    return any(each in _FEEDERS for each in command.via)
+    return any(wrapper in _FEEDERS for wrapper in command.via)
 
 
 def _words(command: SimpleCommand) -> Iterable[tuple[str, bool]]:
@@ -195,8 +199,8 @@ def _read(text: str) -> CommandPattern:
         return CommandPattern((), more=True)
     more = text.endswith(":*")
     bare = _QUOTED.sub("", text[:-2] if more else text)
-    if found := _SYNTAX.search(bare):
-        raise ValueError(f"a rule is about one simple command, without {found[0]!r}; write a rule for each")
+    if match := _SYNTAX.search(bare):
+        raise ValueError(f"a rule is about one simple command, without {match[0]!r}; write a rule for each")
     if "*" in bare:
         raise ValueError("`*` stands only at the end, as `:*`: `git push:*` is every command that begins so")
     try:
@@ -209,7 +213,7 @@ def _read(text: str) -> CommandPattern:
 
 
 @functools.lru_cache(maxsize=1024)
-def _spelled_out(text: str) -> tuple[tuple[tuple[str, ...], CommandPattern], ...]:
+def _read_inner_patterns(text: str) -> tuple[tuple[tuple[str, ...], CommandPattern], ...]:
     """
     Return the patterns for the inner commands of a pattern that begins with a wrapper, each with its wrappers.
 
@@ -224,5 +228,5 @@ def _spelled_out(text: str) -> tuple[tuple[tuple[str, ...], CommandPattern], ...
     return tuple((command.via, CommandPattern(command.words, pattern.more)) for command in inside)
 
 
-def _program(word: str) -> str:
+def _program_name(word: str) -> str:
     return word.rsplit("/", 1)[-1].casefold()

@@ -43,19 +43,19 @@ def fold_case(text: str) -> str:
 
 def fits(pattern: Sequence[str], parts: Sequence[str]) -> bool:
     """Return whether the parts of a path match *pattern* one by one as a `wildcard`; `**` matches any number."""
-    at = here = 0
+    pattern_index = part_index = 0
     star: tuple[int, int] | None = None
-    while here < len(parts):
-        if at < len(pattern) and pattern[at] == "**":
-            star, at = (at, here), at + 1
-        elif at < len(pattern) and wildcard(pattern[at]).match(parts[here]):
-            at, here = at + 1, here + 1
+    while part_index < len(parts):
+        if pattern_index < len(pattern) and pattern[pattern_index] == "**":
+            star, pattern_index = (pattern_index, part_index), pattern_index + 1
+        elif pattern_index < len(pattern) and wildcard(pattern[pattern_index]).match(parts[part_index]):
+            pattern_index, part_index = pattern_index + 1, part_index + 1
         elif star is not None:
             star = star[0], star[1] + 1
-            at, here = star[0] + 1, star[1]
+            pattern_index, part_index = star[0] + 1, star[1]
         else:
             return False
-    return all(each == "**" for each in pattern[at:])
+    return all(part == "**" for part in pattern[pattern_index:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,15 +51,15 @@ class PathPattern:
         parts = text.split("/")
         if parts[0].startswith("~") and parts[0] != "~":
             raise ValueError("only your own home folder can be written with `~/`; write the whole path")
-        if any("**" in each and each != "**" for each in parts):
+        if any("**" in part and part != "**" for part in parts):
             raise ValueError("`**` stands alone between slashes; write `src/**/*.py`")
         if len(parts) > 1 and parts[-1] == "":
             parts[-1] = "**"
-        plain = next((at for at, each in enumerate(parts) if "*" in each or "?" in each), len(parts))
-        rest = tuple(each for each in parts[plain:] if each not in ("", "."))
+        wildcard_index = next((at for at, part in enumerate(parts) if "*" in part or "?" in part), len(parts))
+        rest = tuple(part for part in parts[wildcard_index:] if part not in ("", "."))
         if ".." in rest:
             raise ValueError("`..` cannot follow a wildcard")
-        base = os.path.normpath("/".join(parts[:plain]) or "/") if plain else "."
+        base = os.path.normpath("/".join(parts[:wildcard_index]) or "/") if wildcard_index else "."
         return cls(base, rest, len(parts) == 1 and text not in ("~", ".", ".."))
 
     def allows(self, path: str, root: str) -> bool:
@@ -68,10 +68,10 @@ class PathPattern:
         base = _parts(resolved(self._base, root))
         if not self._leaves and base[: len(top)] != top:
             return False  # A link in the project leads out of the project.
-        rest = [os.path.normcase(each) for each in self.rest]
+        rest = [os.path.normcase(part) for part in self.rest]
         # A program that removes `..` before it follows links reaches another file, so both readings have to match.
-        ends = [_parts(resolved(each, root)) for each in {path, os.path.normpath(path) if path else path}]
-        return all(each[: len(base)] == base and fits(rest, each[len(base) :]) for each in ends)
+        ends = [_parts(resolved(reading, root)) for reading in {path, os.path.normpath(path) if path else path}]
+        return all(end[: len(base)] == base and fits(rest, end[len(base) :]) for end in ends)
 
     def concerns(self, path: str, root: str) -> bool:
         """
@@ -92,8 +92,8 @@ class PathPattern:
         rest = [*map(fold_case, self.rest), "**"]
         if path[: len(base)] == base and fits(rest, path[len(base) :]):
             return True
-        below = path[len(top) :] if path[: len(top)] == top else path
-        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], below)
+        relative = path[len(top) :] if path[: len(top)] == top else path
+        return self.is_bare and fits(["**", *([fold_case(self.base)] if self.base != "." else []), *rest], relative)
 
     @property
     def _base(self) -> str:
@@ -106,8 +106,8 @@ class PathPattern:
 
 
 def _parts(path: str) -> list[str]:
-    return [each for each in os.path.normcase(path).split(os.sep) if each]
+    return [part for part in os.path.normcase(path).split(os.sep) if part]
 
 
 def _folded(path: str) -> list[str]:
-    return [fold_case(each) for each in os.path.normpath(path).split(os.sep) if each]
+    return [fold_case(part) for part in os.path.normpath(path).split(os.sep) if part]

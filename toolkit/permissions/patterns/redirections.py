@@ -15,7 +15,7 @@ from ...safety.shell.parser import CannotParse, Script, parsed
 
 __all__ = ["redirected_paths"]
 
-_GOES = ("cd", "pushd", "popd")
+_FOLDER_COMMANDS = ("cd", "pushd", "popd")
 # Each `cd` may succeed or fail, so the number of folders doubles with each `cd`; beyond this any folder is possible.
 _MOST_FOLDERS = 64
 
@@ -60,7 +60,7 @@ def _folders(script: Script) -> Sequence[str | None]:
         return [None]
     folders = {"": None}  # a dictionary, because it keeps the order
     for command in script.commands:
-        if not command.words or command.name not in _GOES:
+        if not command.words or command.name not in _FOLDER_COMMANDS:
             continue
         words = [word for word in command.words[1:] if word not in ("-P", "-L", "--")]
         is_known = len(words) == 1 and all(command.literal) and words[0] != "-"

@@ -28,8 +28,8 @@ _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21}
 _MOST_CHARACTERS = 8192
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*|\*)://")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}")
-_UNPLAIN = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff]")
-_TRICKS = re.compile(r"%(?![0-9A-Fa-f]{2})|%(?:[01][0-9a-f]|7f|2f|5c|25)", re.IGNORECASE)
+_FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029\ufeff]")
+_AMBIGUOUS_ESCAPES = re.compile(r"%(?![0-9A-Fa-f]{2})|%(?:[01][0-9a-f]|7f|2f|5c|25)", re.IGNORECASE)
 # IDNA 2003 and 2008 read these four characters differently, so a host with one of them is ambiguous.
 _TWO_READINGS = frozenset("\u00df\u03c2\u200c\u200d")
 
@@ -59,7 +59,7 @@ class UrlPattern:
         scheme = _SCHEME.match(text)
         if not scheme:
             raise ValueError("an address begins with its scheme: `https://docs.python.org/**`")
-        if _UNPLAIN.search(text) or "#" in text:
+        if _FORBIDDEN_CHARACTERS.search(text) or "#" in text:
             raise ValueError("an address has no spaces, backslashes or `#` in it")
         rest, question, query = text[scheme.end() :].partition("?")
         place, slash, path = rest.partition("/")
@@ -69,10 +69,14 @@ class UrlPattern:
             raise ValueError(f"write `{text}/**` for everything there, or `{text}/` for its first page")
         host, port = _host_and_port(place)
         segments = tuple(path.split("/"))
-        if any("**" in each and each != "**" for each in segments):
+        if any("**" in segment and segment != "**" for segment in segments):
             raise ValueError("`**` stands alone between slashes; within a segment write `*`")
-        decoded = tuple(unquote(each, errors="strict") for each in segments)
-        if any(map(_is_dots, decoded)) or _TRICKS.search(path) or _wildcards(path) != _wildcards("/".join(decoded)):
+        decoded = tuple(unquote(segment, errors="strict") for segment in segments)
+        if (
+            any(map(_is_dots, decoded))
+            or _AMBIGUOUS_ESCAPES.search(path)
+            or _wildcards(path) != _wildcards("/".join(decoded))
+        ):
             raise ValueError("the path is written plainly: no `.`, `..`, `%2f`, `%2a` or `%25` in it")
         return cls(scheme[1].lower(), host, port, decoded, query if question else None)
 
@@ -109,16 +113,18 @@ class UrlPattern:
         Raise `ValueError` if programs may read *url* in different ways.
         """
         parts, host, port = _split(url)
-        path, own = ([each.casefold() for each in segments] for segments in (_segments(parts.path), self.path))
+        path, pattern = (
+            [segment.casefold() for segment in segments] for segments in (_segments(parts.path), self.path)
+        )
         # A server may ignore doubled slashes. The last `*` may stand for nothing: `/api/*` is about `/api` as well.
-        plain, wanted = [each for each in path if each], [each for each in own if each]
-        shorter = wanted[:-1] if wanted[-1:] == ["*"] else wanted
+        plain, plain_pattern = [segment for segment in path if segment], [segment for segment in pattern if segment]
+        shorter = plain_pattern[:-1] if plain_pattern[-1:] == ["*"] else plain_pattern
         queries = (parts.query, unquote(parts.query))
         return (
             self.scheme in ("*", parts.scheme)
             and _fits_host(self.host, host)
             and (self.port in (None, "*") or str(port) == self.port)
-            and (fits(own, path) or fits([*wanted, "**"], plain) or fits(shorter, plain))
+            and (fits(pattern, path) or fits([*plain_pattern, "**"], plain) or fits(shorter, plain))
             and (self.query is None or any(map(wildcard(self.query).match, queries)))
         )
 
@@ -129,7 +135,7 @@ def _wildcards(text: str) -> int:
 
 def _split(url: str) -> tuple[SplitResult, tuple[str, ...], int | None]:
     """Split *url* into parts, host and port; raise `ValueError` if programs may split it in different ways."""
-    if len(url) > _MOST_CHARACTERS or _UNPLAIN.search(url) or not _SCHEME.match(url):
+    if len(url) > _MOST_CHARACTERS or _FORBIDDEN_CHARACTERS.search(url) or not _SCHEME.match(url):
         raise ValueError("not a plain address")
     parts = urlsplit(url)
     if "@" in parts.netloc:
@@ -166,10 +172,10 @@ def _labels(host: str) -> tuple[str, ...]:
             labels.append(label)
             continue
         # The IDNA codec accepts other characters as full stops, and may find some within the label.
-        for each in (label if label.isascii() else label.encode("idna").decode()).lower().split("."):
-            if not _LABEL.fullmatch(each):
+        for part in (label if label.isascii() else label.encode("idna").decode()).lower().split("."):
+            if not _LABEL.fullmatch(part):
                 raise ValueError(f"{host!r} is not a host; `*` stands for one whole label, `**` in front for several")
-            labels.append(each)
+            labels.append(part)
     if "**" in labels[1:]:
         raise ValueError("`**` stands only in front of a host: `**.example.com`")
     if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", labels[-1]):
@@ -200,10 +206,10 @@ def _numbers(host: str, labels: Sequence[str]) -> str:
 
 def _segments(path: str) -> list[str]:
     """Return the decoded segments of *path*; raise `ValueError` if a server might read the path in another way."""
-    if _TRICKS.search(path):
+    if _AMBIGUOUS_ESCAPES.search(path):
         raise ValueError("a path that can be read in two ways")
-    segments = [unquote(each, errors="strict") for each in path.removeprefix("/").split("/")]
-    segments = [each for each in segments if each != "."] or [""]
+    segments = [unquote(segment, errors="strict") for segment in path.removeprefix("/").split("/")]
+    segments = [segment for segment in segments if segment != "."] or [""]
     if any(map(_is_dots, segments)):
         raise ValueError("a path that climbs")
     return segments
@@ -224,5 +230,6 @@ def _fits_host(pattern: Sequence[str], host: Sequence[str]) -> bool:
             return False
     is_number = len(host) == 1 and not _LABEL.fullmatch(host[0])
     return len(pattern) == len(host) and all(
-        ours == theirs or (ours == "*" and not is_number) for ours, theirs in zip(pattern, host, strict=True)
+        label_pattern == label or (label_pattern == "*" and not is_number)
+        for label_pattern, label in zip(pattern, host, strict=True)
     )
